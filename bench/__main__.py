@@ -166,9 +166,7 @@ PARTS: dict[str, Part] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all")
-    parser.add_argument(
-        "--data", type=Path, default=Path("../shared/data/scifact"), help="a BEIR-layout folder"
-    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/scifact"), help="a BEIR-layout folder")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

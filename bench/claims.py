@@ -104,9 +104,7 @@ async def _baselines(claims: Sequence[Claim], search: Search) -> dict[str, list[
     measures = {"score": [hit.score for hit in first], "cosine": [hit.scores["dense"] for hit in first]}
     for name, values in measures.items():
         for least in THRESHOLDS:
-            said[f"best hit's {name} over {least}"] = [
-                "SUPPORT" if value > least else "NOT ENOUGH" for value in values
-            ]
+            said[f"best hit's {name} over {least}"] = ["SUPPORT" if value > least else "NOT ENOUGH" for value in values]
     return said
 
 
@@ -120,9 +118,7 @@ async def _checkers(
     oracle = NoisyOracle(claims)
     checkers = {
         "explicit checks": ClaimVerifier(embedder),
-        f"a double of an entailment model, wrong {NOISE:.0%} of the time": ClaimVerifier(
-            embedder, lambda: oracle
-        ),
+        f"a double of an entailment model, wrong {NOISE:.0%} of the time": ClaimVerifier(embedder, lambda: oracle),
     }
     rows = []
     for name, verifier in checkers.items():
@@ -142,11 +138,7 @@ def label_of(verdict: Verdict) -> Label:
 
 
 def _row(
-    setting: str,
-    name: str,
-    claims: Sequence[Claim],
-    said: Sequence[Label],
-    floor: tuple[float, float] | None = None,
+    setting: str, name: str, claims: Sequence[Claim], said: Sequence[Label], floor: tuple[float, float] | None = None
 ) -> Row:
     accuracy, macro = scores(labels(claims), said)
     value = f"accuracy {accuracy:.3f}, macro-F1 {macro:.3f}"
@@ -166,9 +158,7 @@ def best(measured: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return max(accuracy for accuracy, _ in measured), max(macro for _, macro in measured)
 
 
-def _precision(
-    setting: str, name: str, status: str, claims: Sequence[Claim], verdicts: Sequence[Verdict]
-) -> Row:
+def _precision(setting: str, name: str, status: str, claims: Sequence[Claim], verdicts: Sequence[Verdict]) -> Row:
     reached = [claim.label for claim, one in zip(claims, verdicts, strict=True) if one.status == status]
     right = sum(label == "SUPPORT" for label in reached)
     return Row("claims", f"{setting}: {name}, {status}", f"{right} of {len(reached)} are labelled SUPPORT")

@@ -54,9 +54,7 @@ async def _fit(folder: Path) -> list[Row]:
     return _rows(claims, examples)
 
 
-def _rows(
-    claims: Sequence[Claim], examples: Sequence[tuple[SentenceReading, float, float | None, float]]
-) -> list[Row]:
+def _rows(claims: Sequence[Claim], examples: Sequence[tuple[SentenceReading, float, float | None, float]]) -> list[Row]:
     bearing = logistic(
         [bearing_features(one) for one, *_ in examples],
         [bears for _, bears, _, _ in examples],
@@ -75,9 +73,7 @@ def _rows(
     ]
 
 
-def logistic(
-    features: Sequence[Sequence[float]], outcomes: Sequence[float], weights: Sequence[float]
-) -> Array:
+def logistic(features: Sequence[Sequence[float]], outcomes: Sequence[float], weights: Sequence[float]) -> Array:
     """Logistic regression by Newton's method, with a small ridge on all but the constant."""
     x, y, w = (np.asarray(values, np.float64) for values in (features, outcomes, weights))
     ridge = RIDGE * np.eye(x.shape[1])

@@ -49,9 +49,7 @@ def load(folder: Path) -> Collection:
 def vectors(collection: Collection, model: str) -> Vectors:
     """Embedded with a local model, or read from an earlier run."""
     kept = (
-        cache_folder(None)
-        / "bench"
-        / f"{collection.dataset.name}-{len(collection.ids)}-{model.replace('/', '_')}.npz"
+        cache_folder(None) / "bench" / f"{collection.dataset.name}-{len(collection.ids)}-{model.replace('/', '_')}.npz"
     )
     if not kept.exists():
         asyncio.run(_embed(collection, model, kept))

@@ -89,10 +89,7 @@ async def _race(model: str, folder: Path, texts: list[str]) -> list[Row]:
     """In turns, best of each: a busy moment of the machine must not decide."""
     from sentence_transformers import SentenceTransformer
 
-    peer, embedder = (
-        SentenceTransformer(str(folder), device="cpu"),
-        build_embedder(EmbeddingSettings(model=model)),
-    )
+    peer, embedder = (SentenceTransformer(str(folder), device="cpu"), build_embedder(EmbeddingSettings(model=model)))
     theirs, own = [], []
     peer.encode(texts[:32], batch_size=32)
     await embedder.embed(texts[:32], "document")
@@ -109,7 +106,5 @@ async def _race(model: str, folder: Path, texts: list[str]) -> list[Row]:
     return [
         Row("embedder", f"SentenceTransformer fp32, {model}", f"{max(theirs):.0f} abstracts/s"),
         Row("embedder", f"Ragstone, {model}", f"{max(own):.0f} abstracts/s, cosine to it ≥ {likeness:.4f}"),
-        ratio_row(
-            "embedder", f"Ragstone / SentenceTransformer, {model}", max(own) / max(theirs), at_least=2.0
-        ),
+        ratio_row("embedder", f"Ragstone / SentenceTransformer, {model}", max(own) / max(theirs), at_least=2.0),
     ]

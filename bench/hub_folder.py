@@ -37,9 +37,7 @@ def write_hub_folder(pack: GranitePack, folder: Path) -> Path:
 def _tensors(encoder: Encoder) -> dict[str, np.ndarray]:
     """The reverse of `layouts.encoder_tensors`."""
     tensors = {
-        theirs: encoder.dense(ours)
-        for ours, theirs in (EMBEDDINGS | OPTIONAL).items()
-        if ours in encoder.tensors
+        theirs: encoder.dense(ours) for ours, theirs in (EMBEDDINGS | OPTIONAL).items() if ours in encoder.tensors
     }
     positions = tensors[EMBEDDINGS["pos_emb"]]
     tensors[EMBEDDINGS["pos_emb"]] = np.pad(positions, ((OFFSET, 0), (0, 0)))
@@ -47,12 +45,8 @@ def _tensors(encoder: Encoder) -> dict[str, np.ndarray]:
         for short, long in PARTS.items():
             stacked = np.split(encoder.dense(f"l{index}.qkv.{short}"), 3)
             parts = dict(zip("qkv", stacked, strict=True))
-            parts |= {
-                name: encoder.dense(f"l{index}.{name}.{short}") for name in BERT_LAYER if name not in parts
-            }
-            tensors |= {
-                f"encoder.layer.{index}.{BERT_LAYER[name]}.{long}": part for name, part in parts.items()
-            }
+            parts |= {name: encoder.dense(f"l{index}.{name}.{short}") for name in BERT_LAYER if name not in parts}
+            tensors |= {f"encoder.layer.{index}.{BERT_LAYER[name]}.{long}": part for name, part in parts.items()}
     return {name: np.ascontiguousarray(tensor, np.float32) for name, tensor in tensors.items()}
 
 

@@ -110,9 +110,7 @@ async def _sync(texts: list[str]) -> list[Row]:
     return [
         Row("sync", "bare embedder", f"{bare:.0f} chunks/s"),
         Row("sync", f"{stats.documents:,} files, two workers", f"{rate:.0f} chunks/s, {first:.0f} s"),
-        ratio_row(
-            "sync", "files of one short chunk, two workers / bare embedder", rate / bare, at_least=0.85
-        ),
+        ratio_row("sync", "files of one short chunk, two workers / bare embedder", rate / bare, at_least=0.85),
         Row(
             "sync",
             "second sync, nothing changed",
@@ -202,11 +200,7 @@ async def _ingest(file: Path, name: str, data: Path) -> list[Row]:
     peak = _peak_mb() - before
     gap = max((after - before for before, after in itertools.pairwise(news)), default=seconds)
     return [
-        Row(
-            "large",
-            name,
-            f"{stats.documents:,} documents, {stats.chunks:,} chunks, {failed} failed, {seconds:.0f} s",
-        ),
+        Row("large", name, f"{stats.documents:,} documents, {stats.chunks:,} chunks, {failed} failed, {seconds:.0f} s"),
         Row("large", f"{name}: memory over the model's", f"{peak:.0f} MB", "< 1024 MB", peak < 1024),
         Row("large", f"{name}: longest time without news", f"{gap:.1f} s"),
     ]
@@ -245,11 +239,7 @@ def _mailbox(place: Path, texts: list[str]) -> Path:
     with file.open("wb") as mailbox:
         while size < MBOX_MB * 1024 * 1024:
             mail = EmailMessage()
-            mail["Subject"], mail["From"], mail["To"] = (
-                f"Paper {number}",
-                "ada@lab.example",
-                "ben@lab.example",
-            )
+            mail["Subject"], mail["From"], mail["To"] = (f"Paper {number}", "ada@lab.example", "ben@lab.example")
             mail["Date"], mail["Message-ID"] = "Mon, 2 Nov 2026 09:00:00 +0000", f"<{number}@lab.example>"
             mail.set_content(texts[number % len(texts)])
             attached = _picture_page(texts[(number + 1) % len(texts)], number)

@@ -56,11 +56,7 @@ def run(folder: Path) -> list[Row]:
 async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
     """nDCG@10 and times of each way that Ragstone has; the documents are ingested once and kept."""
     kept = cache_folder(None) / "bench" / f"kb-{collection.dataset.name}-{len(collection.ids)}"
-    overrides = {
-        "kb": kb_name(collection.dataset.name),
-        "activity.searches": False,
-        "cache.search_seconds": 0,
-    }
+    overrides = {"kb": kb_name(collection.dataset.name), "activity.searches": False, "cache.search_seconds": 0}
     # A data folder that `ragstone eval` has filled saves the time.
     place = {} if "RAGSTONE_DATA_DIR" in os.environ else {"data_dir": kept}
     settings = load_settings(overrides={**overrides, **place})
@@ -89,9 +85,7 @@ def _references(collection: Collection) -> dict[str, list[list[int]]]:
     """Rankings of document numbers, one for each query."""
     name, lexical = _bm25(collection)
     made = vectors(collection, Settings().embedding.model)
-    dense = [
-        np.argsort(-scores, kind="stable")[:DEPTH].tolist() for scores in made.queries @ made.documents.T
-    ]
+    dense = [np.argsort(-scores, kind="stable")[:DEPTH].tolist() for scores in made.queries @ made.documents.T]
     fused = [_plain_rrf(*pair) for pair in zip(lexical, dense, strict=True)]
     return {name: lexical, "embedder alone": dense, "plain RRF of the two": fused}
 

@@ -66,11 +66,7 @@ def machine() -> str:
     """Processor, cores and memory, in one line."""
     # /proc/cpuinfo names no model on ARM.
     told = subprocess.run(["lscpu"], capture_output=True, text=True, check=True).stdout.splitlines()
-    model = next(
-        (line.split(":")[1].strip() for line in told if line.startswith("Model name")), platform.machine()
-    )
-    total = next(
-        line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal")
-    )
+    model = next((line.split(":")[1].strip() for line in told if line.startswith("Model name")), platform.machine())
+    total = next(line for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal"))
     cores = sum(line.startswith("processor") for line in Path("/proc/cpuinfo").read_text().splitlines())
     return f"{model}, {cores} cores, {int(total.split()[1]) / 1024 / 1024:.0f} GiB, Python {platform.python_version()}"

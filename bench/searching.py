@@ -15,11 +15,5 @@ def pipeline_over(stores: Stores, embedder: Embedder) -> SearchPipeline:
         return embedder
 
     return SearchPipeline(
-        stores.ledger,
-        stores.vectors,
-        stores.lexical,
-        embedder_for,
-        None,
-        RetrievalSettings(),
-        RerankingSettings(),
+        stores.ledger, stores.vectors, stores.lexical, embedder_for, None, RetrievalSettings(), RerankingSettings()
     )

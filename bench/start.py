@@ -20,9 +20,7 @@ IMPORT_LIMIT_S = 0.3
 
 def run() -> list[Row]:
     ragstone = [sys.executable, "-m", "ragstone"]
-    imports = statistics.median(
-        run_timed([sys.executable, "-c", "import ragstone"])[1] for _ in range(ROUNDS)
-    )
+    imports = statistics.median(run_timed([sys.executable, "-c", "import ragstone"])[1] for _ in range(ROUNDS))
     with tempfile.TemporaryDirectory() as place:
         run_timed([*ragstone, "demo", "--data-dir", place, "--quiet"])
         search = [*ragstone, "search", "ferry timetable", "--kb", "demo", "--data-dir", place, "--json"]
@@ -30,19 +28,8 @@ def run() -> list[Row]:
     wall = statistics.median(run[0] for run in runs)
     cpu = statistics.median(run[1] for run in runs)
     return [
-        Row(
-            "start",
-            "import ragstone, CPU",
-            f"{imports:.3f} s",
-            f"< {IMPORT_LIMIT_S} s",
-            imports < IMPORT_LIMIT_S,
-        ),
-        Row(
-            "start",
-            "cold `ragstone search`, wall / CPU",
-            f"{wall:.2f} / {cpu:.2f} s",
-            "best peer: LanceDB 1.4–1.8 s",
-        ),
+        Row("start", "import ragstone, CPU", f"{imports:.3f} s", f"< {IMPORT_LIMIT_S} s", imports < IMPORT_LIMIT_S),
+        Row("start", "cold `ragstone search`, wall / CPU", f"{wall:.2f} / {cpu:.2f} s", "best peer: LanceDB 1.4–1.8 s"),
     ]
 
 

@@ -115,9 +115,7 @@ async def _searches(stores: Stores) -> tuple[float, float, float, float]:
     async def filtered(n: int) -> object:
         return await stores.vectors.search("default", kb, vectors[n % ROUNDS], 10, shelf)
 
-    p50 = [
-        percentiles(await timed(one, ROUNDS, warm=ROUNDS))[0] for one in (dense, lexical, hybrid, filtered)
-    ]
+    p50 = [percentiles(await timed(one, ROUNDS, warm=ROUNDS))[0] for one in (dense, lexical, hybrid, filtered)]
     return p50[0], p50[1], p50[2], p50[3]
 
 

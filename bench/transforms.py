@@ -74,9 +74,7 @@ async def _measured(place: Path, folder: Path, wordnet: Path | None) -> dict[str
     async with open_engine(Settings(data_dir=place, retrieval=retrieval)) as engine:
         for name in names:
             print(f"  {name or 'none'} …", file=sys.stderr)
-            row = await evaluate(
-                ByTransform(workspace_of(engine), name), dataset, system=str(name), metrics=METRICS
-            )
+            row = await evaluate(ByTransform(workspace_of(engine), name), dataset, system=str(name), metrics=METRICS)
             if row.degraded:
                 raise SystemExit(f"{name}: {'; '.join(row.degraded)}")
             scored[name or "none"] = row

@@ -13,20 +13,7 @@ _VERBS = "is|are|was|were|has|have|had|can|will|may|must|should|could|would|does
 _NEGATED = re.compile(rf"\b(?:(?P<verb>{_VERBS}) not|cannot)\b")
 _AUXILIARY = re.compile(r"\b(?:is|are|was|were|can|will|may|must|should|could|would)\b(?! not\b)")
 _NUMBER = re.compile(r"(?<![\w.,:/-])\d{1,6}(?![\w:/-]|[.,]\d)")
-_WORDS = (
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "fifteen",
-)
+_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fifteen")
 _WORD = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
 _SHIFT = 3
 

@@ -44,9 +44,7 @@ async def _race(place: Path, collection: Collection, made: Vectors) -> list[Row]
         hybrid=True,
         faiss=EXACT,
     )
-    peer.index(
-        (identity, text, None) for identity, text in zip(collection.ids, collection.texts, strict=True)
-    )
+    peer.index((identity, text, None) for identity, text in zip(collection.ids, collection.texts, strict=True))
     stores = open_stores(Settings(data_dir=place))
     await build(stores, collection, made)
     pipeline = pipeline_over(stores, KnownQueries(made.model, known, made.queries.shape[1]))

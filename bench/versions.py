@@ -56,9 +56,7 @@ def main() -> None:
     parser.add_argument("revision", help="a commit, tag or branch to compare with")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--documents", type=int, default=300)
-    parser.add_argument(
-        "--data", type=Path, default=Path("../shared/data/scifact"), help="a BEIR-layout folder"
-    )
+    parser.add_argument("--data", type=Path, default=Path("../shared/data/scifact"), help="a BEIR-layout folder")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
@@ -71,9 +69,7 @@ def main() -> None:
                 for what, value in _measure(source, place / "documents", queries, data).items():
                     seconds[side][what].append(value)
                 print(f"round {number + 1} of {options.rounds}, {side}", file=sys.stderr)
-    print(
-        f"{machine()}\n\n| what, CPU time | {options.revision} | this checkout | ratio |\n|---|---|---|---|"
-    )
+    print(f"{machine()}\n\n| what, CPU time | {options.revision} | this checkout | ratio |\n|---|---|---|---|")
     for what in MEASURES:
         before, after = (statistics.median(seconds[side][what]) for side in ("before", "after"))
         print(f"| {what} | {before * 1000:,.1f} ms | {after * 1000:,.1f} ms | {after / before:.2f}× |")
@@ -81,9 +77,7 @@ def main() -> None:
 
 def unpack(revision: str, folder: Path) -> Path:
     """Unpack the source of a revision and return the folder to put on the path."""
-    archive = subprocess.run(
-        ["git", "archive", revision, "src"], cwd=ROOT, check=True, stdout=subprocess.PIPE
-    ).stdout
+    archive = subprocess.run(["git", "archive", revision, "src"], cwd=ROOT, check=True, stdout=subprocess.PIPE).stdout
     with tarfile.open(fileobj=BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
     return folder / "src"

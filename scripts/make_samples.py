@@ -18,15 +18,7 @@ import docx
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.styles import ParagraphStyle
 from reportlab.lib.units import mm
-from reportlab.platypus import (
-    BaseDocTemplate,
-    Frame,
-    FrameBreak,
-    NextPageTemplate,
-    PageBreak,
-    PageTemplate,
-    Paragraph,
-)
+from reportlab.platypus import BaseDocTemplate, Frame, FrameBreak, NextPageTemplate, PageBreak, PageTemplate, Paragraph
 
 CORPUS = Path(__file__).parent.parent / "src" / "ragstone" / "samples" / "corpus"
 WRITTEN = datetime(2025, 12, 2, 9, 0, tzinfo=UTC)

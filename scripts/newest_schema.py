@@ -21,9 +21,7 @@ def newest_sql(schema: Schema) -> str:
         path = Path(folder) / "migrated.db"
         upgrade(path, schema)
         with closing(sqlite3.connect(path)) as connection:
-            made = connection.execute(
-                "SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
-            )
+            made = connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
             definitions = dict(made.fetchall())
     virtual = [name for name, sql in definitions.items() if sql.startswith("CREATE VIRTUAL TABLE")]
     implied = {f"{name}{suffix}" for name in virtual for suffix in FTS5_TABLES} | {"sqlite_sequence"}

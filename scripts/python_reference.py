@@ -84,9 +84,7 @@ def _lines() -> Iterator[str]:
     yield from _section("## Engine", Engine)
     yield "### engine.tenants\n\nA name that no tenant has is `NotFoundError`, unless it is said otherwise.\n"
     shown = vars(blocking.BlockingTenants)
-    yield from _functions(
-        {name: value for name, value in vars(TenantBook).items() if name in shown and name[0] != "_"}
-    )
+    yield from _functions({name: value for name, value in vars(TenantBook).items() if name in shown and name[0] != "_"})
     yield "## Values\n"
     for value in (SearchQuery, Question):
         shape = ", ".join(f"{field.name}: {_type(field.type)}" for field in fields(value))

@@ -172,9 +172,7 @@ def _as_text(groups: Sequence[Group], covered: set[str], *, missing: bool) -> st
         rest = " ".join(requirement for requirement in group.ids if requirement not in covered)
         if missing and rest:
             lines.append(
-                textwrap.fill(
-                    rest, 100, initial_indent="     ", subsequent_indent="     ", break_on_hyphens=False
-                )
+                textwrap.fill(rest, 100, initial_indent="     ", subsequent_indent="     ", break_on_hyphens=False)
             )
     total = sum(len(group.ids) for group in groups)
     lines.append(f"   {'all':<{width}} {len(covered):>3} of {total:>3}")
@@ -185,10 +183,7 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     root = Path(__file__).resolve().parent.parent
     parser = argparse.ArgumentParser(description="Which requirements have a test.")
     parser.add_argument(
-        "--document",
-        type=Path,
-        default=root / "docs" / "reference" / "requirements.md",
-        help="the requirements",
+        "--document", type=Path, default=root / "docs" / "reference" / "requirements.md", help="the requirements"
     )
     parser.add_argument("--tests", type=Path, default=root / "tests", help="the folder with the tests")
     parser.add_argument(

@@ -151,11 +151,7 @@ def count_modules(source: Path) -> dict[str, list[str]]:
         environment = {**os.environ, "PYTHONPATH": str(source)}
         package = str(source / "ragstone")
         run = subprocess.run(
-            [sys.executable, "-c", PASSES, package, folder],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=True,
+            [sys.executable, "-c", PASSES, package, folder], env=environment, capture_output=True, text=True, check=True
         )
     passes: dict[str, list[str]] = {"document": [], "question": []}
     for line in run.stdout.splitlines():

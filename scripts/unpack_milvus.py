@@ -26,9 +26,7 @@ def main() -> None:
     try:
         package = importlib.metadata.distribution("milvus")
     except importlib.metadata.PackageNotFoundError:
-        print(
-            "No Milvus server is made for this platform: the tests that need one are skipped", file=sys.stderr
-        )
+        print("No Milvus server is made for this platform: the tests that need one are skipped", file=sys.stderr)
         return
     # Written last, so half an unpacking counts as none.
     version = TARGET / "version"

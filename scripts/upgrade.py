@@ -37,9 +37,7 @@ class Version:
         command = [sys.executable, "-m", "ragstone", *arguments, "--data-dir", str(self._data), "--json"]
         done = subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
         if done.returncode not in codes:
-            raise SystemExit(
-                f"{' '.join(arguments)} ended with {done.returncode}: {done.stdout}{done.stderr}"
-            )
+            raise SystemExit(f"{' '.join(arguments)} ended with {done.returncode}: {done.stdout}{done.stderr}")
         return json.loads(done.stdout)
 
     def findings(self) -> dict[str, Any]:
@@ -52,11 +50,7 @@ class Version:
                 for query, hits in searches.items()
             },
             "answers": {
-                question: (
-                    answer["status"],
-                    answer["answer"],
-                    [citation["quote"] for citation in answer["citations"]],
-                )
+                question: (answer["status"], answer["answer"], [citation["quote"] for citation in answer["citations"]])
                 for question, answer in answers.items()
             },
         }
@@ -86,9 +80,7 @@ def check(old: Version, new: Version) -> list[str]:
     _require(document not in left, f"{document} is still found")
     passed.append("a deleted document is found no more")
     again = new.run("ingest", str(SAMPLES))
-    _require(
-        (again["added"], again["updated"]) == (1, 0), f"only the deleted document should come back: {again}"
-    )
+    _require((again["added"], again["updated"]) == (1, 0), f"only the deleted document should come back: {again}")
     passed.append("a second ingest takes in only what was deleted")
     return passed
 

@@ -16,9 +16,7 @@ WORDS = frozenset({
 """Fields whose value is a sentence for people: only that there is one counts."""
 SIZES = frozenset({"bytes", "cores", "memory_mb", "originals"})
 LISTS = frozenset({"degraded", "queries", "remarks", "warnings"})
-NAMED = frozenset(
-    {"digest", "hash", "answer_hash", "key", "path", "processor", "python", "system", "worker", "engine"}
-)
+NAMED = frozenset({"digest", "hash", "answer_hash", "key", "path", "processor", "python", "system", "worker", "engine"})
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[.\d]*(Z|\+00:00)")
 ID = re.compile(r"\b[0-9a-f]{16,64}\b|\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 

@@ -36,8 +36,7 @@ def load_labels(split: Split = "all") -> Labels:
     records = [record for record in map(json.loads, lines) if record["_id"] in grades]
     queries = tuple(Query(record["_id"], record["text"]) for record in records)
     return Labels(
-        Dataset("takaro", FOLDER, split, queries, grades),
-        {record["_id"]: record["kind"] for record in records},
+        Dataset("takaro", FOLDER, split, queries, grades), {record["_id"]: record["kind"] for record in records}
     )
 
 

@@ -53,9 +53,7 @@ def run(folder: Path) -> list[Row]:
     """Every variant; the hybrid row of each is held against its dense one."""
     labels = load_labels()
     return [
-        row
-        for variant in VARIANTS
-        for row in _rows(variant, labels, asyncio.run(_measured(folder, variant, labels)))
+        row for variant in VARIANTS for row in _rows(variant, labels, asyncio.run(_measured(folder, variant, labels)))
     ]
 
 
@@ -65,14 +63,10 @@ async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, Sco
     place = cache_folder(None) / "bench" / f"takaro-{profile}"
     async with open_engine(_settings(profile, sections, place)) as engine:
         items, listings = await scan_paths([folder], engine.settings.limits)
-        report = await workspace_of(engine).documents.ingest_items(
-            _with_page_ids(items, folder), listings=listings
-        )
+        report = await workspace_of(engine).documents.ingest_items(_with_page_ids(items, folder), listings=listings)
         print(f"  {variant}: {report.documents} pages, {report.chunks} chunks", file=sys.stderr)
         return {
-            arms: await evaluate(
-                ByArm(workspace_of(engine), arms), labels.dataset, system=arms, metrics=METRICS
-            )
+            arms: await evaluate(ByArm(workspace_of(engine), arms), labels.dataset, system=arms, metrics=METRICS)
             for arms in ARMS
         }
 
@@ -111,8 +105,7 @@ def _rows(variant: str, labels: Labels, scored: Mapping[str, Scored]) -> list[Ro
 
 def _quality(variant: str, kind: str, places: Sequence[int], scored: Mapping[str, Scored]) -> Row:
     means = {
-        metric: " / ".join(f"{np.mean(_of(scored[arms], metric, places)):.3f}" for arms in ARMS)
-        for metric in METRICS
+        metric: " / ".join(f"{np.mean(_of(scored[arms], metric, places)):.3f}" for arms in ARMS) for metric in METRICS
     }
     value = ", ".join(f"{metric} {mean}" for metric, mean in means.items())
     return Row(PART, f"{variant}, {kind} ({len(places)}): {' / '.join(ARMS)}", value)

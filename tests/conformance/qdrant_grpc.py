@@ -120,9 +120,7 @@ class _Collections(collections_service_pb2_grpc.CollectionsServicer):
             body["vectors"] = _plain(GrpcToRest.convert_vector_params(request.vectors_config.params))
         else:
             named = request.vectors_config.params_map.map
-            body["vectors"] = {
-                name: _plain(GrpcToRest.convert_vector_params(one)) for name, one in named.items()
-            }
+            body["vectors"] = {name: _plain(GrpcToRest.convert_vector_params(one)) for name, one in named.items()}
         if request.HasField("sparse_vectors_config"):
             sparse = GrpcToRest.convert_sparse_vector_config(request.sparse_vectors_config)
             body["sparse_vectors"] = {name: _plain(one) for name, one in sparse.items()}

@@ -90,9 +90,7 @@ async def test_words_that_a_database_refuses_are_written_all_the_same(trail: Sql
     assert found.target == " ?" + "x" * 253
 
 
-async def test_what_is_old_goes_and_what_is_too_much(
-    trail: SqlAuditTrail, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_old_goes_and_what_is_too_much(trail: SqlAuditTrail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_rows, "MOST", 3)
     old = START - timedelta(days=31)
     seen = [entry("search", START - timedelta(seconds=10 - n), target=str(n)) for n in range(6)]
@@ -104,9 +102,7 @@ async def test_what_is_old_goes_and_what_is_too_much(
     assert [one.action for one in found if one.action != "search"] == ["document.delete", "document.read"]
 
 
-async def test_a_long_tail_is_pruned_piece_by_piece(
-    trail: SqlAuditTrail, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_tail_is_pruned_piece_by_piece(trail: SqlAuditTrail, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_rows, "PIECE", 2)
     old = START - timedelta(days=31)
     left = []
@@ -118,9 +114,7 @@ async def test_a_long_tail_is_pruned_piece_by_piece(
 
 async def test_with_0_days_only_changes_and_refusals_are_recorded(ledger: SqlLedger) -> None:
     before = START - timedelta(days=100)
-    await SqlAuditTrail(ledger, 365, lambda: START).record(
-        [entry("search", before), entry("kb.delete", before)]
-    )
+    await SqlAuditTrail(ledger, 365, lambda: START).record([entry("search", before), entry("kb.delete", before)])
     trail = SqlAuditTrail(ledger, 0, lambda: START)
     trail.note(entry("search"))
     trail.note(entry("document.read", outcome="denied"))
@@ -157,16 +151,12 @@ async def test_looking_makes_nothing(trail: SqlAuditTrail, tmp_path: Path) -> No
 
 async def test_writers_take_turns(ledger: SqlLedger) -> None:
     trails = [SqlAuditTrail(ledger, 30, lambda: START) for _ in range(4)]
-    await asyncio.gather(
-        *(one.record([entry("kb.delete", target=str(n))]) for n, one in enumerate(trails * 5))
-    )
+    await asyncio.gather(*(one.record([entry("kb.delete", target=str(n))]) for n, one in enumerate(trails * 5)))
     assert sorted(int(one.target) for one in await entries(trails[0])) == list(range(20))
 
 
 @pytest.mark.req("R-SEC-14")
-async def test_changes_of_tenants_are_recorded_and_outlive_them(
-    ledger: SqlLedger, trail: SqlAuditTrail
-) -> None:
+async def test_changes_of_tenants_are_recorded_and_outlive_them(ledger: SqlLedger, trail: SqlAuditTrail) -> None:
     book = SqlTenantBook(ledger)
     with acting_as("ada"):
         made = await book.create("acme", Quotas(documents=5))
@@ -191,9 +181,7 @@ async def test_changes_of_tenants_are_recorded_and_outlive_them(
         ("tenant.delete", "begun", "root", "apex", "apex"),
         ("tenant.delete", "done", "root", "apex", "apex"),
     ]
-    assert [(one.action, one.actor) for one in await entries(trail, tenant="implicit")] == [
-        ("tenant.create", "ada")
-    ]
+    assert [(one.action, one.actor) for one in await entries(trail, tenant="implicit")] == [("tenant.create", "ada")]
 
 
 async def test_a_change_that_fails_is_not_recorded(ledger: SqlLedger, trail: SqlAuditTrail) -> None:

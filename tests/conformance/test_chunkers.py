@@ -51,8 +51,7 @@ class Broken:
     def __init__(self, fault: Callable[[list[Chunk]], list[Chunk]], size: int, overlap: int) -> None:
         self._fault = fault
         self._whole = build_chunker(
-            ChunkingSettings(strategy="sliding_window", unit="chars", size=size, overlap=overlap),
-            WordTokenizer(),
+            ChunkingSettings(strategy="sliding_window", unit="chars", size=size, overlap=overlap), WordTokenizer()
         )
 
     def chunk(self, document: Parsed) -> list[Chunk]:
@@ -92,9 +91,7 @@ class Broken:
         (lambda chunks: chunks * 2, "test_a_very_short_document_is_one_chunk"),
     ],
 )
-def test_the_suite_finds_a_broken_chunker(
-    fault: Callable[[list[Chunk]], list[Chunk]], caught_by: str
-) -> None:
+def test_the_suite_finds_a_broken_chunker(fault: Callable[[list[Chunk]], list[Chunk]], caught_by: str) -> None:
     class Suite(ChunkerSuite):
         def make_chunker(self, size: int, overlap: int) -> Chunker:
             return Broken(fault, size, overlap)

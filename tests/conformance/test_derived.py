@@ -108,9 +108,7 @@ async def test_a_field_that_only_the_ledger_knows_is_filtered_there(tmp_path: Pa
     kb = await put(ledger, make_version("a", vectors=unit_vectors(1)))
     search = index.search
     assert await search("default", kb, unit_vectors(1)[0], 5, parse_filter({field: {"gte": "2020-01-01"}}))
-    assert not await search(
-        "default", kb, unit_vectors(1)[0], 5, parse_filter({field: {"gte": "2999-01-01"}})
-    )
+    assert not await search("default", kb, unit_vectors(1)[0], 5, parse_filter({field: {"gte": "2999-01-01"}}))
     await ledger.close()
 
 
@@ -162,9 +160,7 @@ async def test_what_could_not_be_removed_is_removed_later_and_never_found(tmp_pa
     versions = [make_version(f"d{n}", vectors=vectors[n : n + 1]) for n in range(2)]
     kb = await put(ledger, *versions)
     assert kb.space is not None
-    place = VectorPartition(
-        await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension
-    )
+    place = VectorPartition(await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension)
     provider.down = True
     await delete(ledger, versions[0].document_id)
     assert await provider.count(place) == 2
@@ -181,9 +177,7 @@ async def test_a_kb_takes_its_place_with_it(tmp_path: Path) -> None:
     ledger, _ = open_derived(tmp_path, provider)
     kb = await put(ledger, make_version("a", vectors=unit_vectors(1)))
     assert kb.space is not None
-    place = VectorPartition(
-        await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension
-    )
+    place = VectorPartition(await ledger.read("default", lambda _, one: one), f"s{kb.space.id}", kb.space.dimension)
     assert await provider.count(place) == 1
     async with ledger.transaction("default") as tx:
         await tx.delete_kb("default")

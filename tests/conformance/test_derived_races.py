@@ -153,9 +153,7 @@ async def test_what_is_erased_while_it_is_prepared_does_not_stay_there(world: Wo
 
 
 @pytest.mark.parametrize("how", ["follow", "fill"])
-async def test_what_is_erased_while_another_process_writes_it_does_not_stay_there(
-    world: World, how: str
-) -> None:
+async def test_what_is_erased_while_another_process_writes_it_does_not_stay_there(world: World, how: str) -> None:
     kb = await put(world.one, version("keep"), version("secret"))
     place = await world.place(kb)
     await world.second.catch_up("default")
@@ -276,9 +274,7 @@ async def test_what_was_prepared_and_is_changed_is_written_again(
     assert len(await world.first.search("default", kb, QUERY, 5, parse_filter({"external_id": "new"}))) == 1
 
 
-async def test_only_what_changed_is_marked_and_all_of_it_at_once(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_what_changed_is_marked_and_all_of_it_at_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("k0", "k1", "k2", "k3")
     for name in names:
         await put(world.one, version("a", kb=name), kb=name)
@@ -380,9 +376,7 @@ async def test_closing_ends_what_is_being_filled(world: World) -> None:
 
 
 @pytest.mark.parametrize("trouble", [StoreError("the engine is away"), ValueError("the engine is away")])
-async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(
-    world: World, trouble: Exception
-) -> None:
+async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(world: World, trouble: Exception) -> None:
     await put(world.one, version("boats"))
     kb = await world.one.kb("default", "default")
     assert kb is not None

@@ -25,19 +25,10 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.stores.vectors.milvus.rows import scope_of
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import (
-    all_ids,
-    check_nearest,
-    id_of,
-    make_points,
-    new_partition,
-    stored,
-)
+from ragstone.testing.suites.provider_cases import all_ids, check_nearest, id_of, make_points, new_partition, stored
 from ragstone.testing.suites.providers import ProviderSuite
 
-pytestmark = pytest.mark.skipif(
-    not MADE_HERE, reason="no package of the Milvus server is made for this platform"
-)
+pytestmark = pytest.mark.skipif(not MADE_HERE, reason="no package of the Milvus server is made for this platform")
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +44,7 @@ def connected(address: str, isolation: Isolation = "filter", **options: Any) -> 
 class TestMilvusServer(ProviderSuite):
     examples = 15
     isolations = (
-        ("collection", "namespace", "filter")
-        if os.environ.get("RAGSTONE_MILVUS") == "all"
-        else ("namespace", "filter")
+        ("collection", "namespace", "filter") if os.environ.get("RAGSTONE_MILVUS") == "all" else ("namespace", "filter")
     )
 
     @pytest.fixture(autouse=True)
@@ -104,9 +93,7 @@ async def two(server: str) -> AsyncIterator[tuple[MilvusProvider, MilvusProvider
     await other.close()
 
 
-async def test_what_one_process_wrote_the_next_finds_at_once(
-    two: tuple[MilvusProvider, MilvusProvider],
-) -> None:
+async def test_what_one_process_wrote_the_next_finds_at_once(two: tuple[MilvusProvider, MilvusProvider]) -> None:
     writer, reader = two
     place = new_partition()
     vectors = unit_vectors(20)
@@ -157,9 +144,7 @@ async def test_a_collection_that_was_released_is_loaded_again(server: str) -> No
     await provider.close()
 
 
-async def test_more_than_one_answer_holds_is_listed_in_parts(
-    server: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_more_than_one_answer_holds_is_listed_in_parts(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.stores.vectors.milvus.provider.PAGE", 20)
     provider = connected(server)
     place = new_partition()

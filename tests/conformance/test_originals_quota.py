@@ -36,11 +36,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     given: dict[str, Any] = {"data_dir": tmp_path / "data", "jobs": {"retry_seconds": 0}}
     if request.param == "postgres":
         dsn = postgres_server.server(18).database(tmp_path)
-        given["store"] = {
-            "ledger": {"kind": "postgres", "dsn": dsn},
-            "vectors": "pgvector",
-            "lexical": "postgres",
-        }
+        given["store"] = {"ledger": {"kind": "postgres", "dsn": dsn}, "vectors": "pgvector", "lexical": "postgres"}
     return Settings.model_validate(given)
 
 
@@ -67,9 +63,7 @@ def on_disk(settings: Settings) -> int:
 
 
 @pytest.mark.req("R-TEN-12")
-async def test_an_original_counts_from_its_upload_until_it_is_deleted(
-    engine: Engine, settings: Settings
-) -> None:
+async def test_an_original_counts_from_its_upload_until_it_is_deleted(engine: Engine, settings: Settings) -> None:
     await engine.tenants.create("acme", Quotas(bytes=10_000))
     text = b"The ferry leaves at nine. " * 40
     taken = await upload(engine, text)
@@ -151,9 +145,7 @@ async def test_a_file_that_is_only_passed_through_counts_no_longer_than_it_waits
     assert (await used(engine)).stock.originals == 0
 
 
-async def test_a_newer_version_takes_the_place_of_the_older_original(
-    engine: Engine, settings: Settings
-) -> None:
+async def test_a_newer_version_takes_the_place_of_the_older_original(engine: Engine, settings: Settings) -> None:
     await engine.tenants.create("acme", Quotas(bytes=10_000))
     await upload(engine, b"old words " * 50, external_id="plan")
     await work(engine)
@@ -164,9 +156,7 @@ async def test_a_newer_version_takes_the_place_of_the_older_original(
     assert (await used(engine)).stock.originals == 300 == on_disk(settings)
 
 
-async def test_equal_bytes_of_two_documents_are_stored_and_counted_twice(
-    engine: Engine, settings: Settings
-) -> None:
+async def test_equal_bytes_of_two_documents_are_stored_and_counted_twice(engine: Engine, settings: Settings) -> None:
     await engine.tenants.create("acme", Quotas(bytes=10_000))
     for name in ("one", "two"):
         await upload(engine, b"the same " * 20, external_id=name)
@@ -186,10 +176,7 @@ async def test_what_is_counted_wrongly_is_found_and_counted_anew(engine: Engine,
     (settings.data_dir / lost.file_path).unlink()
     stores = open_stores(settings)
     (found,) = [one for one in await examine(stores) if one.what == "originals"]
-    assert (found.state, found.detail) == (
-        "warn",
-        "tenant 'acme': counted with another size: 2 files, of them gone: 1",
-    )
+    assert (found.state, found.detail) == ("warn", "tenant 'acme': counted with another size: 2 files, of them gone: 1")
     (repaired,) = [one for one in await examine(stores, repair=True) if one.what == "originals"]
     assert (repaired.state, repaired.repaired) == ("ok", True)
     (after,) = [one for one in await examine(stores) if one.what == "originals"]
@@ -212,9 +199,7 @@ async def test_workers_count_anew_when_they_sweep(engine: Engine) -> None:
     assert (await used(engine)).stock.originals == 110
 
 
-async def test_sealed_originals_count_as_they_are_stored(
-    settings: Settings, fake_model: FakeEmbedder
-) -> None:
+async def test_sealed_originals_count_as_they_are_stored(settings: Settings, fake_model: FakeEmbedder) -> None:
     sealed = settings.model_copy(update={"security": type(settings.security).model_validate({"key": KEY})})
     async with open_engine(sealed) as engine:
         await engine.tenants.create("acme", Quotas(bytes=10_000))

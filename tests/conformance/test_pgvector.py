@@ -98,8 +98,7 @@ async def fill(ledger: PostgresLedger, first: int, last: int) -> KnowledgeBase:
     vectors = unit_vectors(last)[first:]
     parts = np.array_split(vectors, 10)
     return await put(
-        ledger,
-        *(make_version(f"{first}-{n}", ["x"] * len(part), vectors=part) for n, part in enumerate(parts)),
+        ledger, *(make_version(f"{first}-{n}", ["x"] * len(part), vectors=part) for n, part in enumerate(parts))
     )
 
 
@@ -143,9 +142,7 @@ async def test_a_filter_that_leaves_one_in_a_hundred_still_gets_the_nearest(
     assert hits / total >= 0.95
 
 
-async def test_a_large_space_is_searched_by_its_index(
-    ledger: PostgresLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_large_space_is_searched_by_its_index(ledger: PostgresLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     kb = await fill(ledger, 0, 1_000)
     index = open_index(ledger, exact_below=500)
     await index.maintain("default")
@@ -174,10 +171,7 @@ async def test_a_large_space_is_searched_by_its_index(
     ("options", "made"),
     [
         ({}, "USING hnsw (((vector)::halfvec(32)) halfvec_cosine_ops) WITH (m='16', ef_construction='100')"),
-        (
-            {"index": "ivfflat"},
-            "USING ivfflat (((vector)::halfvec(32)) halfvec_cosine_ops) WITH (lists='100')",
-        ),
+        ({"index": "ivfflat"}, "USING ivfflat (((vector)::halfvec(32)) halfvec_cosine_ops) WITH (lists='100')"),
     ],
 )
 async def test_an_index_is_made_when_a_space_is_large_enough(
@@ -288,9 +282,7 @@ async def test_the_index_of_a_space_that_is_gone_goes(ledger: PostgresLedger) ->
 
 
 @pytest.mark.req("R-STO-34")
-async def test_vectors_that_the_index_cannot_hold_are_refused_when_a_space_is_made(
-    ledger: PostgresLedger,
-) -> None:
+async def test_vectors_that_the_index_cannot_hold_are_refused_when_a_space_is_made(ledger: PostgresLedger) -> None:
     open_index(ledger)
     for dimension, name in ((4_001, "one"), (16_001, "two")):
         with pytest.raises(SettingsError, match=r"4,000 dimensions at most"):

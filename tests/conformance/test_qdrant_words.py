@@ -74,13 +74,7 @@ class WordsSuite(LexicalSuite):
     """The suite of every BM25 index, but for the scores: how rare a word is, Qdrant says in its own way."""
 
     async def _check(
-        self,
-        ledger: Ledger,
-        index: LexicalIndex,
-        kb: KnowledgeBase,
-        query: str,
-        k: int,
-        where: Filter | None = None,
+        self, ledger: Ledger, index: LexicalIndex, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> None:
         texts, allowed = await texts_of(ledger, kb, where)
         ours = {name for name in bm25(analyze_query(query), texts) if name in allowed}

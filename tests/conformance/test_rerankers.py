@@ -54,9 +54,7 @@ class CrossEncoderSuite(RerankerSuite):
         self.folder = write_tiny_model(tmp_path / "model", self.family, labels=1)
 
     def make_reranker(self) -> CrossEncoder:
-        return CrossEncoder.open(
-            "tiny", path=self.folder, runtime=self.runtime, cache_dir=self.folder.parent / "cache"
-        )
+        return CrossEncoder.open("tiny", path=self.folder, runtime=self.runtime, cache_dir=self.folder.parent / "cache")
 
 
 class TestBertOnOpenVino(CrossEncoderSuite):

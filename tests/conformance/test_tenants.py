@@ -41,9 +41,7 @@ class Time:
 
 LEDGERS: dict[str, Callable[[Path, Time], SqlLedger]] = {
     "sqlite": lambda folder, time: SqliteLedger(folder, [Fts5Writer()], clock=time),
-    "postgres": lambda folder, time: PostgresLedger(
-        postgres_server.server(18).database(folder), folder, clock=time
-    ),
+    "postgres": lambda folder, time: PostgresLedger(postgres_server.server(18).database(folder), folder, clock=time),
 }
 
 

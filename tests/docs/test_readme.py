@@ -76,12 +76,7 @@ async def _keep_open() -> None:
 
 
 @pytest.fixture
-def run(
-    folder: Path,
-    embedder: Embedder,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Run:
+def run(folder: Path, embedder: Embedder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Run:
     """Run a line of a shell in the user's folder: `ragstone` in this process, anything else by the shell."""
     monkeypatch.chdir(folder)
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: embedder)
@@ -187,9 +182,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_paths_in_the_map_of_the_designs_exist() -> None:
     text = (DOCS / "reference" / "seeds.md").read_text(encoding="utf-8")
-    rows = [
-        line.split("|")[3] for line in text.splitlines() if line.startswith("| `") and "planned" not in line
-    ]
+    rows = [line.split("|")[3] for line in text.splitlines() if line.startswith("| `") and "planned" not in line]
     paths = {path for row in rows for path in re.findall(r"`(\w+(?:/\w+)+(?:/|\.\w+))`", row)}
     assert len(paths) > 40
     assert [path for path in sorted(paths) if not (ROOT / "src" / "ragstone" / path).exists()] == []

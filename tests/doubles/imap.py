@@ -73,9 +73,7 @@ class _Conversation:
         while line := self._in.readline().decode("utf-8", "replace").rstrip("\r\n"):
             tag, _, command = line.partition(" ")
             self._double.commands.append(command)
-            planned = next(
-                (text for key, text in self._double.answers.items() if command.startswith(key)), None
-            )
+            planned = next((text for key, text in self._double.answers.items() if command.startswith(key)), None)
             if planned == "CUT":
                 return
             self._say(f"{tag} {planned or self._answer(command)}")

@@ -66,13 +66,7 @@ def stream_reply(
     if finish_reason:
         deltas.append({"delta": {}, "finish_reason": finish_reason})
     events = [
-        {
-            "id": "1",
-            "object": "chat.completion.chunk",
-            "created": 1,
-            "model": "m",
-            "choices": [{"index": 0} | delta],
-        }
+        {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [{"index": 0} | delta]}
         for delta in deltas
     ]
     if usage:

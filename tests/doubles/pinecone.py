@@ -232,9 +232,7 @@ class IndexDouble:
         for name, value in metadata.items():
             texts = isinstance(value, list) and all(isinstance(item, str) for item in value)
             if name.startswith("$") or not (texts or isinstance(value, str | bool | int | float)):
-                raise Refused(
-                    400, f"Metadata value of '{name}' must be a text, number, boolean or list of texts"
-                )
+                raise Refused(400, f"Metadata value of '{name}' must be a text, number, boolean or list of texts")
 
     def _delete(self, body: Json) -> Reply:
         check_fields(body, {"ids"}, {"namespace"})
@@ -266,9 +264,7 @@ class IndexDouble:
         limit = int(query.get("limit", PAGE))
         if not 1 <= limit <= PAGE:
             raise Refused(400, "limit must be between 1 and 100")
-        known = sorted(
-            one for one in self._namespace(query).look() if one.startswith(query.get("prefix", ""))
-        )
+        known = sorted(one for one in self._namespace(query).look() if one.startswith(query.get("prefix", "")))
         rest = [one for one in known if one > query.get("paginationToken", "")]
         body: dict[str, Any] = {"vectors": [{"id": one} for one in rest[:limit]]}
         if len(rest) > limit:

@@ -178,9 +178,7 @@ def _query(collection: Collection, body: Json) -> Json:
         raise Refused(400, "limit: value 0 invalid, must be 1 or larger")
     using = body.get("using", DEFAULT)
     found = collection.search(using, body["query"]["nearest"], body.get("filter"), body["limit"])
-    return {
-        "points": [_record(collection, one, body) | {"version": 0, "score": score} for one, score in found]
-    }
+    return {"points": [_record(collection, one, body) | {"version": 0, "score": score} for one, score in found]}
 
 
 def _retrieve(collection: Collection, body: Json) -> Json:

@@ -52,9 +52,7 @@ class Collection:
 
     distance = "Cosine"
 
-    def __init__(
-        self, size: int, hnsw: dict[str, Json], dense: str = DEFAULT, sparse: str | None = None
-    ) -> None:
+    def __init__(self, size: int, hnsw: dict[str, Json], dense: str = DEFAULT, sparse: str | None = None) -> None:
         self.size = size
         self.hnsw = hnsw
         self.dense = dense
@@ -100,9 +98,7 @@ class Collection:
         if not isinstance(vector, list) or not all(isinstance(one, int | float) for one in vector):
             raise Refused(400, "a vector is a list of numbers")
         if len(vector) != self.size:
-            raise Refused(
-                400, f"Wrong input: Vector dimension error: expected dim: {self.size}, got {len(vector)}"
-            )
+            raise Refused(400, f"Wrong input: Vector dimension error: expected dim: {self.size}, got {len(vector)}")
         return vector
 
     def passing(self, where: Json) -> list[str | int]:

@@ -134,9 +134,7 @@ class WeaviateDouble:
     def _graphql(self, body: Json) -> Reply:
         check_fields(body, {"query"}, {"variables", "operationName"})
         if not self.classes:
-            raise Refused(
-                422, "no graphql provider present, this is most likely because no schema is present"
-            )
+            raise Refused(422, "no graphql provider present, this is most likely because no schema is present")
         query = parse_query(body["query"])
         if query.name not in self.classes:
             raise Refused(200, f'Cannot query field "{query.name}" on type "{query.root}ObjectsObj".')

@@ -58,9 +58,7 @@ class ClassDouble:
     def of(self, tenant: str) -> dict[str, Stored]:
         """The objects of a tenant, or all where tenants have none of their own."""
         if bool(tenant) != self.many_tenants:
-            raise Refused(
-                422, f"class {self.name} has multi-tenancy {'en' if self.many_tenants else 'dis'}abled"
-            )
+            raise Refused(422, f"class {self.name} has multi-tenancy {'en' if self.many_tenants else 'dis'}abled")
         if tenant not in self.objects:
             raise Refused(422, f'tenant not found: "{tenant}"')
         return self.objects[tenant]
@@ -74,9 +72,7 @@ class ClassDouble:
             if not KINDS[self.properties[name]["dataType"][0]](value):
                 raise Refused(422, f"invalid value of property '{name}'")
         vector = np.array(given["vector"], np.float32)
-        there = next(
-            (len(one.vector) for some in self.objects.values() for one in some.values()), len(vector)
-        )
+        there = next((len(one.vector) for some in self.objects.values() for one in some.values()), len(vector))
         if len(vector) != there:
             raise Refused(422, f"new node has a vector with length {len(vector)}. Existing nodes: {there}")
         one = str(uuid.UUID(given["id"]))
@@ -149,14 +145,7 @@ def _values(properties: Mapping[str, Json]) -> dict[str, frozenset[Json]]:
 
 def check_definition(definition: Json) -> None:
     """Refuse a class that the real server would not make."""
-    named = {
-        "class",
-        "vectorizer",
-        "vectorIndexType",
-        "vectorIndexConfig",
-        "multiTenancyConfig",
-        "properties",
-    }
+    named = {"class", "vectorizer", "vectorIndexType", "vectorIndexConfig", "multiTenancyConfig", "properties"}
     check_fields(definition, named, {"description"})
     if not NAME.fullmatch(definition["class"]):
         raise Refused(422, f"'{definition['class']}' is not a valid class name")

@@ -33,9 +33,7 @@ def version_of(name: str, revision: int) -> NewVersion:
     """All of a revision follows from its name and number, so that a reader can tell what should be there."""
     count = 1 + _seed(name, revision) % MAX_CHUNKS
     texts = [f"{word_of(name, revision, n)} filler {'more ' * n}of {name}" for n in range(count)]
-    return make_version(
-        name, texts, vectors=vectors_of(name, revision, count), metadata={"revision": revision}
-    )
+    return make_version(name, texts, vectors=vectors_of(name, revision, count), metadata={"revision": revision})
 
 
 def word_of(name: str, revision: int, chunk: int) -> str:

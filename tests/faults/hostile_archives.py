@@ -7,17 +7,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.faults.hostile_file import (
-    MEGABYTE,
-    Bait,
-    End,
-    Entry,
-    Hostile,
-    archive,
-    packed_run,
-    zero_bomb,
-    zipped,
-)
+from tests.faults.hostile_file import MEGABYTE, Bait, End, Entry, Hostile, archive, packed_run, zero_bomb, zipped
 from tests.faults.hostile_office import LAUGHS
 
 CONTAINER = (
@@ -68,10 +58,7 @@ def epub_files(bait: Bait) -> Iterator[Hostile]:
         "a list that is none": (book(opf="<nonsense"), "is not XML"),
         "deep xml": (book(opf="<a>" * 100_000), "is not XML"),
         "locked chapters": (book(rights=rights), "protected against copying"),
-        "chapters above it": (
-            book(opf=package('<item id="c" href="../../../../etc/passwd"/>')),
-            "no text was found",
-        ),
+        "chapters above it": (book(opf=package('<item id="c" href="../../../../etc/passwd"/>')), "no text was found"),
         "chapters elsewhere": (book(opf=package(f'<item id="c" href="{bait.url}"/>')), "no text was found"),
         "chapters in percents": (
             book(opf=package('<item id="c" href="%2e%2e/%2e%2e/etc/passwd%00"/>')),
@@ -81,9 +68,7 @@ def epub_files(bait: Bait) -> Iterator[Hostile]:
     }
     for name, (content, says) in refused.items():
         yield Hostile(f"{name}.epub", content, "refused", says)
-    laughing = (
-        f"<!DOCTYPE html [{LAUGHS.partition('[')[2]}]><html><p>The ferry leaves &l11; at nine.</p></html>"
-    )
+    laughing = f"<!DOCTYPE html [{LAUGHS.partition('[')[2]}]><html><p>The ferry leaves &l11; at nine.</p></html>"
     read = {
         "the same chapter again": book(opf=package(spine='<itemref idref="c"/>' * 100_000)),
         "many names for a chapter": book(
@@ -94,8 +79,7 @@ def epub_files(bait: Bait) -> Iterator[Hostile]:
         ),
         "a list that is its own chapter": book(
             opf=package(
-                '<item id="c" href="c.xhtml"/><item id="o" href="b.opf"/>',
-                '<itemref idref="c"/><itemref idref="o"/>',
+                '<item id="c" href="c.xhtml"/><item id="o" href="b.opf"/>', '<itemref idref="c"/><itemref idref="o"/>'
             )
         ),
         "a table of contents in a circle": book(opf=package(nav), toc=links),
@@ -106,9 +90,7 @@ def epub_files(bait: Bait) -> Iterator[Hostile]:
         "deep chapters": book(chapter="<div>" * 50_000 + CHAPTER),
         "hidden orders": book(chapter=CHAPTER.replace("nine", "ni\u200bne")),
         "addresses outside": book(
-            chapter=CHAPTER.replace(
-                "</p>", f'<img src="{bait.url}"/><link href="file://{bait.secret_file}"/></p>'
-            )
+            chapter=CHAPTER.replace("</p>", f'<img src="{bait.url}"/><link href="file://{bait.secret_file}"/></p>')
         ),
     }
     for name, content in read.items():
@@ -116,9 +98,7 @@ def epub_files(bait: Bait) -> Iterator[Hostile]:
     bomb = [zero_bomb("c.xhtml", 300)]
     rest = {"META-INF/container.xml": CONTAINER % "b.opf", "b.opf": package()}
     plain = [Entry(name, part.encode()) for name, part in rest.items()]
-    yield Hostile(
-        "a chapter that is a bomb.epub", archive([*plain, *bomb]), "refused", "unpack to", bomb=True
-    )
+    yield Hostile("a chapter that is a bomb.epub", archive([*plain, *bomb]), "refused", "unpack to", bomb=True)
     small = Entry("c.xhtml", packed_run(150), 8, size=len(CHAPTER))
     yield Hostile("a bomb that says it is a chapter.epub", archive([*plain, small]), "refused", bomb=True)
 
@@ -131,9 +111,7 @@ def zip_files() -> Iterator[Hostile]:
     overlap = [claims, *(replace(claims, name=f"{n}.txt", data=b"") for n in range(1, 40))]
     same = [Entry(f"{n}.txt", offset=0, size=900) for n in range(500)]
     inner = archive([zero_bomb("inner.txt", 120)])
-    two_deep = zipped(
-        {"one.zip": zipped({"two.zip": zipped({"deep.txt": "deep"}), "flat.txt": "flat words"})}
-    )
+    two_deep = zipped({"one.zip": zipped({"two.zip": zipped({"deep.txt": "deep"}), "flat.txt": "flat words"})})
     matryoshka = zipped({"x.txt": "core"})
     for depth in range(40):
         matryoshka = zipped({f"{depth}.zip": matryoshka})
@@ -176,21 +154,12 @@ def zip_files() -> Iterator[Hostile]:
         "a link": ([Entry("link.txt", b"/etc/passwd", mode=stat.S_IFLNK | 0o777)], "which is a link"),
         "a device": ([Entry("device.txt", mode=stat.S_IFCHR | 0o666)], "no regular file"),
         "a locked member": ([Entry("locked.txt", b"x" * 40, flags=0x801)], "which is encrypted"),
-        "lzma": (
-            [Entry("x.txt", b"\x09\x14\x05\x00\x5d" + b"\xff" * 40, 14, size=99)],
-            "a method that is not read",
-        ),
+        "lzma": ([Entry("x.txt", b"\x09\x14\x05\x00\x5d" + b"\xff" * 40, 14, size=99)], "a method that is not read"),
         "a member twice": ([Entry("note.txt", b"again")], "holds note.txt twice"),
         "a wrong sum": ([Entry("sum.txt", b"words", crc=7)], "is damaged"),
         "a member outside": ([Entry("far.txt", b"words", offset=0x7FFFFFFF)], "is damaged"),
-        "sizes below nothing": (
-            [Entry("less.txt", b"words", size=2**32 - 1, packed=2**32 - 1)],
-            "would unpack to",
-        ),
-        "sizes in 64 bits": (
-            [Entry("more.txt", b"x", size=2**32 - 1, extra=b"\x01\x00\x08\x00" + b"\xff" * 8)],
-            "",
-        ),
+        "sizes below nothing": ([Entry("less.txt", b"words", size=2**32 - 1, packed=2**32 - 1)], "would unpack to"),
+        "sizes in 64 bits": ([Entry("more.txt", b"x", size=2**32 - 1, extra=b"\x01\x00\x08\x00" + b"\xff" * 8)], ""),
         "a page in it that is noise": ([Entry("noise.txt", bytes(range(256)))], "is not text"),
     }
     for name, (entries, says) in others.items():
@@ -212,6 +181,4 @@ def zip_files() -> Iterator[Hostile]:
     squeezed = gzip.compress(bytes(30 * MEGABYTE), mtime=0)
     for suffix in ("gz", "txt", "docx"):
         yield Hostile(f"squeezed zeros.{suffix}", squeezed, "refused", bomb=True)
-    yield Hostile(
-        "a tape.tar", b"note.txt".ljust(257, b"\x00") + b"ustar\x0000".ljust(255, b"\x00"), "refused"
-    )
+    yield Hostile("a tape.tar", b"note.txt".ljust(257, b"\x00") + b"ustar\x0000".ljust(255, b"\x00"), "refused")

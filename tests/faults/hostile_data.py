@@ -60,10 +60,7 @@ def json_files() -> Iterator[Hostile]:
         yield Hostile(f"{name}.json", content, "refused", says)
     read = {
         "a number of a million digits": (b'{"n": ' + b"9" * 1_000_000 + b', "text": "words"}', "words"),
-        "numbers without end": (
-            b'{"a": 1e999999999, "b": -NaN, "text": "words"}'.replace(b"-NaN", b"NaN"),
-            "1e999",
-        ),
+        "numbers without end": (b'{"a": 1e999999999, "b": -NaN, "text": "words"}'.replace(b"-NaN", b"NaN"), "1e999"),
         "half characters": (rb'{"text": "a \ud800 b \udc00 c \u0000 d"}', "a \ufffd b"),
         "hidden orders": (rb'{"text": "wo\u200brds \u202e x"}', "2 hidden characters were removed"),
         "a key many times": (b"{" + b'"a": 1,' * 200_000 + b'"text": "words"}', "words"),
@@ -119,17 +116,9 @@ def code_files() -> Iterator[Hostile]:
             ("annotations.java", b"@A(" * 20_000, "@A"),
             ("one line of sums.py", b"a = " + b"1 + " * 100_000 + b"1", "a = 1"),
             ("a string of three marks.py", b'"""' * 50_001, '"""'),
-            (
-                "tabs and spaces.py",
-                b"".join(b"\t" * (n % 90) + b" " * (n % 7) + b"if a:\n" for n in range(5000)),
-                "if",
-            ),
+            ("tabs and spaces.py", b"".join(b"\t" * (n % 90) + b" " * (n % 7) + b"if a:\n" for n in range(5000)), "if"),
             ("lambdas.py", b"lambda: " * 20_000 + b"1", "lambda"),
-            (
-                "words turned round.py",
-                "access = 'user\u202e \u2066# admin\u2069 \u2066'\n".encode(),
-                "hidden",
-            ),
+            ("words turned round.py", "access = 'user\u202e \u2066# admin\u2069 \u2066'\n".encode(), "hidden"),
             ("more than two megabytes.js", b"a();\n" * 450_000, "more than 2,000,000 characters"),
             ("a name without end.go", b"func " + b"a" * 500_000 + b"() {}", "func a"),
         )

@@ -87,9 +87,7 @@ def outside(bait: Bait, root: str, text: str = "") -> dict[str, str]:
 def archive_tricks(kind: str, main: str) -> Iterator[Hostile]:
     """What can be done to any document that is an archive."""
     good = office_parts(kind)
-    plain = [
-        Entry(name, deflated(part), 8, size=len(part), crc=zlib.crc32(part)) for name, part in good.items()
-    ]
+    plain = [Entry(name, deflated(part), 8, size=len(part), crc=zlib.crc32(part)) for name, part in good.items()]
     body = good[main]
     rest = [entry for entry in plain if entry.name != main]
     tricks = {
@@ -101,9 +99,7 @@ def archive_tricks(kind: str, main: str) -> Iterator[Hostile]:
         ),
         "many small bombs": archive([*plain, *(zero_bomb(f"media/{n}.xml", 5) for n in range(60))]),
         "six thousand parts": archive([*plain, *(Entry(f"media/{n}.xml") for n in range(6000))]),
-        "entries over each other": archive(
-            [*plain, *(Entry(f"x{n}.xml", offset=0, size=0) for n in range(50))]
-        ),
+        "entries over each other": archive([*plain, *(Entry(f"x{n}.xml", offset=0, size=0) for n in range(50))]),
         "a size that lies": archive([*rest, Entry(main, deflated(body), 8, size=len(body) + 2**31)]),
         "a size below nothing": archive([*rest, Entry(main, body, size=0xFFFFFFFF, packed=0xFFFFFFFF)]),
         "an offset outside": archive([*rest, Entry(main, body, offset=0xFFFFFFF0)]),
@@ -121,13 +117,7 @@ def archive_tricks(kind: str, main: str) -> Iterator[Hostile]:
         ),
     }
     whole = {"a count that lies", "parts twice", "a name that climbs"}
-    bombs = {
-        "bzip2",
-        "a bomb inside",
-        "a bomb that is its body",
-        "a bomb behind its body",
-        "many small bombs",
-    }
+    bombs = {"bzip2", "a bomb inside", "a bomb that is its body", "a bomb behind its body", "many small bombs"}
     for name, content in tricks.items():
         ends: End = "read" if name in whole else "any" if name == "a bomb behind its body" else "refused"
         yield Hostile(f"{name}.{kind}", content, ends, bomb=name in bombs)
@@ -147,9 +137,7 @@ def docx_files(bait: Bait) -> Iterator[Hostile]:
     for name, xml in outside(bait, root, "words").items():
         yield Hostile(f"{name}.docx", office("docx", word__document_xml=xml), "refused", REACHES)
     styles = office_parts("docx")["word/styles.xml"].decode()
-    loop = styles.replace(
-        "</w:styles>", '<w:style w:type="paragraph" w:styleId="A"><w:basedOn w:val="B"/></w:style>'
-    )
+    loop = styles.replace("</w:styles>", '<w:style w:type="paragraph" w:styleId="A"><w:basedOn w:val="B"/></w:style>')
     loop += '<w:style w:type="paragraph" w:styleId="B"><w:basedOn w:val="A"/></w:style></w:styles>'
 
     def written(inner: str) -> bytes:
@@ -175,9 +163,7 @@ def docx_files(bait: Bait) -> Iterator[Hostile]:
             f'<w:tbl><w:tr><w:tc><w:tcPr><w:gridSpan w:val="x"/></w:tcPr>{word}</w:tc></w:tr></w:tbl>'
         ),
         "a note of itself": written('<w:p><w:r><w:t>words</w:t><w:footnoteReference w:id="1"/></w:r></w:p>'),
-        "fields without end": written(
-            '<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r></w:p>' * 2000 + word
-        ),
+        "fields without end": written('<w:p><w:r><w:fldChar w:fldCharType="begin"/></w:r></w:p>' * 2000 + word),
         "hidden orders": written("<w:p><w:r><w:t>wo\u200brds\u202e</w:t></w:r></w:p>"),
         "a link to a script": written(
             '<w:p><w:hyperlink w:anchor="javascript:alert(1)"><w:r><w:t>words</w:t></w:r></w:hyperlink></w:p>'
@@ -185,16 +171,12 @@ def docx_files(bait: Bait) -> Iterator[Hostile]:
         "its body elsewhere": office("docx", _rels___rels=rels % bait.url),
         "its body above": office("docx", _rels___rels=rels % "../../../../etc/passwd"),
         "its body is itself": office("docx", _rels___rels=rels % "_rels/.rels"),
-        "its body in two bytes": office(
-            "docx", word__document_xml=root.replace("…", "words").encode("utf-16")
-        ),
+        "its body in two bytes": office("docx", word__document_xml=root.replace("…", "words").encode("utf-16")),
         "its body in utf-7": office(
             "docx", word__document_xml='<?xml version="1.0" encoding="utf-7"?>' + root.replace("…", "words")
         ),
         "deep xml": office("docx", word__document_xml="<a>" * 100_000),
-        "attributes": office(
-            "docx", word__document_xml="<a " + " ".join(f'b{n}="x"' for n in range(20_000)) + "/>"
-        ),
+        "attributes": office("docx", word__document_xml="<a " + " ".join(f'b{n}="x"' for n in range(20_000)) + "/>"),
         "no kinds": office("docx", types=b""),
     }
     for name, content in pages.items():
@@ -210,9 +192,7 @@ def pptx_files(bait: Bait) -> Iterator[Hostile]:
     tail = slide[slide.rindex("</p:sp>") + len("</p:sp>") :]
     for name, xml in outside(bait, "<x>…</x>").items():
         yield Hostile(f"{name}.pptx", office("pptx", ppt__slides__slide1_xml=xml), "refused", REACHES)
-    group = (
-        "<p:grpSp><p:nvGrpSpPr><p:cNvPr id='1' name=''/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>"
-    )
+    group = "<p:grpSp><p:nvGrpSpPr><p:cNvPr id='1' name=''/><p:cNvGrpSpPr/><p:nvPr/></p:nvGrpSpPr><p:grpSpPr/>"
     shape = slide[slide.index("<p:sp>") : slide.rindex("</p:sp>") + len("</p:sp>")]
     shows = {
         "groups in groups": head + group * 2000 + shape + "</p:grpSp>" * 2000 + tail,

@@ -39,9 +39,7 @@ def pdf(objects: dict[int, str | bytes], trailer: str = "", head: bytes = b"%PDF
     return bytes(out)
 
 
-def page(
-    content: bytes | str = SAYS, *, resources: str = FONT, box: str = "0 0 612 792", **more: str | bytes
-) -> bytes:
+def page(content: bytes | str = SAYS, *, resources: str = FONT, box: str = "0 0 612 792", **more: str | bytes) -> bytes:
     """One page that shows this; further objects by number, `catalog` and `extra` into the two dictionaries."""
     entries = {key: str(more.pop(key, "")) for key in ("catalog", "extra", "filter")}
     objects: dict[int, str | bytes] = {
@@ -77,9 +75,7 @@ def many_pages(count: int) -> bytes:
         2: f"<</Type/Pages/Kids[{kids}]/Count {count}/MediaBox[0 0 612 792]/Resources{FONT}>>",
         4: stream(SAYS),
     }
-    return pdf(
-        {**shared, **{number + 9: "<</Type/Page/Parent 2 0 R/Contents 4 0 R>>" for number in range(count)}}
-    )
+    return pdf({**shared, **{number + 9: "<</Type/Page/Parent 2 0 R/Contents 4 0 R>>" for number in range(count)}})
 
 
 def circles() -> Iterator[tuple[str, bytes]]:
@@ -99,10 +95,7 @@ def circles() -> Iterator[tuple[str, bytes]]:
     yield "a filter of itself", page(SAYS, filter="/Filter 4 0 R")
     yield (
         "a font of itself",
-        page(
-            resources="<</Font<</F 5 0 R>>>>",
-            _5="<</Type/Font/Subtype/Type0/DescendantFonts[5 0 R]/BaseFont/X>>",
-        ),
+        page(resources="<</Font<</F 5 0 R>>>>", _5="<</Type/Font/Subtype/Type0/DescendantFonts[5 0 R]/BaseFont/X>>"),
     )
     glyph = (
         "<</Type/Font/Subtype/Type3/FontBBox[0 0 9 9]/FontMatrix[1 0 0 1 0 0]/CharProcs<</a 6 0 R>>"
@@ -110,16 +103,10 @@ def circles() -> Iterator[tuple[str, bytes]]:
     )
     yield "letters of themselves", page(resources="<</Font<</F 5 0 R>>>>", _5=glyph, _6=stream(SAYS))
     outline = "/Outlines<</First 5 0 R/Last 5 0 R/Count 9>>"
-    yield (
-        "an outline in a circle",
-        page(catalog=outline, _5="<</Title(x)/Next 5 0 R/First 5 0 R/Parent 5 0 R>>"),
-    )
+    yield ("an outline in a circle", page(catalog=outline, _5="<</Title(x)/Next 5 0 R/First 5 0 R/Parent 5 0 R>>"))
     yield "names in a circle", page(catalog="/Names<</Dests 5 0 R>>", _5="<</Kids[5 0 R]/Limits[(a)(z)]>>")
     yield "a table of itself", pdf({1: CATALOG, 2: "<</Type/Pages/Kids[]/Count 0>>"}, trailer="/Prev 9")
-    yield (
-        "articles in a circle",
-        page(catalog="/Threads[5 0 R]", _5="<</F 6 0 R>>", _6="<</N 6 0 R/V 6 0 R>>"),
-    )
+    yield ("articles in a circle", page(catalog="/Threads[5 0 R]", _5="<</F 6 0 R>>", _6="<</N 6 0 R/V 6 0 R>>"))
     mask = "/ExtGState<</G<</SMask<</S/Alpha/G 5 0 R>>>>>>"
     yield (
         "a mask of itself",
@@ -167,9 +154,7 @@ def bombs() -> Iterator[tuple[str, bytes]]:
         data = zeros[:100_000] if kind == "FlateDecode" else b"\x00" * 1000
         yield (
             f"a huge picture of {kind}",
-            page(
-                "q 612 0 0 792 0 0 cm /I Do Q", resources="<</XObject<</I 5 0 R>>>>", _5=stream(data, picture)
-            ),
+            page("q 612 0 0 792 0 0 cm /I Do Q", resources="<</XObject<</I 5 0 R>>>>", _5=stream(data, picture)),
         )
 
 
@@ -189,8 +174,7 @@ def loads() -> Iterator[tuple[str, bytes]]:
         page(
             "BT /F 9 Tf "
             + " ".join(
-                f"{n % 3 - 1} {n % 5 - 2} {n % 7 - 3} 1 {n % 600} {n % 700} Tm (turned{n}) Tj"
-                for n in range(3000)
+                f"{n % 3 - 1} {n % 5 - 2} {n % 7 - 3} 1 {n % 600} {n % 700} Tm (turned{n}) Tj" for n in range(3000)
             )
             + " ET"
         ),

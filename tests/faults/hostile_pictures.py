@@ -28,9 +28,7 @@ def png(width: int, height: int, body: bytes = b"", before: bytes = b"", depth: 
 def tiff(entries: dict[int, int], following: int = 0) -> bytes:
     """A TIFF of one frame with these fields, and where it says the next one is."""
     fields = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(entries.items()))
-    return (
-        b"II*\x00\x08\x00\x00\x00" + struct.pack("<H", len(entries)) + fields + struct.pack("<I", following)
-    )
+    return b"II*\x00\x08\x00\x00\x00" + struct.pack("<H", len(entries)) + fields + struct.pack("<I", following)
 
 
 def frame(width: int, height: int, place: int = 8, size: int = 100) -> dict[int, int]:
@@ -109,9 +107,7 @@ def picture_files() -> Iterator[Hostile]:
 
 def _chain(frames: int) -> bytes:
     """A TIFF of so many frames that share one tiny body."""
-    fields = b"".join(
-        struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(frame(1, 1, size=1).items())
-    )
+    fields = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in sorted(frame(1, 1, size=1).items()))
     size = 2 + len(fields) + 4
     parts = [b"II*\x00\x08\x00\x00\x00"]
     for number in range(frames):

@@ -36,11 +36,7 @@ def text_files() -> Iterator[Hostile]:
         Hostile(f"{name}.txt", content, "read", says)
         for name, content, says in (
             ("utf-16 without a mark", "Words of two bytes, many of them".encode("utf-16-le"), "Words of two"),
-            (
-                "utf-16 the other way round",
-                "Words of two bytes, many of them".encode("utf-16-be"),
-                "Words of two",
-            ),
+            ("utf-16 the other way round", "Words of two bytes, many of them".encode("utf-16-be"), "Words of two"),
             ("utf-16 cut in a letter", b"\xff\xfe" + "Words of two".encode("utf-16-le")[:-1], "Words of tw"),
             ("half characters", "a \ud83d b \udc00".encode("utf-8", "surrogatepass"), "a \ufffd b"),
             ("cesu", "a \ud83d\ude00 b".encode("utf-8", "surrogatepass"), "a \ufffd"),
@@ -50,11 +46,7 @@ def text_files() -> Iterator[Hostile]:
             ("orders in tags", f"Visible{ORDERS} words".encode(), "16 hidden characters were removed"),
             ("words turned round", "file\u202etxt.exe\u202c".encode(), "2 hidden characters were removed"),
             ("zero-width letters", "wo\u200brd\u2060s".encode(), "2 hidden characters were removed"),
-            (
-                "variation selectors",
-                ("a" + "\U000e0101" * 500).encode(),
-                "500 hidden characters were removed",
-            ),
+            ("variation selectors", ("a" + "\U000e0101" * 500).encode(), "500 hidden characters were removed"),
             ("not a character", "one\ufdd0two\uffff".encode(), "onetwo"),
             ("escape sequences", b"\x1b[2J\x1b]0;title\x07" + b"plain words " * 100, "plain words"),
             ("a tower of marks", ("a" + "\u0301\u0327" * 250_000).encode(), "499970 hidden characters"),
@@ -119,9 +111,7 @@ def markdown_files() -> Iterator[Hostile]:
         yield Hostile(f"{name}.md", content, "read")
     headers = {
         "a bomb of aliases": "a: &a [x,x,x,x,x,x,x,x]\n"
-        + "".join(
-            f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 8)}]\n" for n in range(20)
-        ),
+        + "".join(f"{chr(98 + n)}: &{chr(98 + n)} [{','.join([f'*{chr(97 + n)}'] * 8)}]\n" for n in range(20)),
         "an alias of itself": "a: &a\n  b: *a\n",
         "code to run": "a: !!python/object/apply:os.system ['touch hostile-escape']\n",
         "deep brackets": f"a: {'[' * 5000}\n",
@@ -135,9 +125,7 @@ def markdown_files() -> Iterator[Hostile]:
         "an anchor": "--- !!binary |\n" + "A" * 5000 + "\n",
     }
     for name, header in headers.items():
-        yield Hostile(
-            f"front matter with {name}.md", f"---\n{header}---\n\nWords of the page.\n".encode(), "read"
-        )
+        yield Hostile(f"front matter with {name}.md", f"---\n{header}---\n\nWords of the page.\n".encode(), "read")
     yield Hostile("front matter that never ends.md", b"---\n" + b"a: b\n" * 100_000, "read", "a: b")
     yield from (
         Hostile(f"{name}.mdx", content, "read")
@@ -209,7 +197,5 @@ def html_files(bait: Bait) -> Iterator[Hostile]:
     }
     for name, content in pages.items():
         yield Hostile(f"{name}.html", content, "read", "x")
-    yield Hostile(
-        "nothing but script.html", b"<script>" + b"x" * LONG + b"</script>", "refused", "no text was found"
-    )
+    yield Hostile("nothing but script.html", b"<script>" + b"x" * LONG + b"</script>", "refused", "no text was found")
     yield Hostile("nul in a page.html", b"<p>some\x00text", "refused", "is not text")

@@ -11,9 +11,7 @@ S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 
 
 def _sheet(rows: str) -> bytes:
-    return office(
-        "xlsx", xl__worksheets__sheet1_xml=f"<worksheet {S}><sheetData>{rows}</sheetData></worksheet>"
-    )
+    return office("xlsx", xl__worksheets__sheet1_xml=f"<worksheet {S}><sheetData>{rows}</sheetData></worksheet>")
 
 
 def xlsx_files(bait: Bait) -> Iterator[Hostile]:
@@ -60,15 +58,11 @@ def xlsx_files(bait: Bait) -> Iterator[Hostile]:
             row('<c r="A1" t="str"><f>HYPERLINK("http://x")</f><v>=cmd|calc</v></c>' + text("B1", "=1+1"))
         ),
         "formulas without a value": _sheet(row("<c><f>A1</f></c>" * 5000 + text("A1", "words"))),
-        "a formula without end": _sheet(
-            row("<c><f>" + "(" * 500_000 + "</f><v>1</v></c>" + text("B1", "words"))
-        ),
+        "a formula without end": _sheet(row("<c><f>" + "(" * 500_000 + "</f><v>1</v></c>" + text("B1", "words"))),
         "a shared text of nowhere": _sheet(row('<c t="s"><v>999999</v></c><c t="s"><v>-5</v></c>')),
         "letters of no character": _sheet(row(text("A1", "wo_x0000_rds_x202E_ \u200b"))),
         "errors": _sheet(row('<c t="e"><v>#REF!</v></c>' + '<c t="b"><v>7</v></c>' + text("C1", "words"))),
-        "runs of letters": _sheet(
-            row("<c r='A1' t='inlineStr'><is>" + "<r><t>a</t></r>" * 50_000 + "</is></c>")
-        ),
+        "runs of letters": _sheet(row("<c r='A1' t='inlineStr'><is>" + "<r><t>a</t></r>" * 50_000 + "</is></c>")),
         "deep xml": _sheet("<a>" * 100_000),
         "a shared text many times": office(
             "xlsx",
@@ -77,9 +71,7 @@ def xlsx_files(bait: Bait) -> Iterator[Hostile]:
             xl__worksheets__sheet1_xml=f"<worksheet {S}><sheetData>{pointing}</sheetData></worksheet>",
         ),
         "shared texts": office(
-            "xlsx",
-            types=sharing,
-            xl__sharedStrings_xml=f"<sst {S}>" + "<si><t>a</t></si>" * 100_000 + "</sst>",
+            "xlsx", types=sharing, xl__sharedStrings_xml=f"<sst {S}>" + "<si><t>a</t></si>" * 100_000 + "</sst>"
         ),
         "formats": office(
             "xlsx",
@@ -91,13 +83,9 @@ def xlsx_files(bait: Bait) -> Iterator[Hostile]:
     for name, content in sheets.items():
         yield Hostile(f"{name}.xlsx", content, bomb=name == "a shared text many times")
     books = office_parts("xlsx")["xl/workbook.xml"].decode()
-    listed = books.replace(
-        "</sheets>", f'<sheet xmlns:r="{R}" name="x" sheetId="1" r:id="rId1"/>' * 1000 + "</sheets>"
-    )
+    listed = books.replace("</sheets>", f'<sheet xmlns:r="{R}" name="x" sheetId="1" r:id="rId1"/>' * 1000 + "</sheets>")
     yield Hostile("one sheet a thousand times.xlsx", office("xlsx", xl__workbook_xml=listed))
     names = books.replace('name="Sheet"', 'name="She\u202eet &lt;b&gt; ../../x"')
     yield Hostile("a sheet with a name.xlsx", office("xlsx", xl__workbook_xml=names))
     hidden = books.replace('state="visible"', 'state="veryHidden"')
-    yield Hostile(
-        "nothing to see.xlsx", office("xlsx", xl__workbook_xml=hidden), "refused", "no text was found"
-    )
+    yield Hostile("nothing to see.xlsx", office("xlsx", xl__workbook_xml=hidden), "refused", "no text was found")

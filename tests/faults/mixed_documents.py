@@ -80,9 +80,7 @@ def _make(kind: str, number: int, chance: random.Random) -> tuple[str, bytes]:
         case "pdf":
             return f"{number}.pdf", _pdf([f"{title} {text}"])
         case "zip":
-            return f"{number}.zip", _zip(
-                {f"{number}-a.txt": text, f"{number}-b.md": f"# {title}\n\n{text[:200]}"}
-            )
+            return f"{number}.zip", _zip({f"{number}-a.txt": text, f"{number}-b.md": f"# {title}\n\n{text[:200]}"})
     return f"{number}.pdf", b"%PDF-1.7 broken " + str(number).encode()
 
 
@@ -96,10 +94,7 @@ def _text(chance: random.Random, words: int) -> str:
 def _mail(subject: str, body: str) -> bytes:
     mail = EmailMessage()
     mail["Subject"], mail["From"], mail["To"] = subject, "ada@ferry.example", "ben@ferry.example"
-    mail["Date"], mail["Message-ID"] = (
-        "Mon, 2 Nov 2026 09:00:00 +0000",
-        f"<{subject.split()[1]}@ferry.example>",
-    )
+    mail["Date"], mail["Message-ID"] = ("Mon, 2 Nov 2026 09:00:00 +0000", f"<{subject.split()[1]}@ferry.example>")
     mail.set_content(body)
     mail.add_attachment(
         f"Notes of {subject}. {body[:100]}".encode(), maintype="text", subtype="plain", filename="notes.txt"

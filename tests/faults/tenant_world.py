@@ -43,9 +43,7 @@ async def settle_in(engine: Engine, lives: list[Life]) -> None:
 
     async def arrive(life: Life) -> None:
         for kb in KBS:
-            report = await engine.workspace(life.name).documents.ingest_items(
-                map(life.item, life.live(kb)), kb=kb
-            )
+            report = await engine.workspace(life.name).documents.ingest_items(map(life.item, life.live(kb)), kb=kb)
             assert report.added == len(life.kbs[kb])
 
     await asyncio.gather(*map(arrive, lives))
@@ -91,9 +89,7 @@ class World:
         """`word` may be the number of a tenant: then its canary is asked for."""
         query = self.lives[int(word)].canary if word.isdigit() else word
         where = {"colour": colour} if colour else None
-        asked = self.engine.workspace(life.name).search(
-            SearchQuery(query, k=100, arms=arms, where=where, kb=kb)
-        )
+        asked = self.engine.workspace(life.name).search(SearchQuery(query, k=100, arms=arms, where=where, kb=kb))
         result = await self._heard(life, asked, kb)
         if result is None:
             return
@@ -136,10 +132,7 @@ class World:
                 assert (await self._hear(life, asked)).found == (other == colour)
 
     async def count(self, life: Life) -> None:
-        names = {
-            one.name
-            for one in await self._hear(life, self.engine.workspace(life.name).knowledge_bases.list())
-        }
+        names = {one.name for one in await self._hear(life, self.engine.workspace(life.name).knowledge_bases.list())}
         assert names == set(life.kbs)
         for kb in KBS:
             stats = await self._hear(life, self.engine.workspace(life.name).knowledge_bases.stats(kb=kb), kb)
@@ -265,9 +258,7 @@ class World:
     async def _documents(self, life: Life, kb: str, colour: str | None = None) -> dict[str, str] | None:
         """Ids by uri; None when there is no such kb."""
         where = {"colour": colour} if colour else None
-        found = await self._hear(
-            life, self.engine.workspace(life.name).documents.list(where=where, kb=kb), kb
-        )
+        found = await self._hear(life, self.engine.workspace(life.name).documents.list(where=where, kb=kb), kb)
         return None if found is None else {one.uri: one.id for one in found}
 
     async def _hear(self, life: Life, asked: Awaitable[T], kb: str | None = None) -> T | None:

@@ -58,8 +58,7 @@ def found(stone: Ragstone) -> list[list[str]]:
     """What each arm finds."""
     words = " ".join((*OLD, *NEW))
     return [
-        sorted(hit.text for hit in stone.search(words, k=50, kb=NAME, arms=arms).hits)
-        for arms in ("lexical", "dense")
+        sorted(hit.text for hit in stone.search(words, k=50, kb=NAME, arms=arms).hits) for arms in ("lexical", "dense")
     ]
 
 
@@ -100,9 +99,7 @@ def kill_a_build(built: Path, point: str, vectors: str) -> None:
 
 @pytest.mark.req("R-REL-24", "R-REL-25")
 @pytest.mark.parametrize(("live", "point", "vectors"), CASES)
-def test_a_build_that_is_killed(
-    live: list[str], point: str, vectors: str, stock: Callable[[str], Path]
-) -> None:
+def test_a_build_that_is_killed(live: list[str], point: str, vectors: str, stock: Callable[[str], Path]) -> None:
     kill_a_build(stock(vectors), point, vectors)
     with corpus_process.engine(vectors) as stone:
         assert found(stone) == [live, live]
@@ -115,9 +112,7 @@ def test_a_build_that_is_killed(
 
 @pytest.mark.req("R-REL-25")
 @pytest.mark.parametrize("point", [AFTER["the swap committed"], AFTER["the index in place"]])
-def test_files_that_were_not_put_in_place_are_by_whoever_comes_next(
-    point: str, stock: Callable[[str], Path]
-) -> None:
+def test_files_that_were_not_put_in_place_are_by_whoever_comes_next(point: str, stock: Callable[[str], Path]) -> None:
     kill_a_build(stock("sqlite"), point, "sqlite")
     with corpus_process.engine("sqlite") as stone:
         assert in_files() != [ids(stone)] * 2

@@ -141,9 +141,7 @@ def problems(file: Hostile, outcome: Outcome) -> Iterator[str]:
         yield from broken_rules(parsed)
         if clean(parsed.text) != (parsed.text, 0) or clean(parsed.title) != (parsed.title, 0):
             yield "its text holds what no reader sees"
-        yield from (
-            f"a name that leads out: {one.name}" for one in parsed.attachments if set(one.name) & {*"/\\\0"}
-        )
+        yield from (f"a name that leads out: {one.name}" for one in parsed.attachments if set(one.name) & {*"/\\\0"})
     leaked = [secret for secret in (SECRET, passwd_line()) if secret in outcome.words()]
     yield from (f"it read what is not its own: {secret}" for secret in leaked)
     if outcome.child > LIMITS.memory_mb * MEGABYTE:
@@ -183,11 +181,7 @@ def _note_changes(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event in _CHANGES:
         _written.append(f"{event} {arguments[0]}")
-    elif (
-        event == "open"
-        and isinstance(arguments[0], str | bytes)
-        and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR)
-    ):
+    elif event == "open" and isinstance(arguments[0], str | bytes) and (arguments[2] or 0) & (os.O_WRONLY | os.O_RDWR):
         path = os.fsdecode(arguments[0])
         if path != os.devnull and not path.startswith("/proc/"):
             _written.append(f"open {path}")

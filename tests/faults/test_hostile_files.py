@@ -87,9 +87,7 @@ def _memory_peak() -> int:
 
 
 @pytest.mark.parametrize("entries", [1, 40])
-async def test_a_zip_bomb_does_not_unpack_and_the_parent_does_not_grow(
-    pool: ParserPool, entries: int
-) -> None:
+async def test_a_zip_bomb_does_not_unpack_and_the_parent_does_not_grow(pool: ParserPool, entries: int) -> None:
     bomb = word({f"word/media/{number}.xml": bytes(64 * 1024 * 1024 // entries) for number in range(entries)})
     before = _forget_memory_peak()
     error = await refused(pool, bomb, "bomb.docx")
@@ -196,9 +194,7 @@ async def test_a_pdf_that_loops(pool: ParserPool, loop: str) -> None:
     await refused(pool, f"%PDF-1.4\n{loop}\ntrailer<</Root 1 0 R>>\n%%EOF".encode(), "loop.pdf")
 
 
-@pytest.mark.parametrize(
-    "tag", [b"<div>", b"<b>", b"<x-y>", b"<ul><li>", b"<blockquote>", b"<table><tr><td>", b"<h1>"]
-)
+@pytest.mark.parametrize("tag", [b"<div>", b"<b>", b"<x-y>", b"<ul><li>", b"<blockquote>", b"<table><tr><td>", b"<h1>"])
 async def test_a_hundred_thousand_nested_tags(pool: ParserPool, tag: bytes) -> None:
     parsed = await pool.parse(tag * 100_000 + b"deep", "deep.html")
     assert parsed.text.endswith("deep")
@@ -225,9 +221,7 @@ async def test_one_huge_line(pool: ParserPool, name: str) -> None:
         (b"PK\x05\x06" + bytes(18), "empty.docx", ParseError),
     ],
 )
-async def test_what_holds_no_text(
-    pool: ParserPool, content: bytes, name: str, error: type[ParseError]
-) -> None:
+async def test_what_holds_no_text(pool: ParserPool, content: bytes, name: str, error: type[ParseError]) -> None:
     assert type(await refused(pool, content, name)) in (error, *error.__subclasses__())
 
 

@@ -81,10 +81,7 @@ async def test_searches_go_on_by_meaning_while_those_by_word_hang(
     try:
         await given_up(engine, hang, READERS + 1)
         async with asyncio.timeout(LIMIT):
-            sixth, seventh = (
-                await workspace_of(engine).search("ferry"),
-                await workspace_of(engine).search("ferry"),
-            )
+            sixth, seventh = (await workspace_of(engine).search("ferry"), await workspace_of(engine).search("ferry"))
     finally:
         hang.on = False
         hang.let_go.set()
@@ -97,9 +94,7 @@ async def test_searches_go_on_by_meaning_while_those_by_word_hang(
     assert [hit.scores for hit in after.hits] == [hit.scores for hit in before.hits]
 
 
-async def test_who_cannot_look_up_the_kb_is_told_at_once(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_who_cannot_look_up_the_kb_is_told_at_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     hang = Hang(reads.read_kb)
     monkeypatch.setattr(reads, "read_kb", hang.called)
     hang.on = True
@@ -115,9 +110,7 @@ async def test_who_cannot_look_up_the_kb_is_told_at_once(
     assert (await until_whole(engine)).hits
 
 
-async def test_a_search_gives_the_kb_up_after_its_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_search_gives_the_kb_up_after_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
     hang = Hang(reads.read_kb)
     monkeypatch.setattr(reads, "read_kb", hang.called)

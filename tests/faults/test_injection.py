@@ -18,8 +18,7 @@ QUESTION = "The pump stops at how many degrees?"
 MANUAL = "Our pumps are sold in blue. The pump stops at 80 degrees. Fans are sold in green."
 PAYLOADS = payloads()
 LINK = re.compile(
-    r"://|\bwww\.|\w\.example|@|javascript:|data:|mailto:|\]\s*[(\[:]|!\[|<[a-z/!|]|[\x00-\x08\x0b-\x1f\x7f]",
-    re.I,
+    r"://|\bwww\.|\w\.example|@|javascript:|data:|mailto:|\]\s*[(\[:]|!\[|<[a-z/!|]|[\x00-\x08\x0b-\x1f\x7f]", re.I
 )
 """Written for this test, not taken from the code that it is there to check."""
 
@@ -42,9 +41,7 @@ class Obedient:
         order = re.sub(r"(?<=[\[【^])1(?=[\]】])", truth[1], self.order)
         return f"{order}\n\n{TRUTH} [{truth[1]}]." if self.truthful else order
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         reply = await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
         for start in range(0, len(reply), 7):
             yield reply[start : start + 7]

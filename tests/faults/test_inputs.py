@@ -77,12 +77,8 @@ SAID: dict[str, Way] = {
     "question": lambda engine, text: workspace_of(engine).ask(text),
     "claim": lambda engine, text: workspace_of(engine).verify(text),
     "topic": lambda engine, text: workspace_of(engine).research(text),
-    "value of a filter": lambda engine, text: workspace_of(engine).search(
-        SearchQuery("ferry", where={"source": text})
-    ),
-    "field of a filter": lambda engine, text: workspace_of(engine).search(
-        SearchQuery("ferry", where={text: "x"})
-    ),
+    "value of a filter": lambda engine, text: workspace_of(engine).search(SearchQuery("ferry", where={"source": text})),
+    "field of a filter": lambda engine, text: workspace_of(engine).search(SearchQuery("ferry", where={text: "x"})),
     "operator of a filter": lambda engine, text: workspace_of(engine).search(
         SearchQuery("ferry", where={"source": {text: "x"}})
     ),

@@ -118,9 +118,7 @@ async def test_no_spelling_reaches_the_inside(web: WebDouble, address: str) -> N
 
 @pytest.mark.parametrize("address", ADDRESSES, ids=range(len(ADDRESSES)))
 @pytest.mark.parametrize("status", [302, 307])
-async def test_no_redirect_reaches_the_inside(
-    web: WebDouble, outside: WebDouble, address: str, status: int
-) -> None:
+async def test_no_redirect_reaches_the_inside(web: WebDouble, outside: WebDouble, address: str, status: int) -> None:
     location = address.replace("{port}", str(web.port)).encode("ascii", "xmlcharrefreplace").decode()
     location = location.translate({9: None, 10: None, 13: None, 0: None})
     outside.requests.clear()
@@ -252,7 +250,5 @@ def _ways_out(path: Path) -> Iterator[str]:
 
 def test_the_check_sees_a_way_out(tmp_path: Path) -> None:
     file = tmp_path / "leak.py"
-    file.write_text(
-        "import httpx2\nfrom urllib import request\nfrom urllib.parse import quote\nx.open_connection()\n"
-    )
+    file.write_text("import httpx2\nfrom urllib import request\nfrom urllib.parse import quote\nx.open_connection()\n")
     assert set(_ways_out(file)) == {"httpx2", "urllib.request", "open_connection"}

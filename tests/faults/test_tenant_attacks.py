@@ -40,17 +40,13 @@ def model(monkeypatch: pytest.MonkeyPatch) -> FakeEmbedder:
 
 
 @pytest.fixture(params=["sqlite", "postgres", *PROVIDERS])
-async def engine(
-    request: pytest.FixtureRequest, model: FakeEmbedder, tmp_path: Path
-) -> AsyncIterator[Engine]:
+async def engine(request: pytest.FixtureRequest, model: FakeEmbedder, tmp_path: Path) -> AsyncIterator[Engine]:
     """Both tenants have the shared document; the victim has a secret."""
     store = PROVIDERS.get(request.param, {})
     if request.param == "postgres":
         store = {"ledger": {"kind": "postgres", "dsn": server(18).database(tmp_path)}}
     async with open_engine(Settings(data_dir=tmp_path / "data", store=store)) as opened:
-        await opened.workspace(VICTIM).documents.ingest_items(
-            [item("secret", SECRET), item("shared", SHARED)], kb=KB
-        )
+        await opened.workspace(VICTIM).documents.ingest_items([item("secret", SECRET), item("shared", SHARED)], kb=KB)
         await opened.workspace(THIEF).documents.ingest_items([item("shared", SHARED)], kb=KB)
         yield opened
 
@@ -65,10 +61,7 @@ async def kb_of(engine: Engine, tenant: str) -> KnowledgeBase:
 
 
 async def chunk_ids(engine: Engine, tenant: str) -> set[str]:
-    return {
-        hit.chunk_id
-        for hit in (await engine.workspace(tenant).search(SearchQuery("opens", k=100, kb=KB))).hits
-    }
+    return {hit.chunk_id for hit in (await engine.workspace(tenant).search(SearchQuery("opens", k=100, kb=KB))).hits}
 
 
 async def texts(engine: Engine, tenant: str, query: str = "zanzibar opens", **options: Any) -> list[str]:
@@ -84,9 +77,7 @@ async def everything(engine: Engine, tenant: str) -> list[Any]:
         await engine.workspace(tenant).documents.list(kb=KB),
     ]
     for arms in ("dense", "lexical", "hybrid"):
-        result = await engine.workspace(tenant).search(
-            SearchQuery("harbour opens zanzibar", k=100, arms=arms, kb=KB)
-        )
+        result = await engine.workspace(tenant).search(SearchQuery("harbour opens zanzibar", k=100, arms=arms, kb=KB))
         seen.append(result.hits)
     for document in seen[1]:
         explained = await engine.workspace(tenant).explain(SearchQuery("harbour opens", kb=KB), document.id)
@@ -177,9 +168,7 @@ async def test_a_kb_of_another_tenant_opens_nothing(engine: Engine) -> None:
 
 @pytest.mark.req("R-TEN-09", "R-TEN-18")
 async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> None:
-    taken = [
-        await engine.workspace(who).documents.upload(b"Zanzibar.", "z.txt", kb=KB) for who in (VICTIM, THIEF)
-    ]
+    taken = [await engine.workspace(who).documents.upload(b"Zanzibar.", "z.txt", kb=KB) for who in (VICTIM, THIEF)]
     assert taken[0].document_id != taken[1].document_id
     ledger = engine._components.ledger
     (job,) = await engine.workspace(VICTIM).jobs.list()
@@ -193,9 +182,7 @@ async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> N
 
 
 @pytest.mark.req("R-TEN-18")
-async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.stores.control.tenant_rows.REST_SECONDS", 0)
     documents = await engine.workspace(VICTIM).documents.list(kb=KB)
     chunks = await chunk_ids(engine, VICTIM)
@@ -233,9 +220,7 @@ async def test_an_engine_that_answers_with_anothers_chunks_is_not_believed(
     provider, places = await provider_and_places(engine)
     search = provider.search
 
-    async def confused(
-        place: VectorPartition, vector: Vector, k: int, where: Any = None
-    ) -> Sequence[Candidate]:
+    async def confused(place: VectorPartition, vector: Vector, k: int, where: Any = None) -> Sequence[Candidate]:
         assert place == places[THIEF]
         return await search(places[VICTIM], vector, k, where)
 

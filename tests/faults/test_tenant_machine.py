@@ -20,13 +20,7 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import MIGRATED, server
 from tests.faults.tenant_model import COLOURS, KBS, WORDS, Life
@@ -261,9 +255,7 @@ def test_nobody_is_told_what_is_anothers(
 
 
 @pytest.mark.req("R-TEN-18", "R-REL-14")
-@pytest.mark.parametrize(
-    ("lexical", "limits"), [("postgres", LIMITS), ("postgres_fts", FEWER)], ids=["bm25", "fts"]
-)
+@pytest.mark.parametrize(("lexical", "limits"), [("postgres", LIMITS), ("postgres_fts", FEWER)], ids=["bm25", "fts"])
 def test_nobody_is_told_what_is_anothers_in_one_database(
     lexical: str, limits: settings, lives: list[Life], database_stock: str, tmp_path: Path
 ) -> None:

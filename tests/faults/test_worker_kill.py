@@ -106,10 +106,7 @@ async def what_is_live(engine: Engine) -> Live:
     while page := await workspace_of(engine).documents.list(after=after, limit=1000):
         for document in page:
             chunks = await workspace_of(engine).documents.chunks(document.id)
-            live[document.external_id] = (
-                document.content_hash,
-                tuple(one.chunk.contextual for one in chunks),
-            )
+            live[document.external_id] = (document.content_hash, tuple(one.chunk.contextual for one in chunks))
         after = page[-1].id
     return live
 
@@ -157,9 +154,7 @@ async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.Capt
             assert await outcomes(engine) == ends
             assert await what_is_live(engine) == expected
     with capsys.disabled():
-        print(
-            f"\n{kills} workers killed in {rounds} rounds of {len(files)} files, which held {len(waited)} jobs"
-        )
+        print(f"\n{kills} workers killed in {rounds} rounds of {len(files)} files, which held {len(waited)} jobs")
         print(f"given back to the queue: {_spread([wait.given_back for wait in waited])}")
         print(f"tried again: {_spread([wait.tried_again for wait in waited])}")
 

@@ -41,10 +41,7 @@ def opened(folder: Path, vectors: str = "sqlite") -> Ragstone:
 def texts(stone: Ragstone, kb: str = NAME, **options: Any) -> list[str]:
     """The live chunks of a kb, found by both arms."""
     found = [
-        {
-            hit.chunk_id: hit.text
-            for hit in stone.search(" ".join((OLD, NEW)), k=50, kb=kb, arms=arms, **options).hits
-        }
+        {hit.chunk_id: hit.text for hit in stone.search(" ".join((OLD, NEW)), k=50, kb=kb, arms=arms, **options).hits}
         for arms in ("lexical", "dense")
     ]
     assert found[0] == found[1]
@@ -53,9 +50,7 @@ def texts(stone: Ragstone, kb: str = NAME, **options: Any) -> list[str]:
 
 def files(stone: Ragstone, under: Path = Path("data/indices")) -> tuple[set[str], set[str]]:
     """Chunk ids in the two files."""
-    return set(load_index(under / "bm25_index.pkl")[0].packed().ids), set(
-        load_metadata(under / "chunks.json")
-    )
+    return set(load_index(under / "bm25_index.pkl")[0].packed().ids), set(load_metadata(under / "chunks.json"))
 
 
 def live_ids(stone: BlockingWorkspace, kb: str = NAME) -> set[str]:

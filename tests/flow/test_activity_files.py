@@ -120,9 +120,7 @@ async def test_what_is_cut_short_starts_over_and_takes_nothing_twice(
 
 async def test_two_who_open_a_folder_at_once_take_it_over_once(folder: Path) -> None:
     async with open_engine(_settings(folder)) as first, open_engine(_settings(folder)) as second:
-        await asyncio.gather(
-            *(workspace_of(engine).conversations.turns("talk") for engine in (first, second))
-        )
+        await asyncio.gather(*(workspace_of(engine).conversations.turns("talk") for engine in (first, second)))
         await _check(first)
         await _check(second)
 
@@ -170,9 +168,7 @@ def _on_postgres(folder: Path, place: Path) -> Settings:
     return Settings(data_dir=folder, store=store, activity={"days": 3650})
 
 
-async def test_files_of_a_machine_move_into_postgresql(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_files_of_a_machine_move_into_postgresql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(DATA) as packed:
         packed.extractall(tmp_path / "old")
     with closing(sqlite3.connect(tmp_path / "old" / "control.db")) as control:

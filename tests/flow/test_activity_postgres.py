@@ -44,8 +44,7 @@ async def _harbour(engine: Engine) -> str:
 async def _rows(engine: Engine, *tables: str) -> list[int]:
     return [
         await engine._components.ledger.read(
-            "default",
-            lambda rows, _, table=table: rows.execute(f"SELECT count(*) FROM {table}").fetchone()[0],
+            "default", lambda rows, _, table=table: rows.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
         )
         for table in tables
     ]
@@ -53,17 +52,12 @@ async def _rows(engine: Engine, *tables: str) -> list[int]:
 
 async def test_two_machines_go_on_with_one_conversation_and_write_one_log(machines: Pair) -> None:
     first, second = machines
-    assert (
-        "six in the morning" in (await workspace_of(first).ask(Question(FIRST, conversation="talk"))).answer
-    )
+    assert "six in the morning" in (await workspace_of(first).ask(Question(FIRST, conversation="talk"))).answer
     await first._components.search_log.flush()
     assert "nine crowns" in (await workspace_of(second).ask(Question(SECOND, conversation="talk"))).answer
     await second._components.search_log.flush()
     for engine in machines:
-        assert [turn.question for turn in await workspace_of(engine).conversations.turns("talk")] == [
-            FIRST,
-            SECOND,
-        ]
+        assert [turn.question for turn in await workspace_of(engine).conversations.turns("talk")] == [FIRST, SECOND]
         logged = await workspace_of(engine).feedback.searches(conversation="talk")
         assert [one.query for one in logged] == [SECOND, FIRST]
     hit = (await workspace_of(second).search(SearchQuery("harbour", k=1))).hits[0]
@@ -88,9 +82,7 @@ async def test_what_is_removed_on_one_machine_is_gone_for_the_other(machines: Pa
     tables = ("turns", "turn_documents", "votes", "golden_queries", "retrieval_log", "retrieval_log_hits")
     assert await _rows(first, *tables) == [1, 1, 1, 1, 2, 2]
     if way == "replace":
-        await workspace_of(first).documents.ingest_items(
-            [Item("test", "harbour", "harbour", "The harbour is closed.")]
-        )
+        await workspace_of(first).documents.ingest_items([Item("test", "harbour", "harbour", "The harbour is closed.")])
         assert await _rows(second, *tables) == [1, 1, 1, 1, 2, 2]
     elif way == "delete":
         await workspace_of(first).documents.delete(await _harbour(first))

@@ -81,9 +81,7 @@ def _held(path: Path) -> Iterator[None]:
 
 
 async def _id(engine: Engine, name: str = "harbour") -> str:
-    return next(
-        one.id for one in await workspace_of(engine).documents.list() if Path(one.external_id).stem == name
-    )
+    return next(one.id for one in await workspace_of(engine).documents.list() if Path(one.external_id).stem == name)
 
 
 async def _remembered(engine: Engine, data_dir: Path) -> str:
@@ -91,9 +89,7 @@ async def _remembered(engine: Engine, data_dir: Path) -> str:
     harbour = await _id(engine)
     answer = await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
     assert SAID in answer.answer
-    hit = next(
-        one for one in (await workspace_of(engine).search("harbour")).hits if one.document_id == harbour
-    )
+    hit = next(one for one in (await workspace_of(engine).search("harbour")).hits if one.document_id == harbour)
     await workspace_of(engine).feedback.vote("harbour", [hit.chunk_id])
     await workspace_of(engine).feedback.add_golden("harbour hours", [harbour])
     await engine._components.search_log.flush()
@@ -140,9 +136,7 @@ async def test_nothing_stays_of_a_document_that_nobody_deleted_by_hand(
     assert turn.question == FIRST
 
 
-async def test_what_came_in_with_a_document_is_forgotten_with_it(
-    engine: Engine, data_dir: Path, docs: Path
-) -> None:
+async def test_what_came_in_with_a_document_is_forgotten_with_it(engine: Engine, data_dir: Path, docs: Path) -> None:
     letter = EmailMessage()
     letter["Subject"], letter["From"], letter["To"] = "Hours", "a@example.org", "b@example.org"
     letter.set_content("See what is attached.")
@@ -170,9 +164,7 @@ async def test_an_answer_goes_when_its_document_is_replaced(engine: Engine, data
     else:
         if way == "anew":  # under the same id and number of a version
             await workspace_of(engine).documents.delete(harbour)
-        report = await workspace_of(engine).documents.ingest_items(
-            [Item("test", "harbour", "harbour", LATER)]
-        )
+        report = await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", LATER)])
         assert (report.added, report.updated) == ((1, 0) if way == "anew" else (0, 1))
         assert await _id(engine) == harbour
     (turn,) = await workspace_of(engine).conversations.turns("talk")
@@ -183,24 +175,15 @@ async def test_an_answer_goes_when_its_document_is_replaced(engine: Engine, data
 
 
 async def test_an_answer_stays_while_its_documents_are_as_they_were(engine: Engine, data_dir: Path) -> None:
-    harbour, ferry = (
-        Item("test", "harbour", "harbour", HARBOUR),
-        Item("test", "ferry", "ferry", FERRY),
-    )
+    harbour, ferry = (Item("test", "harbour", "harbour", HARBOUR), Item("test", "ferry", "ferry", FERRY))
     await workspace_of(engine).documents.ingest_items([harbour])
     await _remembered(engine, data_dir)
     await workspace_of(engine).documents.ingest_items([harbour, ferry])
-    await workspace_of(engine).documents.ingest_items(
-        [Item("test", "ferry", "ferry", f"{FERRY} It is blue.")]
-    )
+    await workspace_of(engine).documents.ingest_items([Item("test", "ferry", "ferry", f"{FERRY} It is blue.")])
     await engine._components.maintenance.maintain("default")
     (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert SAID in turn.answer
-    assert (
-        len(await workspace_of(engine).feedback.votes())
-        == len(await workspace_of(engine).feedback.golden())
-        == 1
-    )
+    assert len(await workspace_of(engine).feedback.votes()) == len(await workspace_of(engine).feedback.golden()) == 1
 
 
 async def test_an_llm_is_not_told_what_a_document_said_before_it_was_replaced(
@@ -237,11 +220,7 @@ async def test_an_answer_is_not_kept_when_its_document_was_replaced_meanwhile(
 
 @pytest.mark.parametrize("way", ["document", "kb"])
 async def test_what_the_log_could_not_forget_is_forgotten_later(
-    engine: Engine,
-    data_dir: Path,
-    way: str,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    engine: Engine, data_dir: Path, way: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
     await workspace_of(engine).documents.ingest_items([Item("test", "ferry", "ferry", FERRY)], kb="second")

@@ -25,9 +25,7 @@ def test_each_depth_keeps_as_many_as_it_says(stone: Ragstone, depth: str, count:
     found = stone.research("ferries and their crews", depth=depth)
     assert len(found.findings) == count
     assert len({finding.hit.chunk_id for finding in found.findings}) == count
-    assert [f.relevance for f in found.findings] == sorted(
-        (f.relevance for f in found.findings), reverse=True
-    )
+    assert [f.relevance for f in found.findings] == sorted((f.relevance for f in found.findings), reverse=True)
 
 
 def test_other_depths_and_iterations_are_refused(stone: Ragstone) -> None:
@@ -57,9 +55,7 @@ def test_a_topic_that_the_corpus_does_not_know_has_no_findings(stone: Ragstone, 
 
 def test_confidence_tells_what_the_corpus_knows_from_what_it_does_not(stone: Ragstone) -> None:
     known = [stone.confidence(stone.search(query)) for query in ("Which ferry is a battery hybrid?", "dogs")]
-    unknown = [
-        stone.confidence(stone.search(query)) for query in ("who won the 1998 world cup", "volcanoes on Io")
-    ]
+    unknown = [stone.confidence(stone.search(query)) for query in ("who won the 1998 world cup", "volcanoes on Io")]
     assert min(known) > 0.4 > max(unknown)
 
 
@@ -70,9 +66,7 @@ def test_a_source_is_named_by_path_and_section(stone: Ragstone) -> None:
     )
     best = found["results"][0]
     assert citations(stone.search("dogs on a lead", k=2).hits)[0] == f"{best['source']} > {best['section']}"
-    assert (
-        citations(stone.search("dogs on a lead", k=2).hits)[0] == "corpus/guides/animals-on-board.html > Dogs"
-    )
+    assert citations(stone.search("dogs on a lead", k=2).hits)[0] == "corpus/guides/animals-on-board.html > Dogs"
 
 
 async def test_search_verify_research_by_a_plain_agent(stone: Ragstone) -> None:

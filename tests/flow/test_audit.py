@@ -155,18 +155,12 @@ async def test_jobs_and_passages_of_another_tenant_too(engine: Engine) -> None:
     taken = await engine.workspace("other").documents.upload(b"The ferry.", "ferry.txt")
     [job] = await engine.workspace("other").jobs.list()
     chunk = (await engine.workspace("other").documents.chunks((await _ids(engine, "other"))["granite"]))[0].id
-    for call in (
-        workspace_of(engine).jobs.get,
-        workspace_of(engine).jobs.cancel,
-        workspace_of(engine).jobs.retry,
-    ):
+    for call in (workspace_of(engine).jobs.get, workspace_of(engine).jobs.cancel, workspace_of(engine).jobs.retry):
         with pytest.raises(NotFoundError):
             await call(job.id)
     with pytest.raises(NotFoundError):
         await workspace_of(engine).feedback.vote("granite", [chunk])
-    denied = [
-        (one.action, one.target) for one in await workspace_of(engine).audit.list() if one.outcome == "denied"
-    ]
+    denied = [(one.action, one.target) for one in await workspace_of(engine).audit.list() if one.outcome == "denied"]
     assert denied == [("feedback", chunk), *[("job.read", job.id)] * 3]
     assert (await engine.workspace("other").documents.status(taken.document_id)).status == "pending"
 
@@ -191,9 +185,7 @@ async def test_reading_a_document_is_recorded(engine: Engine) -> None:
     await workspace_of(engine).documents.text(granite)
     await workspace_of(engine).documents.chunks(granite)
     await workspace_of(engine).documents.chunk_records(granite)
-    assert [(one.target, one.outcome) for one in await _entries(engine, "document.read")] == [
-        (granite, "done")
-    ]
+    assert [(one.target, one.outcome) for one in await _entries(engine, "document.read")] == [(granite, "done")]
 
 
 @pytest.mark.req("R-SEC-14")
@@ -205,9 +197,7 @@ async def test_deletions_are_recorded_before_and_after(engine: Engine) -> None:
         await workspace_of(engine).documents.ingest_items(_items(), kb="second")
         assert await workspace_of(engine).knowledge_bases.delete("second") == 2
     found = [
-        one
-        for one in reversed(await workspace_of(engine).audit.list())
-        if "." in one.action and one.actor == "ada"
+        one for one in reversed(await workspace_of(engine).audit.list()) if "." in one.action and one.actor == "ada"
     ]
     assert [(one.action, one.outcome, one.target, one.count) for one in found] == [
         ("document.delete", "begun", ids["granite"], 0),
@@ -264,9 +254,7 @@ def test_the_record_of_a_deletion_survives_a_kill(tmp_path: Path, fake_model: Fa
     with Ragstone(data_dir=tmp_path / "data") as stone:
         stone.ingest_items(_items())
         granite = next(one.id for one in stone.documents() if one.external_id == "granite")
-    ran = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path / "data"), granite], check=False, timeout=60
-    )
+    ran = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "data"), granite], check=False, timeout=60)
     assert ran.returncode == 9
     with Ragstone(data_dir=tmp_path / "data") as stone:
         found = stone.audit(action="document.delete")
@@ -276,9 +264,7 @@ def test_the_record_of_a_deletion_survives_a_kill(tmp_path: Path, fake_model: Fa
     ]
 
 
-async def test_nothing_is_deleted_that_cannot_be_recorded(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_nothing_is_deleted_that_cannot_be_recorded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     granite = (await _ids(engine))["granite"]
 
     async def full(*_: object) -> None:
@@ -293,9 +279,7 @@ async def test_nothing_is_deleted_that_cannot_be_recorded(
     assert granite in (await _ids(engine)).values()
 
 
-async def test_a_deletion_that_fails_is_recorded_as_failed(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_deletion_that_fails_is_recorded_as_failed(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     granite = (await _ids(engine))["granite"]
 
     def full(_: str) -> None:
@@ -357,9 +341,7 @@ async def test_documents_that_a_folder_no_longer_has_are_counted(engine: Engine,
     assert (gone.kb, gone.count) == ("default", 1)
 
 
-async def test_documents_that_are_too_old_are_recorded(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_documents_that_are_too_old_are_recorded(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = set((await _ids(engine)).values())
     await engine.tenants.set_retention("default", 5)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: now() + timedelta(days=6))
@@ -405,15 +387,11 @@ async def test_a_collection_that_is_replaced_or_renamed_is_recorded(engine: Engi
 
 async def test_what_is_gone_is_not_recorded_as_failed(engine: Engine) -> None:
     async def retire() -> None:
-        async with engine._components.access.audit.record_action(
-            "default", "document.retire", ["a", "b"]
-        ) as deed:
+        async with engine._components.access.audit.record_action("default", "document.retire", ["a", "b"]) as deed:
             deed.mark_done("a", 1)
             raise StoreFull("the disk is full")
 
     with pytest.raises(StoreFull):
         await retire()
-    ends = {
-        one.target: one.outcome for one in await _entries(engine, "document.retire") if one.outcome != "begun"
-    }
+    ends = {one.target: one.outcome for one in await _entries(engine, "document.retire") if one.outcome != "begun"}
     assert ends == {"a": "done", "b": "failed"}

@@ -52,9 +52,7 @@ def test_every_method_answers(fake_model: FakeEmbedder, data_dir: Path, tmp_path
         assert (letter.title, other.title) == ("Ferry", "page.txt")
         assert stone.documents(limit=1, after=min(letter.id, other.id))[0].id == max(letter.id, other.id)
         assert stone.search("ferry", k=1).hits[0].document_id == letter.id
-        assert (
-            stone.ask("When does the ferry leave at nine?").question == "When does the ferry leave at nine?"
-        )
+        assert stone.ask("When does the ferry leave at nine?").question == "When does the ferry leave at nine?"
         assert stone.explain("ferry", letter.id).found
         assert stone.document(letter.id) == letter
         assert stone.text(letter.id) == "Ferry\n\nThe ferry leaves at nine."
@@ -72,9 +70,7 @@ def test_a_new_one_can_work_at_once(fake_model: FakeEmbedder, data_dir: Path) ->
         assert stone.jobs.list() == []
 
 
-def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(
-    fake_model: FakeEmbedder, data_dir: Path
-) -> None:
+def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(fake_model: FakeEmbedder, data_dir: Path) -> None:
     with Ragstone(data_dir=data_dir) as stone:
         stone.ingest_items([LETTER])
         answer = stone.ask("When does the ferry leave?")
@@ -91,9 +87,7 @@ def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(
                 work()
 
 
-def test_what_is_taken_in_now_and_worked_on_later(
-    fake_model: FakeEmbedder, data_dir: Path, tmp_path: Path
-) -> None:
+def test_what_is_taken_in_now_and_worked_on_later(fake_model: FakeEmbedder, data_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "wiki"
     folder.mkdir()
     (folder / "pier.txt").write_text("The pier has nine lamps.", encoding="utf-8")

@@ -77,9 +77,7 @@ async def test_a_change_by_another_process_is_noticed(data_dir: Path, engine: En
 @pytest.mark.req("R-MOD-16")
 async def test_a_tenant_never_gets_what_another_one_found(engine: Engine) -> None:
     for tenant, hour in (("acme", "nine"), ("globex", "ten")):
-        await engine.workspace(tenant).documents.ingest_items(
-            [letter("ferry", f"The ferry leaves at {hour}.")]
-        )
+        await engine.workspace(tenant).documents.ingest_items([letter("ferry", f"The ferry leaves at {hour}.")])
     for _ in range(2):
         for tenant, hour in (("acme", "nine"), ("globex", "ten")):
             (hit,) = (await engine.workspace(tenant).search("ferry")).hits
@@ -173,9 +171,7 @@ class Interleavings(RuleBasedStateMachine):
         self.cached = self._opened(place, 600.0)
         self.fresh = self._opened(place, 0.0)
         for tenant in ("acme", "globex"):
-            self._run(
-                self.cached.workspace(tenant).documents.ingest_items([letter("first", f"{tenant} ferry")])
-            )
+            self._run(self.cached.workspace(tenant).documents.ingest_items([letter("first", f"{tenant} ferry")]))
 
     def _opened(self, place: Path, seconds: float) -> Engine:
         async def opened() -> Engine:
@@ -224,6 +220,5 @@ class Interleavings(RuleBasedStateMachine):
 @pytest.mark.req("R-MOD-15", "R-MOD-16")
 def test_whatever_comes_between_a_cached_search_equals_an_uncached_one() -> None:
     run_state_machine_as_test(
-        Interleavings,
-        settings=hypothesis_settings(max_examples=5, stateful_step_count=6, deadline=None),
+        Interleavings, settings=hypothesis_settings(max_examples=5, stateful_step_count=6, deadline=None)
     )

@@ -19,9 +19,7 @@ TOUR = "# Lighthouse\n\nThe lighthouse tour costs nine crowns. It starts at noon
 
 def found(stone: BlockingWorkspace, query: str, **scope: str) -> dict[str, set[str]]:
     """The documents that each arm finds."""
-    return {
-        arms: {hit.document_id for hit in stone.search(query, k=50, arms=arms, **scope).hits} for arms in ARMS
-    }
+    return {arms: {hit.document_id for hit in stone.search(query, k=50, arms=arms, **scope).hits} for arms in ARMS}
 
 
 @pytest.fixture
@@ -112,9 +110,7 @@ def test_tenants_never_see_each_other(stone: Ragstone) -> None:
         for other in set(names.values()) - {place}:
             assert not any(other in hit.text for hit in stone.workspace(tenant).search(other).hits)
         answer = stone.workspace(tenant).ask(query)
-        assert [citation.quote for citation in answer.citations] == [
-            f"The {tenant} accounts are kept in {place}."
-        ]
+        assert [citation.quote for citation in answer.citations] == [f"The {tenant} accounts are kept in {place}."]
         for stranger, document in ids.items():
             if stranger == tenant:
                 continue

@@ -20,14 +20,10 @@ async def test_each_part_is_looked_up_and_answered(data_dir: Path, fake_model: F
         answer = await workspace_of(engine).ask("When was Harbour Line founded and who runs it?")
         assert [sentence.text for sentence in answer.sentences] == [FOUNDED, RUN]
         assert answer.unanswered == ()
-        assert (
-            await workspace_of(engine).receipts.check(await workspace_of(engine).receipts.make(answer))
-        ).holds
+        assert (await workspace_of(engine).receipts.check(await workspace_of(engine).receipts.make(answer))).holds
 
 
-async def test_a_part_without_support_is_named_in_a_stream_too(
-    data_dir: Path, fake_model: FakeEmbedder
-) -> None:
+async def test_a_part_without_support_is_named_in_a_stream_too(data_dir: Path, fake_model: FakeEmbedder) -> None:
     async with open_engine(Settings(data_dir=data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items(ITEMS)
         question = "Who runs Harbour Line and which colour has a zebra?"

@@ -71,10 +71,7 @@ async def test_a_question_leans_on_the_one_before_it(engine: Engine, streaming: 
     assert "nine crowns" in asked[1].answer
     assert "six crowns" not in asked[1].answer
     turns = await workspace_of(engine).conversations.turns("talk")
-    assert [(one.question, one.answer) for one in turns] == [
-        (FIRST, asked[0].answer),
-        (SECOND, asked[1].answer),
-    ]
+    assert [(one.question, one.answer) for one in turns] == [(FIRST, asked[0].answer), (SECOND, asked[1].answer)]
     logged = await workspace_of(engine).feedback.searches(conversation="talk")
     assert [(one.query, one.conversation) for one in logged] == [(SECOND, "talk"), (FIRST, "talk")]
     assert {one.action for one in await workspace_of(engine).audit.list(limit=2)} == {"ask"}
@@ -123,15 +120,11 @@ async def test_conversations_are_apart(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("way", ["delete", "erase", "source", "kb", "tenant"])
-async def test_what_was_said_goes_with_what_it_was_made_from(
-    engine: Engine, data_dir: Path, way: str
-) -> None:
+async def test_what_was_said_goes_with_what_it_was_made_from(engine: Engine, data_dir: Path, way: str) -> None:
     await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
     (turn,) = await workspace_of(engine).conversations.turns("talk")
     assert "six in the morning" in turn.answer
-    harbour = next(
-        one.id for one in await workspace_of(engine).documents.list() if one.external_id == "harbour"
-    )
+    harbour = next(one.id for one in await workspace_of(engine).documents.list() if one.external_id == "harbour")
     assert harbour in turn.document_ids
     if way == "delete":
         await workspace_of(engine).documents.delete(harbour)
@@ -161,18 +154,14 @@ async def test_documents_that_went_another_way_take_answers_along(engine: Engine
     assert "six in the morning" not in _words(data_dir)
 
 
-async def test_turns_are_bounded_and_do_not_stay_for_ever(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_turns_are_bounded_and_do_not_stay_for_ever(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "MOST_OF_ONE", 2)
     monkeypatch.setattr(rows, "MOST_TURNS", 3)
     for n in range(3):
         await workspace_of(engine).search(SearchQuery(f"granite number {n}", conversation="one"))
     for n in range(2):
         await workspace_of(engine).search(SearchQuery(f"ferry number {n}", conversation="two"))
-    assert [one.question for one in await workspace_of(engine).conversations.turns("one")] == [
-        "granite number 2"
-    ]
+    assert [one.question for one in await workspace_of(engine).conversations.turns("one")] == ["granite number 2"]
     assert len(await workspace_of(engine).conversations.turns("two")) == 2
     days = engine.settings.activity.days
     monkeypatch.setattr(conversations, "now", lambda: now() + timedelta(days=days + 1))
@@ -207,9 +196,7 @@ async def test_an_answer_is_given_also_where_it_cannot_be_remembered(
     told = "conversation: this turn is not remembered: disk is full"
     answer = await workspace_of(engine).ask(Question(FIRST, conversation="talk"))
     assert (answer.status, answer.degraded[-1]) == ("answered", told)
-    assert (await workspace_of(engine).search(SearchQuery("granite", conversation="talk"))).degraded[
-        -1
-    ] == told
+    assert (await workspace_of(engine).search(SearchQuery("granite", conversation="talk"))).degraded[-1] == told
 
 
 async def test_turns_are_kept_where_searches_are_not_logged(data_dir: Path, fake_model: FakeEmbedder) -> None:
@@ -220,9 +207,7 @@ async def test_turns_are_kept_where_searches_are_not_logged(data_dir: Path, fake
         assert await workspace_of(engine).feedback.searches() == []
 
 
-async def test_a_cached_answer_is_not_given_to_another_conversation(
-    data_dir: Path, fake_model: FakeEmbedder
-) -> None:
+async def test_a_cached_answer_is_not_given_to_another_conversation(data_dir: Path, fake_model: FakeEmbedder) -> None:
     settings = Settings(data_dir=data_dir, cache={"answers": True})
     question = "What does a ticket or berth of it cost?"
     async with open_engine(settings) as engine:
@@ -251,8 +236,5 @@ async def test_each_follow_up_is_answered_by_its_own_words(data_dir: Path) -> No
         await workspace_of(engine).documents.ingest_items(
             [Item("test", "ferry", "ferry.md", text, media_type="text/markdown")]
         )
-        told = {
-            question: await workspace_of(engine).ask(Question(question, conversation="talk"))
-            for question in asked
-        }
+        told = {question: await workspace_of(engine).ask(Question(question, conversation="talk")) for question in asked}
     assert {question: answer.sentences[0].text for question, answer in told.items()} == asked

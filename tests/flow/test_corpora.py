@@ -9,27 +9,11 @@ from typing import Any
 
 import pytest
 from tests.flow import corpus_kit
-from tests.flow.corpus_kit import (
-    AGAIN,
-    BUILD,
-    NAME,
-    NEW,
-    OLD,
-    ONE_VECTOR_LESS,
-    files,
-    live_ids,
-    texts,
-)
+from tests.flow.corpus_kit import AGAIN, BUILD, NAME, NEW, OLD, ONE_VECTOR_LESS, files, live_ids, texts
 
 from ragstone import Item, Ragstone, RagstoneError
 from ragstone.core.collections import ChunkMetadata
-from ragstone.core.errors import (
-    CollectionExists,
-    InputError,
-    ModelError,
-    RemoteError,
-    StoreError,
-)
+from ragstone.core.errors import CollectionExists, InputError, ModelError, RemoteError, StoreError
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.corpus.files import FilePair, load_metadata
 from ragstone.stores.lexical.bm25_file import load_index, save_index
@@ -80,11 +64,7 @@ def test_metadata_of_a_chunk_is_found_by_its_id(stone: Ragstone) -> None:
     assert written.keys() == book.keys() == live_ids(stone)
     for live in stone.chunks(stone.documents(kb=NAME)[0].id):
         entry = written[live.id]
-        assert (entry["chunk_id"], entry["source"], entry["position"]) == (
-            live.id,
-            "corpus.txt",
-            live.chunk.start,
-        )
+        assert (entry["chunk_id"], entry["source"], entry["position"]) == (live.id, "corpus.txt", live.chunk.start)
         assert OLD[entry["position"] : entry["end"]] == live.chunk.text
         assert (entry["chunk_index"], entry["document_id"]) == (live.chunk.index, live.document_id)
         assert stone.corpora.chunk(live.id) == book[live.id] == ChunkMetadata.of(live)
@@ -193,9 +173,7 @@ def test_a_collection_that_lacks_something_is_not_swapped_in(
         return chunks
 
     monkeypatch.setattr(upkeep, "write_aside", lossy)
-    with pytest.raises(
-        StoreError, match="of 3 chunks 2 have a vector" if lost == "vector" else "the files do not"
-    ):
+    with pytest.raises(StoreError, match="of 3 chunks 2 have a vector" if lost == "vector" else "the files do not"):
         stone.corpora.build(AGAIN)
     assert live_ids(stone) == ids
 

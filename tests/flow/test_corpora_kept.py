@@ -13,27 +13,11 @@ import pytest
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 from tests.flow import corpus_kit
-from tests.flow.corpus_kit import (
-    AGAIN,
-    BUILD,
-    NAME,
-    NEW,
-    OLD,
-    files,
-    leave_draft,
-    live_ids,
-    texts,
-)
+from tests.flow.corpus_kit import AGAIN, BUILD, NAME, NEW, OLD, files, leave_draft, live_ids, texts
 
 from ragstone import Item, Ragstone
 from ragstone.core.collections import draft_prefix, is_draft
-from ragstone.core.errors import (
-    CollectionExists,
-    InputError,
-    NotFoundError,
-    StoreBusy,
-    StoreError,
-)
+from ragstone.core.errors import CollectionExists, InputError, NotFoundError, StoreBusy, StoreError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.corpus.files import FilePair
@@ -101,9 +85,7 @@ def test_two_builds_of_one_collection_do_not_meet(stone: Ragstone, tmp_path: Pat
     assert stone.kbs() == []
 
 
-def test_a_build_whose_work_was_removed_replaces_nothing(
-    stone: Ragstone, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_whose_work_was_removed_replaces_nothing(stone: Ragstone, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by a build on another machine, where the lock of this one is not seen."""
     stone.corpora.build(BUILD)
     ids = live_ids(stone)
@@ -128,10 +110,7 @@ def test_what_a_build_left_is_removed_by_the_next(stone: Ragstone) -> None:
     shutil.copy("data/indices/chunks.json", "data/indices/chunks.json.next1234")
     stone.corpora.build(AGAIN)
     assert [kb.name for kb in stone.kbs()] == [draft_prefix("other") + "01234567", NAME]
-    assert sorted(path.name for path in Path("data/indices").glob("[!.]*")) == [
-        "bm25_index.pkl",
-        "chunks.json",
-    ]
+    assert sorted(path.name for path in Path("data/indices").glob("[!.]*")) == ["bm25_index.pkl", "chunks.json"]
 
 
 @pytest.mark.req("R-REL-23")
@@ -170,9 +149,7 @@ def test_a_collection_in_postgresql(tmp_path: Path, fake_model: FakeEmbedder) ->
     Path("data").mkdir()
     Path("data/corpus.txt").write_text(OLD)
     store = {"ledger": {"dsn": server(18).database(tmp_path)}}
-    with Ragstone(
-        data_dir="data", store=store, chunking={"strategy": "sentence", "size": 8, "overlap": 0}
-    ) as stone:
+    with Ragstone(data_dir="data", store=store, chunking={"strategy": "sentence", "size": 8, "overlap": 0}) as stone:
         stone.corpora.build(BUILD)
         before = live_ids(stone)
         with pytest.raises(CollectionExists):
@@ -304,14 +281,9 @@ def test_what_was_asked_of_a_collection_that_is_replaced_is_forgotten(stone: Rag
     Path("data/corpus.txt").write_text(NEW)
     stone.corpora.build(AGAIN)
     asked = stone.activity.searches(kb=NAME)
-    assert [(one.query, one.shown) for one in asked] == [
-        ("dragon", ()),
-        ("Where does the dragon sleep?", ()),
-    ]
+    assert [(one.query, one.shown) for one in asked] == [("dragon", ()), ("Where does the dragon sleep?", ())]
     (file,) = Path("data").glob("tenants/*/ledger.db")
     with closing(sqlite3.connect(file)) as db:
         for table in ("votes", "golden_queries", "turn_documents"):
             assert db.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-        assert db.execute("SELECT question, answer FROM turns").fetchall() == [
-            ("Where does the dragon sleep?", "")
-        ]
+        assert db.execute("SELECT question, answer FROM turns").fetchall() == [("Where does the dragon sleep?", "")]

@@ -25,16 +25,12 @@ from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
 STATUSES = {"pending", "processing", "completed", "failed"}
-GUIDE = (
-    b"# Guide\n\nWelcome to the island.\n\n## Ferry\n\nThe ferry leaves at nine.\n\n## Fares\n\nTwo crowns."
-)
+GUIDE = b"# Guide\n\nWelcome to the island.\n\n## Ferry\n\nThe ferry leaves at nine.\n\n## Fares\n\nTwo crowns."
 
 
 @pytest.fixture
 async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
-    settings = Settings(
-        data_dir=data_dir, jobs={"retry_seconds": 0}, chunking={"strategy": "markdown", "size": 60}
-    )
+    settings = Settings(data_dir=data_dir, jobs={"retry_seconds": 0}, chunking={"strategy": "markdown", "size": 60})
     async with open_engine(settings) as opened:
         yield opened
 
@@ -90,9 +86,7 @@ async def test_the_record_of_an_upload_from_pending_to_completed(engine: Engine)
 
 @pytest.mark.req("R-DOM-14")
 async def test_what_nobody_said_is_empty(engine: Engine) -> None:
-    taken = DocumentStatusSchema.of(
-        await workspace_of(engine).documents.upload(b"Words.", "plain.txt")
-    ).as_json()
+    taken = DocumentStatusSchema.of(await workspace_of(engine).documents.upload(b"Words.", "plain.txt")).as_json()
     assert {name: taken[name] for name in ("title", "description", "category", "tags")} == {
         "title": "",
         "description": "",
@@ -158,9 +152,7 @@ async def test_what_is_too_long_or_no_text_or_not_theirs_to_say_is_refused_befor
 
 async def test_what_is_as_long_as_it_may_be_is_kept_whole(engine: Engine) -> None:
     name, title, category = "n" * 251 + ".txt", "t" * 255, "c" * 100
-    taken = await workspace_of(engine).documents.upload(
-        b"Words.", name, title=title, metadata={"category": category}
-    )
+    taken = await workspace_of(engine).documents.upload(b"Words.", name, title=title, metadata={"category": category})
     await work(engine)
     done = await workspace_of(engine).documents.status(taken.document_id)
     assert (done.filename, done.title, done.category) == (name, title, category)
@@ -267,17 +259,15 @@ async def test_a_chunk_without_a_vector_has_no_model(engine: Engine, fake_model:
 async def test_a_document_that_was_moved_to_another_model_says_so(
     data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "ragstone.engine.components.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model)
-    )
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model))
     async with open_engine(Settings(data_dir=data_dir, embedding={"model": "old"})) as engine:
         records = await uploaded(engine)
         assert {one.embedding_model for one in records} == {"old"}
         await workspace_of(engine).embeddings.reembed("new", force=True)
         document_id = records[0].document_id
-        assert [
-            one.embedding_model for one in await workspace_of(engine).documents.chunk_records(document_id)
-        ] == ["new"] * len(records)
+        assert [one.embedding_model for one in await workspace_of(engine).documents.chunk_records(document_id)] == [
+            "new"
+        ] * len(records)
         assert (await workspace_of(engine).documents.status(document_id)).embedding_model == "new"
 
 
@@ -323,21 +313,11 @@ async def test_the_metadata_of_a_chunk(engine: Engine) -> None:
 async def test_the_place_of_a_chunk_in_a_hierarchy(data_dir: Path, fake_model: FakeEmbedder) -> None:
     settings = Settings(
         data_dir=data_dir,
-        chunking={
-            "strategy": "hybrid",
-            "unit": "tokens",
-            "size": 24,
-            "min_size": 4,
-            "overlap": 0,
-            "breakpoint": 0.5,
-        },
+        chunking={"strategy": "hybrid", "unit": "tokens", "size": 24, "min_size": 4, "overlap": 0, "breakpoint": 0.5},
     )
     text = "# Island\n\n" + "\n\n".join(
         f"## {part}\n\n" + " ".join(f"{word} {word} {word} {word}." for word in words.split())
-        for part, words in (
-            ("Sea", "Ferry Tide Harbour Lantern Gull Net"),
-            ("Land", "Orchard Market Engine Hill"),
-        )
+        for part, words in (("Sea", "Ferry Tide Harbour Lantern Gull Net"), ("Land", "Orchard Market Engine Hill"))
     )
     async with open_engine(settings) as engine:
         await workspace_of(engine).documents.ingest_items([Item("test", "a", "test/a.md", text.encode())])
@@ -361,13 +341,9 @@ async def test_no_version_has_two_chunks_of_one_number(engine: Engine, data_dir:
     await uploaded(engine)
     (file,) = (path for path in (data_dir / "tenants").rglob("*.db"))
     with closing(sqlite3.connect(file)) as connection:
-        columns = [
-            row[1] for row in connection.execute("PRAGMA table_info(chunks)") if row[1] not in ("seq", "id")
-        ]
+        columns = [row[1] for row in connection.execute("PRAGMA table_info(chunks)") if row[1] not in ("seq", "id")]
         listed = ", ".join(columns)
-        with pytest.raises(
-            sqlite3.IntegrityError, match=r"document_id, chunks\.version, chunks\.chunk_index"
-        ):
+        with pytest.raises(sqlite3.IntegrityError, match=r"document_id, chunks\.version, chunks\.chunk_index"):
             connection.execute(
                 f"INSERT INTO chunks (id, {listed}) SELECT 'another', {listed} FROM chunks WHERE chunk_index = 1"
             )

@@ -9,14 +9,7 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
-from ragstone.core.errors import (
-    InputError,
-    ModelError,
-    ModelMismatch,
-    NotFoundError,
-    SettingsError,
-    StoreError,
-)
+from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError, SettingsError, StoreError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.queries import Question, SearchQuery
 from ragstone.core.remedies import Action, Remedy
@@ -64,8 +57,7 @@ async def test_a_configured_model_that_changed_is_refused_with_the_way_out(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "ragstone.engine.components.build_embedder",
-        lambda chosen: FakeEmbedder(name=chosen.model.partition("@")[0]),
+        "ragstone.engine.components.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model.partition("@")[0])
     )
     async with open_engine(settings.model_copy(update={"embedding": EmbeddingSettings(model="old")})) as old:
         await workspace_of(old).documents.ingest_items(LETTERS)
@@ -123,9 +115,7 @@ async def test_after_a_fallback_took_over_a_kb_of_the_first_model_goes_on_by_wor
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = FakeEmbedder(name="first"), FakeEmbedder(name="second", dimension=32)
-    monkeypatch.setattr(
-        "ragstone.engine.components.build_embedder", lambda _: FallbackEmbedder(first, second)
-    )
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FallbackEmbedder(first, second))
     async with open_engine(settings) as engine:
         await workspace_of(engine).documents.ingest_items(LETTERS[:1])
         first.errors = [ModelError("the model fell over")]
@@ -206,9 +196,7 @@ async def test_twenty_ingests_of_the_same_thing_at_once_make_one_document(
     async with open_engine(settings) as engine:
         await asyncio.gather(*(workspace_of(engine).documents.ingest_items(LETTERS[:1]) for _ in range(20)))
         assert (await workspace_of(engine).knowledge_bases.stats()).documents == 1
-        assert [hit.text for hit in (await workspace_of(engine).search("ferry")).hits] == [
-            "The ferry leaves at nine."
-        ]
+        assert [hit.text for hit in (await workspace_of(engine).search("ferry")).hits] == ["The ferry leaves at nine."]
 
 
 async def test_searches_run_beside_an_ingest(fake_model: FakeEmbedder, settings: Settings) -> None:
@@ -252,18 +240,14 @@ async def test_an_empty_tenant_is_not_the_default_one(fake_model: FakeEmbedder, 
             await workspace_of(engine).documents.ingest_items(LETTERS, kb="")
 
 
-async def test_deleting_for_an_unknown_tenant_makes_nothing(
-    fake_model: FakeEmbedder, settings: Settings
-) -> None:
+async def test_deleting_for_an_unknown_tenant_makes_nothing(fake_model: FakeEmbedder, settings: Settings) -> None:
     async with open_engine(settings) as engine:
         assert await engine.workspace("typo").documents.delete("0" * 32) is False
         assert await engine.workspace("typo").knowledge_bases.delete("default") == 0
     assert not settings.data_dir.exists()
 
 
-async def test_numbers_and_words_out_of_range_are_refused(
-    fake_model: FakeEmbedder, settings: Settings
-) -> None:
+async def test_numbers_and_words_out_of_range_are_refused(fake_model: FakeEmbedder, settings: Settings) -> None:
     async with open_engine(settings) as engine:
         await workspace_of(engine).documents.ingest_items(LETTERS)
         for count in (0, -1, 1001):
@@ -292,9 +276,7 @@ async def test_an_answer_is_made_from_as_many_passages_as_were_asked_for(
 
 
 async def test_the_embedded_store_takes_no_address(settings: Settings) -> None:
-    chosen = Settings(
-        data_dir=settings.data_dir, store={"vectors": {"kind": "sqlite", "url": "http://127.0.0.1"}}
-    )
+    chosen = Settings(data_dir=settings.data_dir, store={"vectors": {"kind": "sqlite", "url": "http://127.0.0.1"}})
     with pytest.raises(SettingsError, match=r"store\.vectors\.url means nothing to the sqlite store"):
         open_engine(chosen)
 

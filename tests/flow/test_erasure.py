@@ -113,13 +113,7 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     assert await found(stores, kb, CANARY, secret) == 4
     (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     rows = receipt.removed["ledger"]
-    assert (rows["documents"], rows["chunks"], rows["vectors"], rows["terms"], rows["postings"]) == (
-        1,
-        3,
-        3,
-        3,
-        3,
-    )
+    assert (rows["documents"], rows["chunks"], rows["vectors"], rows["terms"], rows["postings"]) == (1, 3, 3, 3, 3)
     assert (receipt.complete, receipt.requery, left(receipt), receipt.unfinished) == (True, 0, 0, ())
     assert receipt.scrubbed == (type(stores.ledger).__name__ == "SqliteLedger")
     if stores.derived:
@@ -155,9 +149,7 @@ async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
     await put(stores.ledger, document("a", kb="two"), kb="two")
     (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("source", "test", "default")])
     assert (receipt.complete, receipt.removed["ledger"]["documents"]) == (True, 2)
-    counts = [
-        (await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")
-    ]
+    counts = [(await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")]
     assert counts == [1, 1]
 
 
@@ -204,15 +196,10 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     place = VectorPartition(await _tenant_id(before), "s1", 32)
     after = open_kind("sqlite", tmp_path)
     await put(after.ledger, document("later", kb="later"), kb="later")
-    targets = [
-        ErasureTarget("document", secret.document_id),
-        ErasureTarget("kb", "old"),
-        ErasureTarget("kb", "later"),
-    ]
+    targets = [ErasureTarget("document", secret.document_id), ErasureTarget("kb", "old"), ErasureTarget("kb", "later")]
     receipts = await Eraser(after).erase("default", targets)
     said = advise(
-        "engine: may still hold it and is not in use any more",
-        Remedy(Action.FINISH_LEFT_STORE, store="engine"),
+        "engine: may still hold it and is not in use any more", Remedy(Action.FINISH_LEFT_STORE, store="engine")
     )
     assert [receipt.unfinished for receipt in receipts] == [(said,), (said,), ()]
     assert [receipt.complete for receipt in receipts] == [False, False, True]
@@ -223,10 +210,7 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     assert await engine.count(place) == 6
     again = open_kind("elsewhere", tmp_path)
     await examine(again, repair=True)
-    assert (await engine.count(place), await engine.count(VectorPartition(place.tenant_id, "s2", 32))) == (
-        3,
-        0,
-    )
+    assert (await engine.count(place), await engine.count(VectorPartition(place.tenant_id, "s2", 32))) == (3, 0)
     (receipt,) = await Eraser(again).erase("default", [ErasureTarget("document", kept.document_id)])
     assert receipt.complete
     await again.close()
@@ -275,9 +259,7 @@ async def test_who_dies_between_ledger_and_engine_leaves_it_to_the_next(
     stores = open_kind("elsewhere", tmp_path)
     kb = await put(stores.ledger, secret, kb="old")
     place = VectorPartition(await _tenant_id(stores), "s1", 32)
-    target = (
-        ErasureTarget("document", secret.document_id) if what == "document" else ErasureTarget("kb", "old")
-    )
+    target = ErasureTarget("document", secret.document_id) if what == "document" else ErasureTarget("kb", "old")
     engine.trouble = Killed()
     with pytest.raises(Killed):
         await Eraser(stores).erase("default", [target])

@@ -32,9 +32,7 @@ def profile(name: str, data_dir: Path) -> Settings:
 async def search(settings: Settings) -> SearchResult:
     async with open_engine(settings) as engine:
         await workspace_of(engine).documents.ingest_items(NOTICES)
-        return await workspace_of(engine).search(
-            SearchQuery("harbour notice about the ferry", mode="thorough")
-        )
+        return await workspace_of(engine).search(SearchQuery("harbour notice about the ferry", mode="thorough"))
 
 
 def left(result: SearchResult) -> dict[str, int]:
@@ -76,9 +74,7 @@ async def test_kosmos_takes_20_above_the_similarity_threshold(
     assert (stages["dense"], stages["lexical"], stages["read_back"]) == (20, 20, 20)
     assert sum(len(passages) for _, passages in judge.calls) == 20
     async with open_engine(settings) as engine:
-        far = await workspace_of(engine).search(
-            SearchQuery("an unrelated question of somebody", mode="thorough")
-        )
+        far = await workspace_of(engine).search(SearchQuery("an unrelated question of somebody", mode="thorough"))
     assert left(far)["dense"] == 0
 
 
@@ -91,9 +87,7 @@ async def test_rpg_returns_10(fake_model: FakeEmbedder, data_dir: Path) -> None:
 
 
 @pytest.mark.req("R-HYB-25")
-async def test_a_tenant_s_setting_falls_back_to_pure_vector_search(
-    fake_model: FakeEmbedder, data_dir: Path
-) -> None:
+async def test_a_tenant_s_setting_falls_back_to_pure_vector_search(fake_model: FakeEmbedder, data_dir: Path) -> None:
     async with open_engine(profile("takaro", data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items(NOTICES)
         await engine.tenants.set_settings("default", {"retrieval.arms": "dense"})
@@ -121,10 +115,7 @@ async def test_takaro_fuses_20_and_20_has_an_llm_rank_20_and_returns_5(
     assert [hit.score for hit in result.hits] == [1.0, 0.95, 0.9, 0.85, 0.8]
     assert len(json.loads(llm.requests[0][1].content)["passages"]) == 20
     assert result.degraded == ()
-    assert (asked[0].model, asked[0].base_url) == (
-        "meta-llama/llama-3.1-8b-instruct",
-        "https://openrouter.ai/api/v1",
-    )
+    assert (asked[0].model, asked[0].base_url) == ("meta-llama/llama-3.1-8b-instruct", "https://openrouter.ai/api/v1")
 
 
 @pytest.mark.req("R-RRK-10", "R-RRK-06", "R-MOD-02", "R-REL-22")
@@ -136,8 +127,7 @@ async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
     async with open_engine(profile("takaro", data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items(NOTICES)
         found = {
-            mode: await workspace_of(engine).search(SearchQuery("late ferry", mode=mode))
-            for mode in get_args(Mode)
+            mode: await workspace_of(engine).search(SearchQuery("late ferry", mode=mode)) for mode in get_args(Mode)
         }
         again = await workspace_of(engine).search(SearchQuery("late ferry", mode="thorough"))
     orders = [[hit.chunk_id for hit in result.hits] for result in (*found.values(), again)]

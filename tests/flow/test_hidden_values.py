@@ -88,9 +88,7 @@ async def test_documents_with_a_secret_in_their_address_keep_their_ids_and_lose_
 
 
 @pytest.mark.usefixtures("token")
-async def test_who_only_names_a_page_cannot_have_the_environment_sent_there(
-    engine: Engine, web: WebDouble
-) -> None:
+async def test_who_only_names_a_page_cannot_have_the_environment_sent_there(engine: Engine, web: WebDouble) -> None:
     report = await workspace_of(engine).documents.ingest_urls(web.url("/page?token=") + "${HARBOUR_TOKEN}")
     assert report.added == 0
     assert web.requests

@@ -29,19 +29,7 @@ CHUNKS = int(os.environ.get("RAGSTONE_MOVE_CHUNKS", "240"))
 PER_DOCUMENT = 4
 Answers = dict[str, list[Candidate]]
 QUESTIONS = 20
-SUBJECTS = (
-    "ferry",
-    "harbour",
-    "lighthouse",
-    "engine",
-    "fare",
-    "crew",
-    "storm",
-    "cargo",
-    "anchor",
-    "chart",
-    "buoy",
-)
+SUBJECTS = ("ferry", "harbour", "lighthouse", "engine", "fare", "crew", "storm", "cargo", "anchor", "chart", "buoy")
 
 
 def documents() -> list[Item]:
@@ -85,9 +73,7 @@ async def everything(engine: Engine) -> dict[str, Any]:
 
 async def answers(engine: Engine) -> Answers:
     """The ten nearest chunks of some questions."""
-    questions = [
-        f"what does the {SUBJECTS[at % 11]} keeper write as entry{at}x{at % 4}" for at in range(QUESTIONS)
-    ]
+    questions = [f"what does the {SUBJECTS[at % 11]} keeper write as entry{at}x{at % 4}" for at in range(QUESTIONS)]
     return {
         question: [
             Candidate(hit.chunk_id, hit.scores["dense"])
@@ -183,9 +169,7 @@ async def test_one_archive_serves_two_tenants_of_one_database(tmp_path: Path) ->
 
 async def test_an_upload_comes_with_its_original_file(fake_model: FakeEmbedder, tmp_path: Path) -> None:
     async with open_engine(Settings(data_dir=tmp_path / "a")) as here:
-        status = await workspace_of(here).documents.upload(
-            b"# Fares\n\nA dog travels for two crowns.", "fares.md"
-        )
+        status = await workspace_of(here).documents.upload(b"# Fares\n\nA dog travels for two crowns.", "fares.md")
         await here.worker().run(until_idle=True)
         with_files = await workspace_of(here).archive.export(tmp_path / "x.zip")
         without = await workspace_of(here).archive.export(tmp_path / "y.zip", files=False)
@@ -199,24 +183,18 @@ async def test_an_upload_comes_with_its_original_file(fake_model: FakeEmbedder, 
             found = await workspace_of(there).documents.status(status.document_id)
             assert found.status == "completed"
             assert (found.job is not None) == bool(files)
-            kept = [
-                path.read_bytes() for path in (tmp_path / folder / "documents").rglob("*") if path.is_file()
-            ]
+            kept = [path.read_bytes() for path in (tmp_path / folder / "documents").rglob("*") if path.is_file()]
             assert kept == [b"# Fares\n\nA dog travels for two crowns."][:files]
             assert (await workspace_of(there).search("dog")).hits[0].document_id == status.document_id
             assert (
-                await workspace_of(there).documents.upload(
-                    b"# Fares\n\nA dog travels for two crowns.", "fares.md"
-                )
+                await workspace_of(there).documents.upload(b"# Fares\n\nA dog travels for two crowns.", "fares.md")
             ).status == "completed"
 
 
 def test_the_blocking_engine_moves_too(
     fake_model: FakeEmbedder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(
-        "RAGSTONE_MOVE_CHUNKS", raising=False
-    )  # it sets nothing but the size of this file's tests
+    monkeypatch.delenv("RAGSTONE_MOVE_CHUNKS", raising=False)  # it sets nothing but the size of this file's tests
     with Ragstone(data_dir=tmp_path / "a") as stone:
         stone.ingest_items([Item("letters", "1", "letters/1", "The ferry leaves at nine.")])
         assert stone.moves.export_archive(tmp_path / "x.zip").documents == 1

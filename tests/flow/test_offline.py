@@ -50,9 +50,7 @@ print(json.dumps({
 
 @pytest.mark.req("R-STO-28")
 def test_the_default_configuration_works_with_every_socket_closed(data_dir: Path, tmp_path: Path) -> None:
-    environment = {
-        key: value for key, value in os.environ.items() if not key.startswith(("RAGSTONE_", "HF_"))
-    }
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("RAGSTONE_", "HF_"))}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(data_dir)],
         capture_output=True,

@@ -32,9 +32,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> GatedEmbedder:
 
 
 @pytest.fixture(params=["sqlite", "memory", "postgres"])
-async def engine(
-    request: pytest.FixtureRequest, model: GatedEmbedder, tmp_path: Path
-) -> AsyncIterator[Engine]:
+async def engine(request: pytest.FixtureRequest, model: GatedEmbedder, tmp_path: Path) -> AsyncIterator[Engine]:
     stores: dict[str, Any] = {"vectors": request.param}
     if request.param == "postgres":
         stores = {"ledger": {"kind": "postgres", "dsn": server(18).database(tmp_path)}}
@@ -78,10 +76,7 @@ async def ended(running: asyncio.Task[IngestReport], model: GatedEmbedder) -> li
 
 async def live_text(engine: Engine) -> list[str]:
     return sorted(
-        [
-            await workspace_of(engine).documents.text(one.id)
-            for one in await workspace_of(engine).documents.list()
-        ]
+        [await workspace_of(engine).documents.text(one.id) for one in await workspace_of(engine).documents.list()]
     )
 
 
@@ -213,9 +208,7 @@ async def test_what_is_queued_late_and_was_read_first_does_not_go_live(
     await reached.wait()
     leaves(file, "ten")
     await (
-        workspace_of(engine).documents.ingest(file)
-        if how == "ingest"
-        else workspace_of(engine).documents.queue(file)
+        workspace_of(engine).documents.ingest(file) if how == "ingest" else workspace_of(engine).documents.queue(file)
     )
     go.set()
     await first
@@ -246,9 +239,7 @@ async def test_who_found_a_file_empty_first_does_not_remove_what_was_read_last(
 ) -> None:
     reached, go = late_queue
     empty(file)
-    reader = (
-        workspace_of(engine).documents.ingest if how == "ingest" else workspace_of(engine).documents.queue
-    )
+    reader = workspace_of(engine).documents.ingest if how == "ingest" else workspace_of(engine).documents.queue
     first = asyncio.create_task(reader(file))
     await reached.wait()
     leaves(file, "ten")

@@ -34,18 +34,7 @@ DOG = "A dog travels for two crowns."
 EMBEDDED = {"rpg": "chroma", "ghostwriter": "chroma", "tulia": "qdrant"}
 FOLDERS = {"chroma": "vector_db", "qdrant": "vectors/qdrant"}
 POSTGRES = ("takaro", "kosmos")
-WORDS = (
-    "ferry",
-    "harbour",
-    "lantern",
-    "orchard",
-    "crown",
-    "engine",
-    "tide",
-    "lighthouse",
-    "market",
-    "winter",
-)
+WORDS = ("ferry", "harbour", "lantern", "orchard", "crown", "engine", "tide", "lighthouse", "market", "winter")
 QUERIES = ("ferry harbour", "lighthouse lantern winter", "tide engine orchard")
 
 
@@ -139,9 +128,7 @@ def test_rpg_has_one_collection_in_vector_db(
     models: list[EmbeddingSettings], cli: Cli, pages: Path, tmp_path: Path
 ) -> None:
     cli("ingest", pages, "--profile", "rpg", "--data-dir", tmp_path / "data")
-    assert [kb["name"] for kb in cli("kb", "list", "--data-dir", tmp_path / "data")["kbs"]] == [
-        "corpus_embeddings"
-    ]
+    assert [kb["name"] for kb in cli("kb", "list", "--data-dir", tmp_path / "data")["kbs"]] == ["corpus_embeddings"]
     assert (tmp_path / "data" / "vector_db" / "chroma.sqlite3").is_file()
     assert not (tmp_path / "data" / "vectors").exists()
 
@@ -183,9 +170,7 @@ def test_a_profile_needs_nothing_but_postgresql(
 
 
 @pytest.mark.req("R-STO-22")
-def test_takaro_finds_words_by_ts_rank(
-    models: list[EmbeddingSettings], cli: Cli, pages: Path, database: str
-) -> None:
+def test_takaro_finds_words_by_ts_rank(models: list[EmbeddingSettings], cli: Cli, pages: Path, database: str) -> None:
     cli("ingest", pages, "--profile", "takaro")
     result = cli("search", "dogs and crowns", "--arms", "lexical", "--profile", "takaro")
     with psycopg.connect(database) as connection:
@@ -195,9 +180,7 @@ def test_takaro_finds_words_by_ts_rank(
             "ORDER BY rank DESC, id"
         ).fetchall()
     assert [hit["chunk_id"] for hit in result["hits"]] == [row[0] for row in ranked]
-    assert [hit["scores"]["lexical"] for hit in result["hits"]] == pytest.approx(
-        [row[1] for row in ranked], abs=1e-6
-    )
+    assert [hit["scores"]["lexical"] for hit in result["hits"]] == pytest.approx([row[1] for row in ranked], abs=1e-6)
 
 
 @pytest.mark.parametrize("profile", ["takaro", "tulia"])

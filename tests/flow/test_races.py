@@ -113,9 +113,7 @@ async def test_what_goes_live_while_its_source_is_removed_is_kept_if_it_was_to_b
     activate, removing = SqlTransaction.activate_all, list[asyncio.Task[int]]()
 
     async def meanwhile(self: SqlTransaction, kb: Any, versions: Any) -> None:
-        removing.append(
-            asyncio.create_task(workspace_of(engine).sources.remove("notes", keep_documents=True))
-        )
+        removing.append(asyncio.create_task(workspace_of(engine).sources.remove("notes", keep_documents=True)))
         await asyncio.sleep(0.2)
         await activate(self, kb, versions)
 
@@ -203,9 +201,7 @@ async def test_nothing_is_left_of_an_upload_for_a_tenant_that_is_deleted_meanwhi
     ] == []
 
 
-async def test_engines_of_one_process_may_make_their_databases_at_once(
-    model: GatedEmbedder, tmp_path: Path
-) -> None:
+async def test_engines_of_one_process_may_make_their_databases_at_once(model: GatedEmbedder, tmp_path: Path) -> None:
     async def fresh(number: int) -> int:
         async with open_engine(Settings(data_dir=tmp_path / str(number))) as engine:
             await workspace_of(engine).documents.upload(b"The ferry.", "a.txt")
@@ -351,10 +347,7 @@ async def test_a_sync_that_is_asked_for_while_one_runs_sees_what_that_one_has_pa
     go.set()
     await working
     assert await names(engine) == ["a.txt", "b.txt"]
-    assert [job.id for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == [
-        asked[0],
-        first.id,
-    ]
+    assert [job.id for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == [asked[0], first.id]
     assert len(set(asked)) == 1
 
 

@@ -148,9 +148,7 @@ async def check_contents(engine: Engine, live: dict[str, int]) -> None:
     assert [(one.space.model, one.space.state) for one in spaces] == [("old@1", "retired"), ("new@1", "live")]
     assert spaces[1].vectors == spaces[1].chunks == len(live)
     for name, revision in sample(sorted(live.items())):
-        best = (
-            await workspace_of(engine).search(SearchQuery(text_of(name, revision), k=1, arms="dense"))
-        ).hits[0]
+        best = (await workspace_of(engine).search(SearchQuery(text_of(name, revision), k=1, arms="dense"))).hits[0]
         assert best.text == text_of(name, revision)
 
 
@@ -159,9 +157,7 @@ def sample(entries: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
 
 
 @pytest.mark.req("R-EMB-27")
-async def test_a_model_that_nobody_chose_for_the_kb_is_refused_with_the_command_that_repairs_it(
-    data_dir: Path,
-) -> None:
+async def test_a_model_that_nobody_chose_for_the_kb_is_refused_with_the_command_that_repairs_it(data_dir: Path) -> None:
     async with open_engine(settings_of(data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items([item_of("a", 1)])
     async with open_engine(settings_of(data_dir, "new")) as engine:
@@ -169,9 +165,7 @@ async def test_a_model_that_nobody_chose_for_the_kb_is_refused_with_the_command_
             await workspace_of(engine).documents.ingest_items([item_of("b", 1)])
         assert caught.value.remedy == Remedy(Action.REEMBED, model="new", kb="default", current_model="old")
         assert (await workspace_of(engine).embeddings.reembed()).outcome == "promoted"
-        assert (
-            await workspace_of(engine).documents.ingest_items([item_of("a", 1), item_of("b", 1)])
-        ).added == 1
+        assert (await workspace_of(engine).documents.ingest_items([item_of("a", 1), item_of("b", 1)])).added == 1
 
 
 @pytest.mark.req("R-TEN-17")
@@ -182,9 +176,7 @@ async def test_a_tenant_whose_name_looks_like_a_version_is_left_alone(data_dir: 
         before = [await engine.workspace(tenant).embeddings.spaces() for tenant in ("acme_v2", "acme_old")]
         await engine.workspace("acme").embeddings.reembed("new")
         await engine.workspace("acme").embeddings.clean(retired=True)
-        assert [
-            await engine.workspace(tenant).embeddings.spaces() for tenant in ("acme_v2", "acme_old")
-        ] == before
+        assert [await engine.workspace(tenant).embeddings.spaces() for tenant in ("acme_v2", "acme_old")] == before
         for tenant in ("acme", "acme_v2", "acme_old"):
             hits = (await engine.workspace(tenant).search(SearchQuery("says", k=10))).hits
             assert [hit.text for hit in hits] == [text_of(tenant, 1)]

@@ -85,9 +85,7 @@ def lose_vectors(folder: Path, some: int) -> None:
     """As after a defect: chunks that should have a vector, and do not."""
     (file,) = [path for path in folder.rglob("*.db") if _holds_vectors(path)]
     with closing(sqlite3.connect(file)) as connection, connection:
-        connection.execute(
-            "DELETE FROM vectors WHERE chunk_seq IN (SELECT chunk_seq FROM vectors LIMIT ?)", (some,)
-        )
+        connection.execute("DELETE FROM vectors WHERE chunk_seq IN (SELECT chunk_seq FROM vectors LIMIT ?)", (some,))
 
 
 def _holds_vectors(path: Path) -> bool:
@@ -183,9 +181,7 @@ async def test_a_refresh_that_lost_its_worker_goes_on_where_it_was(
         models["old"].era = "changed"
         await engine._components.triggers.start_due("default")
         queue = engine._components.stores.queue
-        (job,) = await queue.claim(
-            "default", "dead", "reembed", lease_seconds=0, attempts=3, most=1, most_bytes=1
-        )
+        (job,) = await queue.claim("default", "dead", "reembed", lease_seconds=0, attempts=3, most=1, most_bytes=1)
         refresher, embed = engine._components.refresher, models["old"].embed
         calls = 0
 
@@ -215,9 +211,7 @@ async def test_a_refresh_that_lost_its_worker_goes_on_where_it_was(
 
 
 @pytest.mark.req("R-EMB-25")
-async def test_settings_that_name_another_model_move_the_kb_once(
-    data_dir: Path, models: dict[str, Changing]
-) -> None:
+async def test_settings_that_name_another_model_move_the_kb_once(data_dir: Path, models: dict[str, Changing]) -> None:
     on_model = RefreshSettings(when=("model",))
     async with open_engine(settings_of(data_dir, on_model)) as engine:
         await workspace_of(engine).documents.ingest_items(items(*NAMES))
@@ -228,9 +222,7 @@ async def test_settings_that_name_another_model_move_the_kb_once(
         (job,) = await refreshes(engine)
         assert job.state == "completed"
         assert job.progress.remarks[0].startswith("the settings name new@1 instead of old@1; 8 vectors")
-        assert [
-            (one.space.model, one.space.state) for one in await workspace_of(engine).embeddings.spaces()
-        ] == [
+        assert [(one.space.model, one.space.state) for one in await workspace_of(engine).embeddings.spaces()] == [
             ("old@1", "retired"),
             ("new@1", "live"),
         ]
@@ -242,9 +234,7 @@ async def test_settings_that_name_another_model_move_the_kb_once(
         assert (await workspace_of(engine).knowledge_bases.stats()).model == "old@1"
 
 
-async def test_a_kb_that_somebody_moved_back_by_hand_stays_there(
-    data_dir: Path, models: dict[str, Changing]
-) -> None:
+async def test_a_kb_that_somebody_moved_back_by_hand_stays_there(data_dir: Path, models: dict[str, Changing]) -> None:
     async with open_engine(settings_of(data_dir, RefreshSettings(when=("model",)), "new")) as engine:
         await workspace_of(engine).documents.ingest_items(items(*NAMES))
         await workspace_of(engine).embeddings.reembed("old", force=True)
@@ -287,9 +277,7 @@ async def test_changed_content_is_embedded_anew(data_dir: Path, models: dict[str
         assert (await workspace_of(engine).documents.ingest_items([changed])).updated == 1
         assert models["old"].documents() == 1
         best = (
-            await workspace_of(engine).search(
-                SearchQuery("resin that has turned to stone", k=1, arms="dense")
-            )
+            await workspace_of(engine).search(SearchQuery("resin that has turned to stone", k=1, arms="dense"))
         ).hits[0]
         assert best.text == changed.content
 
@@ -370,9 +358,7 @@ async def test_a_scheduled_refresh_reads_the_sources_from_their_beginning(
         assert "burns" in (await workspace_of(engine).search(SearchQuery("amber", k=1))).hits[0].text
 
 
-async def test_another_tenants_kbs_are_left_alone(
-    data_dir: Path, models: dict[str, Changing], later: None
-) -> None:
+async def test_another_tenants_kbs_are_left_alone(data_dir: Path, models: dict[str, Changing], later: None) -> None:
     async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
         await workspace_of(engine).documents.ingest_items(items("amber"))
         await engine.workspace("acme").documents.ingest_items(items("amber"))

@@ -40,9 +40,7 @@ async def _counts(engine: Engine) -> dict[str, int]:
     }
 
 
-def while_embedding(
-    model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, do: Meanwhile, call: int = 1
-) -> None:
+def while_embedding(model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, do: Meanwhile, call: int = 1) -> None:
     """Have something done while the model is at work for the nth time."""
     original = model.embed
     left = call
@@ -61,9 +59,7 @@ async def test_what_is_ingested_while_its_kb_is_renamed_goes_nowhere_else(
     engine: Engine, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(belt, "WAVE_CHUNKS", 1)
-    while_embedding(
-        fake_model, monkeypatch, lambda: workspace_of(engine).knowledge_bases.rename("a", "b"), call=5
-    )
+    while_embedding(fake_model, monkeypatch, lambda: workspace_of(engine).knowledge_bases.rename("a", "b"), call=5)
     report = await workspace_of(engine).documents.ingest_items([_item(f"{n}") for n in range(40)], kb="a")
     counts = await _counts(engine)
     assert counts.keys() == {"b"}

@@ -95,11 +95,7 @@ def test_a_question_is_answered_with_quotes_of_the_right_file(
 
 @pytest.mark.req("R-EXT-09")
 @pytest.mark.parametrize(
-    ("query", "page"),
-    [
-        (PORPOISES, 1),
-        ("Thirty-eight calves were seen, the first of them on 9 June", 3),
-    ],
+    ("query", "page"), [(PORPOISES, 1), ("Thirty-eight calves were seen, the first of them on 9 June", 3)]
 )
 def test_passages_of_a_pdf_know_their_page(stone: Ragstone, query: str, page: int) -> None:
     hit = stone.search(query, k=1).hits[0]
@@ -146,9 +142,7 @@ def test_what_nothing_supports_is_declined(stone: Ragstone) -> None:
     ],
 )
 @pytest.mark.parametrize("arms", ["lexical", "hybrid"])
-def test_an_identifier_is_found_first_by_its_name(
-    stone: Ragstone, identifier: str, section: str, arms: str
-) -> None:
+def test_an_identifier_is_found_first_by_its_name(stone: Ragstone, identifier: str, section: str, arms: str) -> None:
     hit = stone.search(identifier, k=3, arms=arms).hits[0]
     assert (hit.uri, hit.section) == (API, section)
     assert identifier in hit.text
@@ -169,11 +163,7 @@ def test_hits_are_parts_of_their_documents(stone: Ragstone) -> None:
 @pytest.mark.req("R-HYB-15")
 @pytest.mark.parametrize(
     ("arms", "stages"),
-    [
-        ("lexical", {"lexical"}),
-        ("dense", {"embed_query", "dense"}),
-        ("hybrid", {"embed_query", "dense", "lexical"}),
-    ],
+    [("lexical", {"lexical"}), ("dense", {"embed_query", "dense"}), ("hybrid", {"embed_query", "dense", "lexical"})],
 )
 def test_each_arm_can_be_asked_alone(stone: Ragstone, arms: str, stages: set[str]) -> None:
     result = stone.search("survey of porpoises with hydrophones", arms=arms)
@@ -191,15 +181,10 @@ def test_each_arm_can_be_asked_alone(stone: Ragstone, arms: str, stages: set[str
         ({"date": {"gte": "2026-03-01", "lt": "2026-04-01"}}, {"corpus/guides/timetable.html"}),
         ({"filename": {"in": ["fares.md", "booking-api.md"]}}, {"corpus/guides/fares.md", API}),
         ({"source_type": "mail"}, set()),
-        (
-            {"and": [{"source_type": "files"}, {"date": {"lt": "2025-12-01"}}]},
-            {"corpus/guides/animals-on-board.html"},
-        ),
+        ({"and": [{"source_type": "files"}, {"date": {"lt": "2025-12-01"}}]}, {"corpus/guides/animals-on-board.html"}),
     ],
 )
-def test_filters_act_inside_every_arm(
-    stone: Ragstone, arms: str, where: dict[str, Any], uris: set[str]
-) -> None:
+def test_filters_act_inside_every_arm(stone: Ragstone, arms: str, where: dict[str, Any], uris: set[str]) -> None:
     result = stone.search("ferry boat sailing crossing booking sound animals", k=50, arms=arms, where=where)
     assert {hit.uri for hit in result.hits} == uris
 

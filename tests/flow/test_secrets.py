@@ -55,10 +55,7 @@ class Services:
         seen = {one.headers["authorization"] for one in self.weaviate.http.requests}
         seen |= {one.headers["x-subscription-token"] for one in self.brave.requests}
         seen |= {
-            value
-            for one in self.llm.requests
-            for name, value in one.headers.items()
-            if name.lower() == "authorization"
+            value for one in self.llm.requests for name, value in one.headers.items() if name.lower() == "authorization"
         }
         for requests in (self.weaviate.http.requests, self.brave.requests, self.llm.requests):
             requests.clear()

@@ -61,10 +61,7 @@ async def test_a_vector_db_with_collections(stores: Stores, tmp_path: Path) -> N
             await tx.open_space(kb, MODEL, 3)
     versions = [  # add_documents: id, text, embedding and metadata of each
         make_version(name, (text,), vectors=vector[None], kb=kb.name, metadata={"colour": colour})
-        for name, text, vector, colour in (
-            ("a", "the east gate", EAST, "red"),
-            ("b", "the north gate", NORTH, "blue"),
-        )
+        for name, text, vector, colour in (("a", "the east gate", EAST, "red"), ("b", "the north gate", NORTH, "blue"))
     ]
     async with ledger.transaction("default") as tx:
         numbers = await tx.stage_all(kb, versions)
@@ -117,21 +114,13 @@ async def test_a_vector_store_that_knows_tenants(kind: str, tmp_path: Path) -> N
         await provider.open(place)
     ids = ["0" * 31 + digit for digit in "123"]
     points = [
-        Point(
-            one,
-            vector,
-            {"tenant_id": "a" * 32, "space": "s1", "chunk_id": one, "chunk_index": 0, "kind": name},
-        )
+        Point(one, vector, {"tenant_id": "a" * 32, "space": "s1", "chunk_id": one, "chunk_index": 0, "kind": name})
         for one, vector, name in zip(ids, (EAST, NORTH, BETWEEN), "xyx", strict=True)
     ]
     await provider.upsert(ours, points)
     await provider.upsert(ours, points[:1])  # the same again is the same
     found = await provider.search(ours, EAST, 5)
-    assert [(one.chunk_id, round(one.score, 1)) for one in found] == [
-        (ids[0], 1.0),
-        (ids[2], 0.8),
-        (ids[1], 0.0),
-    ]
+    assert [(one.chunk_id, round(one.score, 1)) for one in found] == [(ids[0], 1.0), (ids[2], 0.8), (ids[1], 0.0)]
     where = parse_filter({"kind": "y"})
     assert where is not None
     assert provider.can_filter(where)
@@ -225,10 +214,7 @@ async def test_a_kb_that_a_job_works_on_keeps_its_name(tmp_path: Path) -> None:
 @pytest.mark.req("R-TEN-02")
 def test_a_store_of_one_tenant_by_source_type(stone: Ragstone) -> None:
     """get_collection_name(source_type), search(query, source_type, top_k), ingest(documents, source_type)."""
-    assert [collection_name("email", tenant) for tenant in ("default", "acme")] == [
-        "emails_default",
-        "emails_acme",
-    ]
+    assert [collection_name("email", tenant) for tenant in ("default", "acme")] == ["emails_default", "emails_acme"]
     with stone:
         assert stone.engine.settings.tenant == "default"
         for tenant in ("default", "acme"):
@@ -236,9 +222,7 @@ def test_a_store_of_one_tenant_by_source_type(stone: Ragstone) -> None:
                 text = f"The ferry of {tenant} in one {kind}."
                 item = Item("test", kind, kind, text, metadata={"source_type": kind})
                 assert stone.workspace(tenant).ingest_items([item]).added == 1
-        names = [
-            [one.name for one in stone.workspace(tenant).collections()] for tenant in ("default", "acme")
-        ]
+        names = [[one.name for one in stone.workspace(tenant).collections()] for tenant in ("default", "acme")]
         assert names == [["emails_default", "papers_default"], ["emails_acme", "papers_acme"]]
         found = stone.workspace("acme").search("ferry", where={"source_type": "email"}).hits
         assert [hit.text for hit in found] == ["The ferry of acme in one email."]
@@ -284,9 +268,7 @@ async def _partition_of(engine: Engine) -> VectorPartition:
     kb = await engine._components.ledger.kb("default", "default")
     assert kb is not None
     assert kb.space is not None
-    return VectorPartition(
-        await engine._components.access.identity("default"), f"s{kb.space.id}", kb.space.dimension
-    )
+    return VectorPartition(await engine._components.access.identity("default"), f"s{kb.space.id}", kb.space.dimension)
 
 
 @pytest.mark.req("R-STO-33")
@@ -315,9 +297,7 @@ class Saved(ResidentBm25Index):
 
 
 @pytest.mark.req("R-ING-28")
-async def test_a_build_works_with_the_parts_it_is_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_build_works_with_the_parts_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = Settings(data_dir=tmp_path)
     (tmp_path / "corpus.txt").write_text("The ferry sails at noon. The harbour opens at six.")
     components = Components(settings)
@@ -336,9 +316,7 @@ async def test_a_build_works_with_the_parts_it_is_given(
     monkeypatch.setattr("ragstone.engine.corpus.open_build_pipeline", opened)
     components.file_upkeep = FileUpkeep(stores.ledger, files, bm25)
     result = await Engine(components).workspace("default").collections.build(BuildRequest("corpus.txt"))
-    assert [texts for texts, _ in embedder.calls] == [
-        ("The ferry sails at noon.", "The harbour opens at six.")
-    ]
+    assert [texts for texts, _ in embedder.calls] == [("The ferry sails at noon.", "The harbour opens at six.")]
     assert (result.embedding_model, result.embedding_dimension, result.total_chunks) == ("given", 16, 2)
     assert bm25.paths == ["bm25_index.pkl.next"]
     assert Path(result.metadata_path) == tmp_path / "elsewhere" / "indices" / "chunks.json"

@@ -36,9 +36,7 @@ def docs(tmp_path: Path) -> Path:
     folder = tmp_path / "docs"
     folder.mkdir()
     for name in ("ferry", "bridge", "harbour"):
-        (folder / f"{name}.md").write_text(
-            f"# {name.title()}\n\nAll about the {name} and its winter service."
-        )
+        (folder / f"{name}.md").write_text(f"# {name.title()}\n\nAll about the {name} and its winter service.")
     return folder
 
 
@@ -101,9 +99,7 @@ async def test_a_moved_file_keeps_its_id(engine: Engine, docs: Path, fake_model:
     assert third["ferry.md"] != before["ferry.md"]
 
 
-async def test_a_file_that_git_moved_keeps_its_id(
-    engine: Engine, docs: Path, fake_model: FakeEmbedder
-) -> None:
+async def test_a_file_that_git_moved_keeps_its_id(engine: Engine, docs: Path, fake_model: FakeEmbedder) -> None:
     git(docs, "init", "--quiet")
     commit(docs)
     await workspace_of(engine).sources.add("git", "docs", {"path": str(docs)})
@@ -145,9 +141,7 @@ async def test_a_file_that_was_emptied_is_found_no_more(engine: Engine, docs: Pa
     assert await live(engine) == before
 
 
-async def test_an_archive_that_was_cut_off_is_no_failure_any_more_once_it_is_whole(
-    engine: Engine, docs: Path
-) -> None:
+async def test_an_archive_that_was_cut_off_is_no_failure_any_more_once_it_is_whole(engine: Engine, docs: Path) -> None:
     archive = docs / "more.zip"
     archive.write_bytes(b"")
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
@@ -167,9 +161,7 @@ async def test_pictures_that_nobody_named_are_counted_and_those_without_words_ar
     Image.new("RGB", (16, 16), "red").save(icon, "PNG")
     (docs / "logo.png").write_bytes(icon.getvalue())
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
-    said = (
-        "docs/logo.png skipped: pictures are read if they are named, by their path or by a glob such as *.png"
-    )
+    said = "docs/logo.png skipped: pictures are read if they are named, by their path or by a glob such as *.png"
     assert await sync(engine) == f"3 queued, 1 skipped ({said})"
     await workspace_of(engine).sources.add("files", "icons", {"path": str(docs), "glob": "*.png"})
     assert await sync(engine, "icons") == "1 queued"
@@ -212,10 +204,7 @@ async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path
     assert await asyncio.to_thread(lambda: len(list((data_dir / "documents").rglob("*/*/*")))) == 3
     await work(engine)
     assert (
-        await asyncio.to_thread(
-            lambda: [path for path in (data_dir / "documents").rglob("*") if path.is_file()]
-        )
-        == []
+        await asyncio.to_thread(lambda: [path for path in (data_dir / "documents").rglob("*") if path.is_file()]) == []
     )
 
 
@@ -248,9 +237,7 @@ async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, 
     assert sorted(await live(engine)) == ["bridge.md", "harbour.md"]
 
 
-async def test_a_source_that_is_removed_while_it_is_read_queues_nothing_more(
-    engine: Engine, docs: Path
-) -> None:
+async def test_a_source_that_is_removed_while_it_is_read_queues_nothing_more(engine: Engine, docs: Path) -> None:
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await workspace_of(engine).sources.sync("docs")
     (claimed,) = await engine._components.stores.queue.claim(
@@ -365,9 +352,7 @@ async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
 
     monkeypatch.setattr(SqlSourceBook, "due", late)
     await chores("default")
-    assert [job.state for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == [
-        "completed"
-    ]
+    assert [job.state for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == ["completed"]
 
 
 async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Path) -> None:
@@ -393,13 +378,7 @@ async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Pat
     ],
 )
 async def test_a_source_that_cannot_work_is_refused_when_it_is_added(
-    engine: Engine,
-    kind: str,
-    name: str,
-    config: dict[str, str],
-    schedule: str,
-    error: type[Exception],
-    message: str,
+    engine: Engine, kind: str, name: str, config: dict[str, str], schedule: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         await workspace_of(engine).sources.add(kind, name, config, schedule=schedule)

@@ -91,15 +91,11 @@ NO_ANSWER = Answer("ferry?", "", (), (), "no_evidence")
 def receipt_of(document_id: str) -> dict[str, Json]:
     quote = Citation(1, "ferry", "chunk", document_id, "", "", None, "", 0, 5)
     answer = Answer("ferry?", "A ferry [1].", (Sentence("A ferry.", "quoted", (1,)),), (quote,), "answered")
-    return make_receipt(
-        answer, engine="1", moment=now(), tenant="acme", kb="default", profile="default", models={}
-    )
+    return make_receipt(answer, engine="1", moment=now(), tenant="acme", kb="default", profile="default", models={})
 
 
 Call = Callable[[Workspace, str], Awaitable[Any]]
-ADDED = SourceRecord(
-    "1", "default", "w", "files", {"path": "."}, "manual", None, False, None, None, "", now()
-)
+ADDED = SourceRecord("1", "default", "w", "files", {"path": "."}, "manual", None, False, None, None, "", now())
 
 
 async def do_nothing() -> None:
@@ -210,12 +206,10 @@ def test_nothing_that_is_done_for_a_tenant_is_left_out() -> None:
         return {name for name, value in vars(kind).items() if inspect.isfunction(value) and name[0] != "_"}
 
     parts = {inspect.getmodule(part).__name__.rpartition(".")[2]: part for part in PARTS}  # type: ignore[union-attr]
-    known = methods(Workspace) | {
-        f"{name}.{method}" for name, part in parts.items() for method in methods(part)
+    known = methods(Workspace) | {f"{name}.{method}" for name, part in parts.items() for method in methods(part)}
+    assert parts.keys() == {name for name in vars(Workspace) if isinstance(vars(Workspace)[name], cached_property)} - {
+        "_answers"
     }
-    assert parts.keys() == {
-        name for name in vars(Workspace) if isinstance(vars(Workspace)[name], cached_property)
-    } - {"_answers"}
     assert known - OWN_BUSINESS == CALLS.keys()
 
 
@@ -368,9 +362,7 @@ def _files_with(folder: Path, word: bytes) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file() and word in path.read_bytes()]
 
 
-async def test_a_worker_finishes_deletions(
-    engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_worker_finishes_deletions(engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finish, finished = engine.tenants.finish_deletions, asyncio.Event()
 
     async def finishing() -> list[str]:
@@ -399,9 +391,7 @@ async def test_documents_are_kept_as_long_as_the_tenant_wants(
     await engine.tenants.set_retention("acme", 30)
     for path in (data_dir / "tenants").glob("*/ledger.db"):
         with closing(sqlite3.connect(path)) as rows, rows:
-            rows.execute(
-                "UPDATE documents SET updated_at = '2020-01-01T00:00:00+00:00' WHERE external_id = 'old'"
-            )
+            rows.execute("UPDATE documents SET updated_at = '2020-01-01T00:00:00+00:00' WHERE external_id = 'old'")
     (old,) = [one.id for one in await engine.workspace("acme").documents.list() if one.external_id == "old"]
     upkeep = engine._components.maintenance
     with caplog.at_level(logging.INFO, "ragstone"):
@@ -423,19 +413,14 @@ async def test_a_tenant_searches_its_own_way(engine: Engine) -> None:
     assert len((await workspace_of(engine).search("here")).hits) == 3
     assert len((await engine.workspace("acme").search(SearchQuery("here", k=2))).hits) == 2
     await engine.tenants.set_settings("acme", {"profile": "kosmos", "flags.new": True})
-    assert (await engine.workspace("acme").is_on("new"), await workspace_of(engine).is_on("new")) == (
-        True,
-        False,
-    )
+    assert (await engine.workspace("acme").is_on("new"), await workspace_of(engine).is_on("new")) == (True, False)
     (document, *_) = await engine.workspace("acme").documents.list()
     explained = await engine.workspace("acme").explain("here", document.id)
     assert explained.document_id == document.id
 
 
 @pytest.mark.req("R-EMB-20")
-async def test_a_tenant_embeds_with_a_model_of_its_own(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_tenant_embeds_with_a_model_of_its_own(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built: list[str] = []
 
     def build(settings: Any) -> FakeEmbedder:
@@ -448,19 +433,11 @@ async def test_a_tenant_embeds_with_a_model_of_its_own(
         await engine.tenants.set_settings("acme", {"embedding.model": "second"})
         for tenant in ("acme", "default"):
             await engine.workspace(tenant).documents.ingest_items([item("ferry")])
-        await engine.workspace("acme").documents.ingest_items(
-            [item("train")], kb="before"
-        )  # goes on as it was made
+        await engine.workspace("acme").documents.ingest_items([item("train")], kb="before")  # goes on as it was made
         await engine.workspace("acme").documents.ingest_items([item("train")])
-        models = {
-            kb.name: kb.space.model
-            for kb in await engine.workspace("acme").knowledge_bases.list()
-            if kb.space
-        }
+        models = {kb.name: kb.space.model for kb in await engine.workspace("acme").knowledge_bases.list() if kb.space}
         assert models == {"before": "first@1", "default": "second@1"}
-        assert [kb.space.model for kb in await workspace_of(engine).knowledge_bases.list() if kb.space] == [
-            "first@1"
-        ]
+        assert [kb.space.model for kb in await workspace_of(engine).knowledge_bases.list() if kb.space] == ["first@1"]
         for kb in models:
             found = await engine.workspace("acme").search(SearchQuery("ferry", arms="dense", kb=kb))
             assert (found.hits[0].title, found.degraded) == ("ferry", ())
@@ -493,8 +470,5 @@ async def test_collections_are_named_by_source_type_and_tenant(engine: Engine) -
     await engine.workspace("acme").documents.ingest_items(items)
     await engine.workspace("other").documents.ingest_items(items[:1])
     found = await engine.workspace("acme").knowledge_bases.source_types()
-    assert [(one.name, one.documents, one.chunks) for one in found] == [
-        ("emails_acme", 1, 1),
-        ("rss_acme", 1, 1),
-    ]
+    assert [(one.name, one.documents, one.chunks) for one in found] == [("emails_acme", 1, 1), ("rss_acme", 1, 1)]
     assert await engine.workspace("nobody").knowledge_bases.source_types() == []

@@ -44,9 +44,7 @@ async def names(engine: Engine, tenant: str = "default") -> list[str]:
 
 
 @pytest.mark.req("R-TEN-12")
-async def test_documents_beyond_the_quota_are_refused_before_any_work(
-    engine: Engine, fake_model: FakeEmbedder
-) -> None:
+async def test_documents_beyond_the_quota_are_refused_before_any_work(engine: Engine, fake_model: FakeEmbedder) -> None:
     await engine.tenants.create("acme", Quotas(documents=2))
     report = await engine.workspace("acme").documents.ingest_items([item(name) for name in "abcde"])
     assert (report.added, len(report.failed)) == (2, 3)
@@ -67,9 +65,7 @@ async def test_documents_beyond_the_quota_are_refused_before_any_work(
 
 
 @pytest.mark.parametrize("quotas", [Quotas(chunks=3), Quotas(bytes=400)])
-async def test_a_document_that_does_not_fit_fails_and_smaller_ones_go_on(
-    engine: Engine, quotas: Quotas
-) -> None:
+async def test_a_document_that_does_not_fit_fails_and_smaller_ones_go_on(engine: Engine, quotas: Quotas) -> None:
     await engine.tenants.create("acme", quotas)
     long = "\n\n".join(f"# Part {n}\n\n" + f"Sentence {n} tells of the ferry. " * 60 for n in range(9))
     report = await engine.workspace("acme").documents.ingest_items([item("a"), item("long", long), item("b")])
@@ -107,8 +103,7 @@ async def test_uploads_that_race_for_the_last_place(engine: Engine) -> None:
     """FAULTS 19."""
     await engine.tenants.create("acme", Quotas(documents=1))
     uploads = [
-        engine.workspace("acme").documents.upload(f"The ferry number {n}.".encode(), f"{n}.txt")
-        for n in range(20)
+        engine.workspace("acme").documents.upload(f"The ferry number {n}.".encode(), f"{n}.txt") for n in range(20)
     ]
     outcomes = await asyncio.gather(*uploads, return_exceptions=True)
     taken = [one for one in outcomes if not isinstance(one, BaseException)]
@@ -164,9 +159,7 @@ class PaidEmbedder(FakeEmbedder):
 
 
 @pytest.mark.req("R-TEN-12")
-async def test_what_models_cost_is_charged_to_who_asked(
-    data_dir: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_models_cost_is_charged_to_who_asked(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: PaidEmbedder())
     async with open_engine(Settings(data_dir=data_dir)) as engine:
         await engine.tenants.create("acme", Quotas(cost_per_month=0.5))

@@ -19,9 +19,7 @@ TEXT = "The ferry leaves the harbour at nine."
 
 
 @pytest.fixture(params=["sqlite", "chroma", "qdrant"])
-async def engine(
-    request: pytest.FixtureRequest, fake_model: FakeEmbedder, tmp_path: Path
-) -> AsyncIterator[Engine]:
+async def engine(request: pytest.FixtureRequest, fake_model: FakeEmbedder, tmp_path: Path) -> AsyncIterator[Engine]:
     settings = {"data_dir": tmp_path / "data", "store": {"vectors": request.param}}
     async with open_engine(Settings.model_validate(settings)) as opened:
         yield opened

@@ -12,14 +12,7 @@ from pathlib import Path
 import pytest
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.core.errors import (
-    EmptyDocument,
-    InputError,
-    ModelError,
-    NotFoundError,
-    ParserLimit,
-    UnsupportedFormat,
-)
+from ragstone.core.errors import EmptyDocument, InputError, ModelError, NotFoundError, ParserLimit, UnsupportedFormat
 from ragstone.core.jobs import Priority
 from ragstone.core.queries import SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
@@ -45,12 +38,7 @@ async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     taken = await workspace_of(engine).documents.upload(
         b"The ferry leaves at nine.", "ferry.txt", metadata={"line": "north"}
     )
-    assert (taken.status, taken.uri, taken.chunk_count, taken.processed_at) == (
-        "pending",
-        "ferry.txt",
-        0,
-        None,
-    )
+    assert (taken.status, taken.uri, taken.chunk_count, taken.processed_at) == ("pending", "ferry.txt", 0, None)
     assert await found(engine, "ferry") == []
     await work(engine)
     done = await workspace_of(engine).documents.status(taken.document_id)
@@ -89,18 +77,13 @@ async def test_completion_is_noticed(engine: Engine) -> None:
 async def test_twenty_clients_upload_the_same_bytes(engine: Engine) -> None:
     """FAULTS 6: one document, one set of chunks, twenty equal ids."""
     taken = await asyncio.gather(
-        *(
-            workspace_of(engine).documents.upload(b"The same bytes for all.", f"{number}.txt")
-            for number in range(20)
-        )
+        *(workspace_of(engine).documents.upload(b"The same bytes for all.", f"{number}.txt") for number in range(20))
     )
     await work(engine)
     assert len({one.document_id for one in taken}) == 1
     assert (await workspace_of(engine).knowledge_bases.stats()).documents == 1
     assert len(await workspace_of(engine).documents.chunks(taken[0].document_id)) == 1
-    again = await workspace_of(engine).documents.upload(
-        b"The same bytes for all.", "19.txt", external_id=None
-    )
+    again = await workspace_of(engine).documents.upload(b"The same bytes for all.", "19.txt", external_id=None)
     assert again.document_id == taken[0].document_id
 
 
@@ -116,9 +99,7 @@ async def test_what_is_live_already_is_not_worked_on_again(engine: Engine, fake_
 
 async def test_a_newer_upload_wins_over_one_that_waits(engine: Engine) -> None:
     await workspace_of(engine).documents.upload(b"The old timetable.", "t.txt", external_id="timetable")
-    newer = await workspace_of(engine).documents.upload(
-        b"The new timetable.", "t.txt", external_id="timetable"
-    )
+    newer = await workspace_of(engine).documents.upload(b"The new timetable.", "t.txt", external_id="timetable")
     await work(engine)
     assert await workspace_of(engine).documents.text(newer.document_id) == "The new timetable."
     assert sorted(job.state for job in await workspace_of(engine).jobs.list()) == ["cancelled", "completed"]
@@ -237,10 +218,7 @@ async def test_an_archive_becomes_the_documents_in_it(engine: Engine) -> None:
         archive.writestr("../evil.txt", "Outside.")
     taken = await workspace_of(engine).documents.upload(file.getvalue(), "all.zip")
     await work(engine)
-    assert sorted(document.title for document in await workspace_of(engine).documents.list()) == [
-        "Two",
-        "one.txt",
-    ]
+    assert sorted(document.title for document in await workspace_of(engine).documents.list()) == ["Two", "one.txt"]
     (job,) = await workspace_of(engine).jobs.list()
     assert (job.state, job.document_id) == ("completed", taken.document_id)
     assert len(job.progress.remarks) == 1
@@ -324,9 +302,7 @@ async def test_without_vectors_a_job_waits_for_its_model(engine: Engine, fake_mo
     assert (job.attempts, job.progress.remarks) == (2, ())
 
 
-async def test_after_the_last_attempt_words_are_better_than_nothing(
-    engine: Engine, fake_model: FakeEmbedder
-) -> None:
+async def test_after_the_last_attempt_words_are_better_than_nothing(engine: Engine, fake_model: FakeEmbedder) -> None:
     fake_model.errors = [ModelError("the service is down")] * 3
     taken = await workspace_of(engine).documents.upload(b"Found by word only.", "a.txt")
     await work(engine)
@@ -354,13 +330,9 @@ async def test_an_upload_survives_a_deletion_that_races_it(engine: Engine) -> No
     """The bytes of an upload that is on its way in are not the deleted document's."""
     taken = await workspace_of(engine).documents.upload(b"First words.", "a.txt", external_id="a")
     await work(engine)
-    (name,) = await engine._components.ledger.keep_originals(
-        "default", [(taken.document_id, b"Second words.")]
-    )
+    (name,) = await engine._components.ledger.keep_originals("default", [(taken.document_id, b"Second words.")])
     assert await workspace_of(engine).documents.delete(taken.document_id)
-    assert await engine._components.ledger.originals("default", [(taken.document_id, name)]) == [
-        b"Second words."
-    ]
+    assert await engine._components.ledger.originals("default", [(taken.document_id, name)]) == [b"Second words."]
 
 
 async def test_an_older_job_cannot_be_retried_over_a_newer_one(engine: Engine) -> None:

@@ -54,9 +54,7 @@ async def test_what_changes_is_asked_of_the_web_and_cited(engine: Engine, searxn
     assert cited[PAGE["url"]].quote == PAGE["content"]
     assert cited[PAGE["url"]].site == "harbour.example"
     assert [one.query["q"] for one in searxng.requests] == ["Is the ferry late today because of fog?"]
-    streamed = [
-        event async for event in workspace_of(engine).stream("Is the ferry late today because of fog?")
-    ]
+    streamed = [event async for event in workspace_of(engine).stream("Is the ferry late today because of fog?")]
     assert PAGE["content"] in repr(streamed)
 
 
@@ -77,9 +75,7 @@ async def test_what_the_kb_knows_is_not_asked_of_the_web(engine: Engine, searxng
     ]
 
 
-async def test_greetings_are_looked_for_nowhere(
-    engine: Engine, searxng: RestDouble, fake_model: FakeEmbedder
-) -> None:
+async def test_greetings_are_looked_for_nowhere(engine: Engine, searxng: RestDouble, fake_model: FakeEmbedder) -> None:
     before = len(fake_model.calls)
     found = await workspace_of(engine).search("Hello there!")
     assert (found.route, found.hits, len(fake_model.calls), searxng.requests) == ("none", (), before, [])
@@ -117,9 +113,7 @@ async def test_results_outlive_the_engine_and_limits(
         assert (other.results, other.problem) == ((), f"SearXNG at {searxng.host} is limiting requests (429)")
 
 
-async def test_a_tenant_goes_with_what_it_has_looked_for(
-    engine: Engine, data_dir: Path, searxng: RestDouble
-) -> None:
+async def test_a_tenant_goes_with_what_it_has_looked_for(engine: Engine, data_dir: Path, searxng: RestDouble) -> None:
     await engine.workspace("acme").documents.ingest_items([LETTER])
     await engine.workspace("acme").web("a private question")
     await workspace_of(engine).web("fog")

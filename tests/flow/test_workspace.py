@@ -9,17 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragstone import (
-    Answer,
-    AuditEntry,
-    Item,
-    Question,
-    SearchQuery,
-    Settings,
-    Workspace,
-    acting_as,
-    open_engine,
-)
+from ragstone import Answer, AuditEntry, Item, Question, SearchQuery, Settings, Workspace, acting_as, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import InputError
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM

@@ -41,11 +41,7 @@ def verdicts(stone: Ragstone) -> list[tuple[Pair, Verdict, Verdict]]:
 def _sentences(stone: Ragstone) -> list[str]:
     texts = [stone.text(document.id) for document in stone.documents()]
     found = (" ".join(text[start:end].split()) for text in texts for start, end in sentence_spans(text))
-    return [
-        one
-        for one in dict.fromkeys(found)
-        if FEWEST_WORDS <= len(one.split()) <= MOST_WORDS and one.endswith(".")
-    ]
+    return [one for one in dict.fromkeys(found) if FEWEST_WORDS <= len(one.split()) <= MOST_WORDS and one.endswith(".")]
 
 
 @pytest.mark.parametrize("change", ["negated", "number"])

@@ -86,9 +86,7 @@ def _mean(stone: Ragstone, arms: Arms, k: int) -> dict[str, float]:
     for query, document in golden():
         found = stone.search(query, k=k, arms=arms)
         assert found.degraded == ()
-        rows.append(
-            score(ranked_documents(found.hits), {f"corpus/{document}": 1}, ("ndcg@10", "hit@3", "recall@10"))
-        )
+        rows.append(score(ranked_documents(found.hits), {f"corpus/{document}": 1}, ("ndcg@10", "hit@3", "recall@10")))
     return {name: sum(row[name] for row in rows) / len(rows) for name in rows[0]}
 
 

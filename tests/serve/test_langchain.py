@@ -100,9 +100,7 @@ async def test_arguments_that_do_not_fit_come_back_as_data(stone: Ragstone) -> N
 
 
 @pytest.mark.parametrize("wrong", [{"query": "hooks", "top_k": 99}, {"quer": 1}, {"query": ""}, {}])
-async def test_a_wrong_call_reads_the_same_wherever_it_is_made(
-    stone: Ragstone, wrong: dict[str, Any]
-) -> None:
+async def test_a_wrong_call_reads_the_same_wherever_it_is_made(stone: Ragstone, wrong: dict[str, Any]) -> None:
     box = Toolbox(stone, ["search_knowledge"])
     (tool,) = langchain_tools(box)
     said = await box.call("search_knowledge", wrong)
@@ -129,9 +127,7 @@ def graph(box: Toolbox, model: RagstoneChat) -> Any:
     flow.add_node("tools", tool_node(box))
     for name, following in (("writer", "editor"), ("editor", END)):
         flow.add_node(name, node(name))
-        flow.add_conditional_edges(
-            name, lambda state, to=following: should_use_tools(state, to), ["tools", following]
-        )
+        flow.add_conditional_edges(name, lambda state, to=following: should_use_tools(state, to), ["tools", following])
     flow.add_conditional_edges("tools", asking_node, ["writer", "editor"])
     flow.set_entry_point("writer")
     return flow.compile()
@@ -142,18 +138,13 @@ def asks_for(name: str, arguments: dict[str, Any], count: int = 1) -> Reply:
         {
             "id": f"{name}{n}",
             "type": "function",
-            "function": {
-                "name": name,
-                "arguments": json.dumps(arguments | ({"query": f"hooks {n}"} if n else {})),
-            },
+            "function": {"name": name, "arguments": json.dumps(arguments | ({"query": f"hooks {n}"} if n else {}))},
         }
         for n in range(count)
     ]
     message = {"role": "assistant", "content": None, "tool_calls": calls}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    return json_reply(
-        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
-    )
+    return json_reply({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
 
 
 @pytest.mark.req("R-TOL-20", "R-TOL-22", "R-TOL-32", "R-TOL-33")
@@ -239,14 +230,9 @@ async def test_passages_have_their_packaged_names_in_every_graph(stone: Ragstone
 
 @pytest.mark.req("R-TOL-39")
 @pytest.mark.parametrize("blocking", [True, False], ids=["invoke", "ainvoke"])
-async def test_a_tool_node_answers_wrong_calls_with_the_error_of_the_toolbox(
-    stone: Ragstone, blocking: bool
-) -> None:
+async def test_a_tool_node_answers_wrong_calls_with_the_error_of_the_toolbox(stone: Ragstone, blocking: bool) -> None:
     box = Toolbox(stone, ["search_knowledge"])
-    wrong = [
-        {"name": "nosuch", "args": {"query": "hooks"}},
-        {"name": "search_knowledge", "args": {"quer": 1}},
-    ]
+    wrong = [{"name": "nosuch", "args": {"query": "hooks"}}, {"name": "search_knowledge", "args": {"quer": 1}}]
     unknown, unfit = await answers(box, wrong, blocking=blocking)
     for message, call in ((unknown, wrong[0]), (unfit, wrong[1])):
         assert message.text == await box.call(call["name"], call["args"])

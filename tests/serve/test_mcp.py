@@ -34,9 +34,7 @@ def arguments(data: Path, *more: str) -> list[str]:
 
 def over_stdio(data: Path, *more: str) -> StdioServerParameters:
     environment = {name: os.environ[name] for name in ("RAGSTONE_CACHE_DIR",) if name in os.environ}
-    return StdioServerParameters(
-        command=sys.executable, args=arguments(data, *more), cwd=data.parent, env=environment
-    )
+    return StdioServerParameters(command=sys.executable, args=arguments(data, *more), cwd=data.parent, env=environment)
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +49,7 @@ def over_http(guide: Path) -> Iterator[str]:
     )
     try:
         assert process.stderr
-        found = re.fullmatch(
-            r"note: serving MCP at (http://127\.0\.0\.1:\d+/mcp)\n", process.stderr.readline()
-        )
+        found = re.fullmatch(r"note: serving MCP at (http://127\.0\.0\.1:\d+/mcp)\n", process.stderr.readline())
         assert found
         yield found[1]
     finally:
@@ -73,9 +69,7 @@ async def search_verify_research(client: Client) -> None:
     assert names["search_knowledge"].annotations.read_only_hint
     assert names["research_topic"].input_schema["properties"]["depth"]["enum"] == ["quick", "medium", "deep"]
 
-    found = value(
-        await client.call_tool("search_knowledge", {"query": "how long may a hook take", "top_k": 1})
-    )
+    found = value(await client.call_tool("search_knowledge", {"query": "how long may a hook take", "top_k": 1}))
     assert list(found[0]) == ["text", "source", "date", "url", "relevance", "parent_doc_id"]
     assert found[0]["text"].endswith(CLAIM)
 
@@ -107,9 +101,7 @@ async def test_search_verify_research_over_stdio(guide: Path) -> None:
 
 async def test_what_a_client_asks_for_is_recorded_as_done_over_mcp(guide: Path) -> None:
     async with Client(over_stdio(guide)) as client:
-        found = value(
-            await client.call_tool("search_knowledge", {"query": "what hooks react to", "top_k": 1})
-        )
+        found = value(await client.call_tool("search_knowledge", {"query": "what hooks react to", "top_k": 1}))
         await client.read_resource(f"ragstone://documents/{found[0]['parent_doc_id']}")
     async with open_engine(Settings(data_dir=guide)) as engine:
         told = await workspace_of(engine).audit.list(limit=2)
@@ -148,11 +140,7 @@ async def test_resources_prompts_and_chosen_tools(guide: Path) -> None:
 
         listed = (await client.list_resources()).resources
         assert listed[0].uri == "ragstone://kbs"
-        assert sorted(one.name for one in listed[1:]) == [
-            "pages/bans.md",
-            "pages/cronjobs.md",
-            "pages/hooks.md",
-        ]
+        assert sorted(one.name for one in listed[1:]) == ["pages/bans.md", "pages/cronjobs.md", "pages/hooks.md"]
         templates = (await client.list_resource_templates()).resource_templates
         assert [one.uri_template for one in templates] == [
             "ragstone://documents/{document_id}",
@@ -181,11 +169,7 @@ def test_stdout_carries_nothing_but_the_protocol(guide: Path) -> None:
         "jsonrpc": "2.0",
         "id": 1,
         "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "t", "version": "1"},
-        },
+        "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
     }
     search = {
         "jsonrpc": "2.0",

@@ -62,9 +62,7 @@ SOURCES: dict[str, dict[str, Any]] = {
         (("profile", "yaml", "env", "argument"), 23),
     ],
 )
-def test_argument_over_environment_over_file_over_profile_over_default(
-    sources: tuple[str, ...], k: int
-) -> None:
+def test_argument_over_environment_over_file_over_profile_over_default(sources: tuple[str, ...], k: int) -> None:
     given: dict[str, Any] = {}
     for source in sources:
         for where, values in SOURCES[source].items():
@@ -125,18 +123,8 @@ def test_an_empty_settings_file_sets_nothing() -> None:
         ("store: {vectors: qdrant}", {}, "qdrant", None),
         ("store: {vectors: {kind: qdrant, url: 'http://q'}}", {}, "qdrant", "http://q"),
         (None, {"RAGSTONE_STORE__VECTORS": "qdrant"}, "qdrant", None),
-        (
-            None,
-            {"RAGSTONE_STORE__VECTORS": "qdrant", "RAGSTONE_STORE__VECTORS__URL": "http://q"},
-            "qdrant",
-            "http://q",
-        ),
-        (
-            None,
-            {"RAGSTONE_STORE__VECTORS__URL": "http://q", "RAGSTONE_STORE__VECTORS": "qdrant"},
-            "qdrant",
-            "http://q",
-        ),
+        (None, {"RAGSTONE_STORE__VECTORS": "qdrant", "RAGSTONE_STORE__VECTORS__URL": "http://q"}, "qdrant", "http://q"),
+        (None, {"RAGSTONE_STORE__VECTORS__URL": "http://q", "RAGSTONE_STORE__VECTORS": "qdrant"}, "qdrant", "http://q"),
         ("store: {vectors: qdrant}", {"RAGSTONE_STORE__VECTORS__URL": "http://q"}, "qdrant", "http://q"),
         ("store: {vectors: {kind: qdrant}}", {"RAGSTONE_STORE__VECTORS": "chroma"}, "chroma", None),
     ],
@@ -149,10 +137,7 @@ def test_a_store_is_named_shortly_or_with_its_options(
 
 
 def test_lists_and_mappings_in_the_environment_are_json() -> None:
-    env = {
-        "RAGSTONE_CHUNKING__SEPARATORS": '["\\n", " "]',
-        "RAGSTONE_STORE__VECTORS__OPTIONS": '{"shards": 2}',
-    }
+    env = {"RAGSTONE_CHUNKING__SEPARATORS": '["\\n", " "]', "RAGSTONE_STORE__VECTORS__OPTIONS": '{"shards": 2}'}
     settings = load(env=env)
     assert settings.chunking.separators == ("\n", " ")
     assert settings.store.vectors.options == {"shards": 2}
@@ -180,9 +165,7 @@ def test_broken_json_in_the_environment_names_the_key() -> None:
     ],
 )
 def test_environment_references_in_the_file_are_expanded(written: str, expanded: str) -> None:
-    settings = load(
-        f"store: {{vectors: {{kind: pinecone, api_key: '{written}'}}}}", {"PINECONE_API_KEY": "s3cret"}
-    )
+    settings = load(f"store: {{vectors: {{kind: pinecone, api_key: '{written}'}}}}", {"PINECONE_API_KEY": "s3cret"})
     assert settings.store.vectors.api_key is not None
     assert settings.store.vectors.api_key.get_secret_value() == expanded
 
@@ -203,11 +186,7 @@ def test_an_undefined_reference_names_the_key_and_the_variable() -> None:
         ({"yaml": "retreival: {k: 3}"}, "unknown setting 'retreival'", "did you mean 'retrieval'?"),
         ({"yaml": "retrieval: {kk: 3}"}, "unknown setting 'retrieval.kk'", "did you mean 'retrieval.k'?"),
         ({"overrides": {"retrieval.kk": 3}}, "unknown setting 'retrieval.kk'", "did you mean 'retrieval.k'?"),
-        (
-            {"env": {"RAGSTONE_RETRIEVAL__KK": "3"}},
-            "unknown setting 'retrieval.kk'",
-            "did you mean 'retrieval.k'?",
-        ),
+        ({"env": {"RAGSTONE_RETRIEVAL__KK": "3"}}, "unknown setting 'retrieval.kk'", "did you mean 'retrieval.k'?"),
         (
             {"env": {"RAGSTONE_TENNANT": "a"}},
             "the environment variable RAGSTONE_TENNANT sets no known key (tennant)",

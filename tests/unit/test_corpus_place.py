@@ -30,9 +30,7 @@ def found(path: str, root: str | None = None, tenant: str = "default", data_dir:
         return corpus.found.path.read_text()
 
 
-@pytest.mark.parametrize(
-    "path", ["book.txt", "data/book.txt", "corpus/../book.txt", "./book.txt", "{}/data/book.txt"]
-)
+@pytest.mark.parametrize("path", ["book.txt", "data/book.txt", "corpus/../book.txt", "./book.txt", "{}/data/book.txt"])
 def test_a_corpus_in_the_data_root_is_found(folder: Path, path: str) -> None:
     assert found(path.format(folder)) == "data/book.txt"
 
@@ -75,24 +73,14 @@ def test_the_root_can_be_set(folder: Path) -> None:
     assert found("a.txt", "shelf") == "everybody's"
     assert found("data/a.txt", str(folder / "shelf")) == "everybody's"
     assert found("a.txt", "shelf/{tenant}", "acme") == "theirs"
-    for path, root in (
-        ("book.txt", "shelf"),
-        ("../a.txt", "shelf/{tenant}"),
-        (f"{folder}/data/book.txt", "shelf"),
-    ):
+    for path, root in (("book.txt", "shelf"), ("../a.txt", "shelf/{tenant}"), (f"{folder}/data/book.txt", "shelf")):
         with pytest.raises((InputError, NotFoundError)):
             found(path, root, "acme")
 
 
 @pytest.mark.parametrize("root", [None, ".", "data"])
 def test_what_ragstone_keeps_in_the_data_folder_is_out_of_reach(folder: Path, root: str | None) -> None:
-    own = [
-        "control.db",
-        "web-results.db",
-        "tenants/a/ledger.db",
-        "documents/a/b/c.txt",
-        "indices/chunks.json",
-    ]
+    own = ["control.db", "web-results.db", "tenants/a/ledger.db", "documents/a/b/c.txt", "indices/chunks.json"]
     for name in own:
         path = folder / "data" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -104,11 +92,7 @@ def test_what_ragstone_keeps_in_the_data_folder_is_out_of_reach(folder: Path, ro
 
 def test_a_tenant_reads_in_a_folder_of_its_own(folder: Path) -> None:
     assert found("own.txt", tenant="acme") == "data/corpora/acme/own.txt"
-    for path, tenant in (
-        ("corpora/acme/own.txt", "default"),
-        ("../acme/own.txt", "other"),
-        ("../../book.txt", "acme"),
-    ):
+    for path, tenant in (("corpora/acme/own.txt", "default"), ("../acme/own.txt", "other"), ("../../book.txt", "acme")):
         with pytest.raises(InputError, match="outside"):
             found(path, tenant=tenant)
     with pytest.raises(InputError, match="not a valid name"):

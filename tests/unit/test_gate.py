@@ -55,13 +55,7 @@ async def everything(gate: TenantAccess) -> list[type[BaseException] | None]:
         async with gate.taking_in("acme", documents=1):
             pass
 
-    asked = (
-        gate.query("acme"),
-        gate.read("acme"),
-        gate.write("acme"),
-        taken_in(),
-        gate.expect("acme", documents=1),
-    )
+    asked = (gate.query("acme"), gate.read("acme"), gate.write("acme"), taken_in(), gate.expect("acme", documents=1))
     ended = await asyncio.gather(*asked, return_exceptions=True)
     return [type(one) if isinstance(one, BaseException) else None for one in ended]
 

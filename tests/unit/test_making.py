@@ -43,10 +43,7 @@ async def test_each_kind_of_source_may_be_cut_its_own_way() -> None:
         }
     )
     preparer, close = make_preparer(settings, FakeEmbedder(), None, "fake@1")
-    named = {
-        kind: preparer._options.chunker_for(kind).fingerprint
-        for kind in ("", "web", "email", "code", "paper")
-    }
+    named = {kind: preparer._options.chunker_for(kind).fingerprint for kind in ("", "web", "email", "code", "paper")}
     await close()
     assert {kind: fingerprint.split()[0] for kind, fingerprint in named.items()} == {
         "": "sentence",

@@ -33,15 +33,8 @@ def test_the_default_profile_adds_nothing() -> None:
 @pytest.mark.parametrize(
     ("name", "model", "dimension"),
     [
-        pytest.param(
-            "ghostwriter",
-            "sentence-transformers/all-mpnet-base-v2",
-            768,
-            marks=pytest.mark.req("R-EMB-01"),
-        ),
-        pytest.param(
-            "kosmos", "sentence-transformers/all-mpnet-base-v2", 768, marks=pytest.mark.req("R-EMB-01")
-        ),
+        pytest.param("ghostwriter", "sentence-transformers/all-mpnet-base-v2", 768, marks=pytest.mark.req("R-EMB-01")),
+        pytest.param("kosmos", "sentence-transformers/all-mpnet-base-v2", 768, marks=pytest.mark.req("R-EMB-01")),
         pytest.param("rpg", "sentence-transformers/all-MiniLM-L6-v2", 384, marks=pytest.mark.req("R-EMB-02")),
         pytest.param("tulia", "text-embedding-3-small", 1536, marks=pytest.mark.req("R-EMB-03")),
         pytest.param("takaro", "text-embedding-3-small", 1536, marks=pytest.mark.req("R-EMB-04")),
@@ -72,25 +65,14 @@ def test_kosmos_normalises() -> None:
         pytest.param("ghostwriter", "hybrid", "tokens", 1024, 154, marks=pytest.mark.req("R-CHK-01")),
     ],
 )
-def test_chunks_are_of_the_profile_s_size(
-    name: str, strategy: str, unit: str, size: int, overlap: int
-) -> None:
+def test_chunks_are_of_the_profile_s_size(name: str, strategy: str, unit: str, size: int, overlap: int) -> None:
     chunking = profile(name).chunking
-    assert (chunking.strategy, chunking.unit, chunking.size, chunking.overlap) == (
-        strategy,
-        unit,
-        size,
-        overlap,
-    )
-    chunks = build_chunker(chunking, WordTokenizer()).chunk(
-        Parsed(PROSE, (Block("paragraph", 0, len(PROSE)),))
-    )
+    assert (chunking.strategy, chunking.unit, chunking.size, chunking.overlap) == (strategy, unit, size, overlap)
+    chunks = build_chunker(chunking, WordTokenizer()).chunk(Parsed(PROSE, (Block("paragraph", 0, len(PROSE)),)))
     measured = [chunk.tokens if unit == "tokens" else len(chunk.text) for chunk in chunks]
     assert max(measured) <= size
     assert min(measured[:-1]) > size * 0.75
-    assert all(before.end - after.start > 0 for before, after in itertools.pairwise(chunks)), (
-        "neighbours overlap"
-    )
+    assert all(before.end - after.start > 0 for before, after in itertools.pairwise(chunks)), "neighbours overlap"
 
 
 @pytest.mark.req("R-CHK-21")
@@ -104,9 +86,7 @@ def test_kosmos_cuts_by_meaning() -> None:
 def test_the_fallback_of_kosmos_is_recursive() -> None:
     chunking = profile("kosmos").chunking
     assert chunking.separators == ("\n\n", "\n", ". ", " ")
-    chunks = build_chunker(chunking, WordTokenizer()).chunk(
-        Parsed(PROSE, (Block("paragraph", 0, len(PROSE)),))
-    )
+    chunks = build_chunker(chunking, WordTokenizer()).chunk(Parsed(PROSE, (Block("paragraph", 0, len(PROSE)),)))
     lengths = [len(chunk.text) for chunk in chunks]
     assert max(lengths) <= 512
     assert min(lengths[:-1]) > 400
@@ -116,13 +96,7 @@ def test_the_fallback_of_kosmos_is_recursive() -> None:
 @pytest.mark.req("R-CHK-09", "R-CHK-13")
 def test_ghostwriter_cuts_each_kind_of_source_its_own_way() -> None:
     chosen = {kind: its.strategy for kind, its in profile("ghostwriter").chunking_by_source.items()}
-    assert chosen == {
-        "email": "semantic",
-        "paper": "paper",
-        "rss": "hybrid",
-        "web": "hybrid",
-        "files": "recursive",
-    }
+    assert chosen == {"email": "semantic", "paper": "paper", "rss": "hybrid", "web": "hybrid", "files": "recursive"}
 
 
 @pytest.mark.req("R-CHK-19")

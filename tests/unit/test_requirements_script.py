@@ -65,9 +65,7 @@ def _covered(project: Path, capsys: pytest.CaptureFixture[str], *options: str) -
     return [group["covered"] for group in json.loads(capsys.readouterr().out)["groups"]]
 
 
-def test_marks_on_functions_cases_and_classes_count(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_marks_on_functions_cases_and_classes_count(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _run(project) == 0
     assert capsys.readouterr().out.splitlines() == [
         " 1 Storage & search   2 of   2",
@@ -80,15 +78,11 @@ def test_marks_on_functions_cases_and_classes_count(
 def test_marks_of_a_module_count_for_each_of_its_tests(
     project: Path, capsys: pytest.CaptureFixture[str], module: str
 ) -> None:
-    _write_tests(
-        project, f"import pytest\nfrom pytest import mark\npytestmark = {module}\ndef test_a(): ...\n"
-    )
+    _write_tests(project, f"import pytest\nfrom pytest import mark\npytestmark = {module}\ndef test_a(): ...\n")
     assert _covered(project, capsys) == [1, 0]
 
 
-def test_a_module_mark_without_a_test_counts_for_nothing(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_module_mark_without_a_test_counts_for_nothing(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _write_tests(project, 'import pytest\nlater = pytest.mark.req("R-STO-02")\n')
     assert _run(project) == 1
     assert "test_it.py:2: a req mark must decorate a test or stand in pytestmark" in capsys.readouterr().err
@@ -139,9 +133,7 @@ def test_with_results_only_passing_tests_count(
 
 def test_with_results_a_test_of_a_class_is_found(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = project / "results.xml"
-    path.write_text(
-        '<testsuite><testcase classname="tests.unit.test_it.TestClass" name="test_inside"/></testsuite>'
-    )
+    path.write_text('<testsuite><testcase classname="tests.unit.test_it.TestClass" name="test_inside"/></testsuite>')
     assert _covered(project, capsys, "--results", str(path)) == [0, 1]
 
 

@@ -52,12 +52,7 @@ def test_only_the_folder_of_a_run_that_died_is_removed(memory: Path) -> None:
     (kept,) = memory.iterdir()
     environment = {name: value for name, value in os.environ.items() if name != "TMPDIR"}
     killed = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            RUN + "own = scratch.own_folder(); import os; os.kill(os.getpid(), 9)",
-            memory,
-        ],
+        [sys.executable, "-c", RUN + "own = scratch.own_folder(); import os; os.kill(os.getpid(), 9)", memory],
         cwd=Path(scratch.__file__).parents[1],
         env=environment,
         check=False,

@@ -38,7 +38,5 @@ def test_each_broken_rule_is_named(tmp_path: Path) -> None:
 def test_a_tidy_package_breaks_no_rule(tmp_path: Path) -> None:
     package = tmp_path / "sample"
     package.mkdir()
-    (package / "a.py").write_text(
-        '"""Weather."""\n\n\ndef load_forecast():\n    """Return the forecast."""\n'
-    )
+    (package / "a.py").write_text('"""Weather."""\n\n\ndef load_forecast():\n    """Return the forecast."""\n')
     assert list(broken_rules(measure(package))) == []

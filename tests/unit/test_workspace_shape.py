@@ -94,17 +94,13 @@ def defaulted(path: Path) -> list[str]:
                 for argument, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
                 if default is not None
             ]
-            found += [
-                f"{path.relative_to(ROOT)}:{node.name}" for argument, _ in given if argument.arg == "tenant"
-            ]
+            found += [f"{path.relative_to(ROOT)}:{node.name}" for argument, _ in given if argument.arg == "tenant"]
     return found
 
 
 def test_no_function_has_a_default_tenant() -> None:
     modules = [
-        path
-        for path in sorted(ROOT.rglob("*.py"))
-        if not path.relative_to(ROOT).as_posix().startswith(MAY_DEFAULT)
+        path for path in sorted(ROOT.rglob("*.py")) if not path.relative_to(ROOT).as_posix().startswith(MAY_DEFAULT)
     ]
     assert len(modules) > 300
     assert [place for path in modules for place in defaulted(path)] == []

@@ -163,9 +163,7 @@ class Toolbox:
     def _bound(self, name: str) -> Tool:
         tool = self._tools.get(name)
         if tool is None:
-            raise CallRefused(
-                f"no tool '{name:.60}' is bound to this agent", hint=f"it has: {', '.join(self._tools)}"
-            )
+            raise CallRefused(f"no tool '{name:.60}' is bound to this agent", hint=f"it has: {', '.join(self._tools)}")
         if tool.permission not in self._permissions:
             raise CallRefused(f"{name} needs the permission '{tool.permission}'", hint="ask for it")
         return tool
@@ -194,12 +192,9 @@ def _checked(tool: Tool, arguments: Mapping[str, Any]) -> Arguments:
         return tool.arguments.model_validate(dict(arguments))
     except ValidationError as error:
         wrong = "; ".join(
-            f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
-            for fault in error.errors()[:5]
+            f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in error.errors()[:5]
         )
-        raise InputError(
-            f"{tool.name} cannot be called like this: {wrong}", hint="see the tool's schema"
-        ) from error
+        raise InputError(f"{tool.name} cannot be called like this: {wrong}", hint="see the tool's schema") from error
 
 
 def _callable(box: Toolbox, tool: Tool) -> Callable[..., Awaitable[str]]:

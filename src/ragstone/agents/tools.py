@@ -88,9 +88,7 @@ async def _verify_claim(context: ToolContext, asked: takes.VerifyClaim) -> Outco
 
 async def _research_topic(context: ToolContext, asked: takes.ResearchTopic) -> Outcome:
     research = await context.workspace.research(asked.topic, depth=asked.depth, kb=context.kb)
-    return Outcome(
-        SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded)
-    )
+    return Outcome(SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded))
 
 
 async def _search_docs(context: ToolContext, asked: takes.SearchDocs) -> Outcome:
@@ -101,9 +99,7 @@ async def _search_docs(context: ToolContext, asked: takes.SearchDocs) -> Outcome
 
 async def _research_docs(context: ToolContext, asked: takes.ResearchDocs) -> Outcome:
     research = await context.workspace.research(asked.topic, iterations=asked.maxIterations, kb=context.kb)
-    return Outcome(
-        DocsResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded)
-    )
+    return Outcome(DocsResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded))
 
 
 def _sure_of(research: Research) -> float:
@@ -141,8 +137,7 @@ TOOLS: Mapping[str, Tool] = {
         ),
         Tool(
             "research_topic",
-            "Research a topic across all sources of the knowledge base. Returns JSON with findings grouped by "
-            "source.",
+            "Research a topic across all sources of the knowledge base. Returns JSON with findings grouped by source.",
             takes.ResearchTopic,
             _research_topic,
         ),

@@ -118,12 +118,7 @@ class Answerer:
         yield AnswerReady(replace(answer, unanswered=tally.open_questions))
 
     async def _answer_parts(
-        self,
-        parts: Sequence[Part],
-        earlier: Sequence[Turn],
-        notes: list[str],
-        judge: Judge,
-        streaming: bool,
+        self, parts: Sequence[Part], earlier: Sequence[Turn], notes: list[str], judge: Judge, streaming: bool
     ) -> AsyncGenerator[tuple[Part, Statement]]:
         """Yield the statements on each part, at least one a part and together no more than the settings allow."""
         most = max(1, self._settings.max_sentences // len(parts))
@@ -134,13 +129,7 @@ class Answerer:
                     yield part, statement
 
     async def _statements(
-        self,
-        part: Part,
-        earlier: Sequence[Turn],
-        most: int,
-        notes: list[str],
-        judge: Judge,
-        streaming: bool,
+        self, part: Part, earlier: Sequence[Turn], most: int, notes: list[str], judge: Judge, streaming: bool
     ) -> AsyncGenerator[Statement]:
         """Yield the model's sentences that their passages support, or else sentences of the passages."""
         if self._llm and part.hits:
@@ -190,11 +179,7 @@ class Answerer:
     async def _quote(self, part: Part, most: int, notes: list[str]) -> Sequence[Statement]:
         # When an LLM read the passages, a planted address may be what it was led to: none is passed on.
         extraction = await self._extractor.extract(
-            part.question,
-            part.hits,
-            max_sentences=most,
-            addresses=self._llm is None,
-            shared=part.shared,
+            part.question, part.hits, max_sentences=most, addresses=self._llm is None, shared=part.shared
         )
         notes.extend(extraction.degraded)
         return extraction.statements

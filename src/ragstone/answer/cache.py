@@ -32,9 +32,7 @@ PUNCTUATION = ".,;:!?…¿¡\"'“”‘’«»()[]{}。，、；：！？؟"
 class Chunks(Protocol):
     """The part of a ledger that says what is live."""
 
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]: ...
+    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,7 @@ def find_objection(sentence: str, quotes: Sequence[str], passages: str) -> str:
     """
     if numbers(sentence) - numbers(passages):
         return "a number is not in its source"
-    clauses = [
-        clause for clause in nearest_clauses(sentence, quotes) if is_negated(clause) == is_negated(sentence)
-    ]
+    clauses = [clause for clause in nearest_clauses(sentence, quotes) if is_negated(clause) == is_negated(sentence)]
     if not clauses:
         return "it negates what its source says, or the reverse"
     if all(is_opposed(sentence, clause) for clause in clauses):
@@ -57,12 +55,7 @@ def find_objection(sentence: str, quotes: Sequence[str], passages: str) -> str:
     if term_share(sentence, passages) < MIN_TERMS:
         return "its source does not say it"
     return next(
-        (
-            reason
-            for part in split_claim(sentence)
-            if (reason := _find_claim_objection(part, quotes, passages))
-        ),
-        "",
+        (reason for part in split_claim(sentence) if (reason := _find_claim_objection(part, quotes, passages))), ""
     )
 
 
@@ -106,9 +99,7 @@ def is_opposed(sentence: str, clause: str) -> bool:
 def numbers(text: str) -> set[str]:
     """Return the numbers a text states, in digits or as words, written one way."""
     words = {word.lower() for word in _WORD.findall(text)}
-    return {_normal(number) for number in _NUMBER.findall(text)} | {
-        _DIGITS[word] for word in words & _DIGITS.keys()
-    }
+    return {_normal(number) for number in _NUMBER.findall(text)} | {_DIGITS[word] for word in words & _DIGITS.keys()}
 
 
 def _normal(number: str) -> str:
@@ -216,9 +207,7 @@ def check_explicitly(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote
     reason = find_objection(sentence, [quote.text for quote in quotes], around)
     if not reason and _adds_too_much(sentence, around):
         return "its source does not say it"
-    return reason or next(
-        (found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), ""
-    )
+    return reason or next((found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), "")
 
 
 def _find_row_objection(part: str, cited: Sequence[Hit]) -> str:

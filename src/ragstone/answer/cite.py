@@ -109,9 +109,7 @@ def cited_sources(
     return {n: by_number[n] for n in marks if n in by_number}
 
 
-def dangling_marks(
-    text: str, citations: Iterable[Citation], citation_format: str = DEFAULT_FORMAT
-) -> list[int]:
+def dangling_marks(text: str, citations: Iterable[Citation], citation_format: str = DEFAULT_FORMAT) -> list[int]:
     """Return the marks of an answer that point to no citation."""
     known = {citation.n for citation in citations}
     return [n for n in dict.fromkeys(extract_marks(text, citation_format)) if n not in known]

@@ -147,8 +147,7 @@ def _is_among(quote: Quote, quotes: Sequence[Quote]) -> bool:
     """Return whether it is one of the quotes, or a part of one that another passage has too."""
     document, start, end = quote.place
     return any(
-        document == other and start < last and first < end
-        for other, first, last in (quoted.place for quoted in quotes)
+        document == other and start < last and first < end for other, first, last in (quoted.place for quoted in quotes)
     )
 
 

@@ -194,16 +194,12 @@ def is_sentence(text: str) -> bool:
 def _shortlist(quotes: Sequence[Quote], covered: Sequence[float]) -> list[int]:
     """Return places of the candidates worth a model's time, in order."""
     ranked = sorted(
-        range(len(quotes)),
-        key=lambda place: covered[place] + _HIT_WEIGHT * quotes[place].hit.score,
-        reverse=True,
+        range(len(quotes)), key=lambda place: covered[place] + _HIT_WEIGHT * quotes[place].hit.score, reverse=True
     )
     return sorted(ranked[:SHORTLIST])
 
 
-def choose(
-    evidence: Sequence[SentenceMatch], max_sentences: int, *, unknown_name: bool = False
-) -> list[Quote]:
+def choose(evidence: Sequence[SentenceMatch], max_sentences: int, *, unknown_name: bool = False) -> list[Quote]:
     """Return the best sentences that say different things, best first; none without evidence."""
     good = [item for item in evidence if item.enough(unknown_name=unknown_name)]
     ranked = sorted(good, key=_score, reverse=True)

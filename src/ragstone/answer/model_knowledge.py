@@ -34,10 +34,7 @@ async def ask_model(
     """Return what a model knows if it is at least that sure, else None. Raises `RemoteError`."""
     if len(question) > QUESTION_CHARS:
         return None
-    messages = [
-        Message("system", _RULES.format(sentences=sentences)),
-        Message("user", json.dumps(question)),
-    ]
+    messages = [Message("system", _RULES.format(sentences=sentences)), Message("user", json.dumps(question))]
     confidence, said = _parse_reply(await llm.complete(messages, max_tokens=max_tokens, seconds=seconds))
     given = [sentence for sentence in read_reply(said) if sentence.text]
     if confidence < least or not given or any(map(_leads_elsewhere, given)):

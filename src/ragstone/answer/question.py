@@ -167,9 +167,7 @@ def resolve_follow_up(question: str, earlier: Sequence[str], most_chars: int) ->
     """
     basis, told = "", FollowUp(question, question)
     for asked in (*earlier, question):
-        told = (
-            _resolve(asked, basis, most_chars) if basis and _is_dependent(asked) else FollowUp(asked, asked)
-        )
+        told = _resolve(asked, basis, most_chars) if basis and _is_dependent(asked) else FollowUp(asked, asked)
         if told.alone or points_back(asked):
             basis = told.question
     return told

@@ -106,9 +106,7 @@ def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> lis
 
 def _fold_latin(run: re.Match[str]) -> str:
     """Return full-width Latin as plain Latin, so that addresses show; punctuation alone stays as it is."""
-    return (
-        unicodedata.normalize("NFKC", run.group()) if _FULL_WIDTH_LATIN.search(run.group()) else run.group()
-    )
+    return unicodedata.normalize("NFKC", run.group()) if _FULL_WIDTH_LATIN.search(run.group()) else run.group()
 
 
 def _parse_sentence(raw: str) -> CitedSentence:

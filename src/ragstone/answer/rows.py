@@ -74,9 +74,7 @@ def rows(hit: Hit) -> dict[int, Quote | None]:
     if hit.table_head is None:
         return _rows(hit, None)[0]
     start, page, text = hit.table_head
-    above = replace(
-        hit, text=text, start=start, end=start + len(text), page=page, page_starts=(), table_head=None
-    )
+    above = replace(hit, text=text, start=start, end=start + len(text), page=page, page_starts=(), table_head=None)
     return _rows(hit, _rows(above, None)[1])[0]
 
 
@@ -164,11 +162,7 @@ def meant_cells(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
     named = set(named_columns(row, terms))
     if not named:
         return cells
-    return [
-        cell
-        for place, cell in enumerate(cells)
-        if place == 0 or cell in named or terms & set(analyze(cell[1]))
-    ]
+    return [cell for place, cell in enumerate(cells) if place == 0 or cell in named or terms & set(analyze(cell[1]))]
 
 
 def named_columns(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
@@ -201,9 +195,7 @@ def select_for_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str
     return _drop_rows(quotes, claim, lambda table: _rows_in_claim(table, terms))
 
 
-def _drop_rows(
-    quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote]], list[Quote]]
-) -> list[Quote]:
+def _drop_rows(quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote]], list[Quote]]) -> list[Quote]:
     tables: dict[tuple[str, str], list[Quote]] = defaultdict(list)
     for quote in quotes:
         if quote.head is not None and not is_another(label(quote), words):

@@ -57,9 +57,7 @@ def word_sentence(text: str, support: Support, citations: Sequence[Citation]) ->
     return text
 
 
-def list_sources(
-    citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT
-) -> str:
+def list_sources(citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT) -> str:
     """Return the text below the sentences: the list of sources, if the style has one."""
     if style == "footnote":
         lines = [f"{_mark(citation.n, citation_format)} {source_line(citation)}" for citation in citations]
@@ -166,9 +164,7 @@ def replay(answer: Answer, style: CitationStyle, citation_format: str) -> Iterat
     yield AnswerReady(answer)
 
 
-def _marked(
-    sentence: Sentence, cited: Sequence[Citation], style: CitationStyle, citation_format: str
-) -> SentenceReady:
+def _marked(sentence: Sentence, cited: Sequence[Citation], style: CitationStyle, citation_format: str) -> SentenceReady:
     said = word_sentence(sentence.text, sentence.support, cited)
     text = add_marks(said, cited, style, citation_format)
     return SentenceReady(sentence, f"{text} {FLAG}" if sentence.support == "unsupported" else text)

@@ -137,9 +137,7 @@ def net_grades(votes: Sequence[Feedback]) -> dict[str, dict[str, int]]:
     for one in votes:
         judged = said.setdefault(same_query(one.query), {})
         judged[one.document_id] = judged.get(one.document_id, 0) + (-1 if one.vote == "down" else 1)
-    return {
-        query: {document: int(net > 0) for document, net in judged.items()} for query, judged in said.items()
-    }
+    return {query: {document: int(net > 0) for document, net in judged.items()} for query, judged in said.items()}
 
 
 @dataclass(frozen=True, slots=True)

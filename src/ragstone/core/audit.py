@@ -219,23 +219,14 @@ class Auditor:
         await self._note(tenant, action, "denied", target=named, detail=DENIED)
 
     async def record_change(
-        self,
-        tenant: str,
-        action: str,
-        target: str = "",
-        *,
-        kb: str = "",
-        count: int = 0,
-        outcome: Outcome = "done",
+        self, tenant: str, action: str, target: str = "", *, kb: str = "", count: int = 0, outcome: Outcome = "done"
     ) -> None:
         """Record a change that was made or begins; it is on the disk when this returns."""
         entry = await self._entry(tenant, action, outcome, target=target, kb=kb, count=count)
         if entry and self._trail:
             await self._trail.record([entry])
 
-    async def record_event(
-        self, tenant: str, action: str, target: str = "", *, kb: str = "", count: int = 0
-    ) -> None:
+    async def record_event(self, tenant: str, action: str, target: str = "", *, kb: str = "", count: int = 0) -> None:
         """Record a change that cannot be undone; a failure to record it is only logged."""
         try:
             await self.record_change(tenant, action, target, kb=kb, count=count)
@@ -249,9 +240,7 @@ class Auditor:
         identity = await self._identity(tenant)
         if not identity or self._trail is None:
             return []
-        return await self._trail.entries(
-            tenant_id=identity, tenant=None, action=action, since=since, limit=limit
-        )
+        return await self._trail.entries(tenant_id=identity, tenant=None, action=action, since=since, limit=limit)
 
     async def record_erasure(self, receipt: Receipt, tenant_id: str = "") -> None:
         """Record an erasure; `tenant_id` is that of a tenant that no longer exists."""
@@ -288,9 +277,7 @@ class Auditor:
             yield audited
         except RagstoneError as error:
             failed = [
-                _end_entry(entry, "failed", audited, error.code)
-                for entry in begun
-                if entry.target not in audited.done
+                _end_entry(entry, "failed", audited, error.code) for entry in begun if entry.target not in audited.done
             ]
             await self._record_end([*failed, *_end_completed(begun, audited)])
             raise
@@ -321,9 +308,7 @@ class Auditor:
         if not identity:
             return None
         who = caller()
-        return AuditEntry(
-            now(), identity, tenant, who.actor, action, outcome, request_id=who.request_id, **facts
-        )
+        return AuditEntry(now(), identity, tenant, who.actor, action, outcome, request_id=who.request_id, **facts)
 
 
 def _end_completed(begun: Sequence[AuditEntry], audited: AuditedAction) -> list[AuditEntry]:

@@ -43,9 +43,7 @@ def checked_facts(title: str, metadata: Metadata) -> None:
         if key in metadata:
             raise InputError(f"only Ragstone says '{key}' of a document", hint="leave it out of the metadata")
     if metadata.get("source_type", "upload") != "upload":
-        raise InputError(
-            "the 'source_type' of what is uploaded is 'upload'", hint="leave it out of the metadata"
-        )
+        raise InputError("the 'source_type' of what is uploaded is 'upload'", hint="leave it out of the metadata")
     for key, limit in (("description", None), ("category", CATEGORY)):
         value = metadata.get(key, "")
         if not isinstance(value, str):

@@ -96,12 +96,7 @@ class QuotaExceeded(RagstoneError):
     code = "quota_exceeded"
 
     def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        remedy: Remedy | None = None,
-        retry_after: float | None = None,
+        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
     ) -> None:
         super().__init__(message, hint=hint, remedy=remedy)
         self.retry_after = retry_after
@@ -181,9 +176,7 @@ class FetchError(RemoteError):
 
     code = "fetch_failed"
 
-    def __init__(
-        self, message: str, *, hint: str = "", remedy: Remedy | None = None, status: int = 0
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", remedy: Remedy | None = None, status: int = 0) -> None:
         super().__init__(message, hint=hint, remedy=remedy)
         self.status = status
         if 400 <= status < 500 and status not in (408, 425, 429):
@@ -208,18 +201,13 @@ def unknown_kb(name: str, tenant: str) -> NotFoundError:
     arguments = {"kb": name, "tenant": tenant}
     named = {what: value for what, value in arguments.items() if value != "default"}
     whose = f" in tenant '{tenant}'" if "tenant" in named else ""
-    return NotFoundError(
-        f"there is no knowledge base '{name}' yet{whose}", remedy=Remedy(Action.INGEST, **named)
-    )
+    return NotFoundError(f"there is no knowledge base '{name}' yet{whose}", remedy=Remedy(Action.INGEST, **named))
 
 
 def kb_gone(name: str, new_name: str | None) -> KbGone:
     """Return the error for a knowledge base that has another name by now, or is not there any more."""
     what, where = f"renamed to '{new_name}'" if new_name else "deleted", new_name or name
-    return KbGone(
-        f"knowledge base '{name}' was {what} meanwhile",
-        remedy=Remedy(Action.INGEST_AGAIN, kb=where),
-    )
+    return KbGone(f"knowledge base '{name}' was {what} meanwhile", remedy=Remedy(Action.INGEST_AGAIN, kb=where))
 
 
 def deleted_meanwhile() -> KbGone:

@@ -116,8 +116,7 @@ def _term(key: object, value: object, depth: int) -> Filter:
         return Not(_parse(value, depth + 1))
     if not isinstance(key, str) or not FIELD.fullmatch(key):
         raise FilterError(
-            f"{key!r:.80} is not a field name",
-            hint="letters, digits, '_', '.' and '-', starting with a letter",
+            f"{key!r:.80} is not a field name", hint="letters, digits, '_', '.' and '-', starting with a letter"
         )
     if isinstance(value, Mapping):
         return _operator(key, value)
@@ -134,9 +133,7 @@ def _operator(field: str, operators: Mapping[Any, Any]) -> Filter:
     unknown = [name for name in operators if name not in BOUNDS]
     if unknown or not operators:
         name = unknown[0] if unknown else "{}"
-        raise FilterError(
-            f"unknown operator {name!r:.40} for '{field}'", hint="use eq, in, gt, gte, lt or lte"
-        )
+        raise FilterError(f"unknown operator {name!r:.40} for '{field}'", hint="use eq, in, gt, gte, lt or lte")
     bounds = {name: _scalar(field, bound) for name, bound in operators.items()}
     if any(isinstance(operators[name], int) and isinstance(bound, str) for name, bound in bounds.items()):
         raise FilterError(f"the bounds of '{field}' must fit in 64 bits")

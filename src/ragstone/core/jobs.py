@@ -267,20 +267,12 @@ class Queue(Protocol):
         """Renew leases and write down progress, None for none that is new; the tickets that are void."""
         ...
 
-    async def complete(
-        self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None
-    ) -> None:
+    async def complete(self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None) -> None:
         """End a job well that no document's transaction has ended."""
         ...
 
     async def fail(
-        self,
-        tenant: str,
-        ticket: Ticket,
-        code: str,
-        error: str,
-        hint: str = "",
-        remedy: Remedy | None = None,
+        self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "", remedy: Remedy | None = None
     ) -> None: ...
 
     async def put_back(
@@ -366,12 +358,7 @@ class SourceBook(Protocol):
         ...
 
     async def ran(
-        self,
-        tenant: str,
-        source_id: str,
-        error: str,
-        next_run_at: datetime | None,
-        unread: SourceFailures,
+        self, tenant: str, source_id: str, error: str, next_run_at: datetime | None, unread: SourceFailures
     ) -> None:
         """A run is over: when the next one is, what ended it if something did, and what it could not read."""
         ...

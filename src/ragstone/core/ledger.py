@@ -61,11 +61,7 @@ class Transaction(Protocol):
         ...
 
     async def keep_vectors(
-        self,
-        kb: KnowledgeBase,
-        model: str,
-        staged: Sequence[tuple[str, int]],
-        vectors: Sequence[Matrix],
+        self, kb: KnowledgeBase, model: str, staged: Sequence[tuple[str, int]], vectors: Sequence[Matrix]
     ) -> None:
         """Write vectors of staged versions, by id and number, into a Space of their own model, if there is one."""
         ...
@@ -185,13 +181,7 @@ class Ledger(Protocol):
     async def document(self, tenant: str, document_id: str) -> Document | None: ...
 
     async def documents(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        *,
-        where: Filter | None = None,
-        after: str = "",
-        limit: int = 100,
+        self, tenant: str, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
     ) -> list[Document]:
         """A page of documents in order of id, starting behind `after`."""
         ...
@@ -200,9 +190,7 @@ class Ledger(Protocol):
         """The live version's text, that citation offsets point into."""
         ...
 
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]:
+    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
         """Read candidates back: what is foreign, stale or deleted is not in the answer."""
         ...
 
@@ -214,9 +202,7 @@ class Ledger(Protocol):
         """The same with the models of their vectors, under the names that others know."""
         ...
 
-    async def known_vectors(
-        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
-    ) -> Mapping[str, Vector]:
+    async def known_vectors(self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
         """Vectors of the live Space for contextual texts it already holds: equal text is not embedded again."""
         ...
 

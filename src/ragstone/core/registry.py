@@ -27,8 +27,7 @@ class Registry:
         """Import and return the factory of that name."""
         if name not in self._factories:
             raise UnknownAdapter(
-                f"Unsupported {self._what} provider: {name}",
-                hint=f"choose one of: {', '.join(self._factories)}",
+                f"Unsupported {self._what} provider: {name}", hint=f"choose one of: {', '.join(self._factories)}"
             )
         module, _, attribute = self._factories[name].partition(":")
         return getattr(import_module(module), attribute)

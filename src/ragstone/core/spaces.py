@@ -67,9 +67,7 @@ class SpaceBook(Protocol):
         """The Spaces of a kb and when each was made, oldest generation first: without counting, so it is cheap."""
         ...
 
-    async def sample(
-        self, tenant: str, kb: KnowledgeBase, space: Space, count: int, after: str
-    ) -> list[Stored]:
+    async def sample(self, tenant: str, kb: KnowledgeBase, space: Space, count: int, after: str) -> list[Stored]:
         """Some live chunks with their vectors: those whose ids follow `after`, and then from the first on."""
         ...
 
@@ -81,9 +79,7 @@ class SpaceBook(Protocol):
         """The Space of this model that is being built, or a new one of the next generation."""
         ...
 
-    async def lacking(
-        self, tenant: str, kb: KnowledgeBase, space: Space, after: int, limit: int
-    ) -> list[Lacking]:
+    async def lacking(self, tenant: str, kb: KnowledgeBase, space: Space, after: int, limit: int) -> list[Lacking]:
         """Live chunks without a vector, in order of their numbers, behind number `after`."""
         ...
 

@@ -48,12 +48,8 @@ def checked_quotas(quotas: Quotas) -> Quotas:
     """Quotas that can be meant, or `InputError`."""
     for name in QUOTA_NAMES:
         limit = quotas.of(name)
-        if limit is not None and not (
-            0 <= limit < 2**53 and (name == "cost_per_month" or float(limit).is_integer())
-        ):
-            raise InputError(
-                f"quotas.{name} cannot be {limit}", hint="give a number from 0 on, or 'none' for no limit"
-            )
+        if limit is not None and not (0 <= limit < 2**53 and (name == "cost_per_month" or float(limit).is_integer())):
+            raise InputError(f"quotas.{name} cannot be {limit}", hint="give a number from 0 on, or 'none' for no limit")
     return quotas
 
 
@@ -61,8 +57,7 @@ def checked_retention(days: int | None) -> int | None:
     """Days that documents can be kept, or `InputError`."""
     if days is not None and not 1 <= days <= LONGEST_DAYS:
         raise InputError(
-            f"retention_days cannot be {days}",
-            hint=f"give 1 to {LONGEST_DAYS:,} days, or 'none' to keep documents",
+            f"retention_days cannot be {days}", hint=f"give 1 to {LONGEST_DAYS:,} days, or 'none' to keep documents"
         )
     return days
 
@@ -165,9 +160,7 @@ class TenantBook(Protocol):
 
     async def set_settings(self, name: str, settings: Metadata) -> Tenant: ...
 
-    async def reserve(
-        self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False
-    ) -> Reservation:
+    async def reserve(self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False) -> Reservation:
         """Promise room for all of it or raise `QuotaExceeded`. A promise that is not kept lapses after an hour.
 
         `queued` counts what waits in the queue as well: for what is about to join it.

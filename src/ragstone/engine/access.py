@@ -135,9 +135,7 @@ class TenantAccess:
         if found is None:
             return None
         if found.tenant.state == "suspended":
-            raise TenantSuspended(
-                f"tenant '{tenant}' is suspended", remedy=Remedy(Action.RESUME_TENANT, tenant=tenant)
-            )
+            raise TenantSuspended(f"tenant '{tenant}' is suspended", remedy=Remedy(Action.RESUME_TENANT, tenant=tenant))
         if found.tenant.state == "deleting":
             raise TenantGone(f"tenant '{tenant}' is being deleted")
         return found.tenant

@@ -8,16 +8,7 @@ from dataclasses import replace
 
 from ragstone.answer.cache import Asked
 from ragstone.answer.question import Part, drop_repeats, look_up, split_question
-from ragstone.core.answers import (
-    DEPTHS,
-    MOST_ITERATIONS,
-    Answer,
-    AnswerEvent,
-    AnswerReady,
-    Depth,
-    Research,
-    Verdict,
-)
+from ragstone.core.answers import DEPTHS, MOST_ITERATIONS, Answer, AnswerEvent, AnswerReady, Depth, Research, Verdict
 from ragstone.core.queries import Question, SearchQuery
 from ragstone.core.results import SearchResult
 from ragstone.core.types import Hit
@@ -162,10 +153,7 @@ class Answers:
 
         embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
         task = ResearchTask(subject, k, iterations, step, embedder)
-        async with (
-            self._access.paying(self._scope.tenant),
-            self._recorded("research", query.kb) as named,
-        ):
+        async with self._access.paying(self._scope.tenant), self._recorded("research", query.kb) as named:
             found = await self._components.researcher.research(task)
             named += [finding.hit.document_id for finding in found.findings]
         return found

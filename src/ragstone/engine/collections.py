@@ -69,9 +69,7 @@ class Collections:
 
         started = time.perf_counter()
         tenant, name = await self._scope.write(), _name(request.collection)
-        with closing(
-            await asyncio.to_thread(find_corpus, self._scope.settings, tenant, request.corpus_path)
-        ) as corpus:
+        with closing(await asyncio.to_thread(find_corpus, self._scope.settings, tenant, request.corpus_path)) as corpus:
             await self._refuse_existing(tenant, name, request)
             async with self._ledger.transaction(tenant) as tx:
                 await tx.existing([])  # a tenant that is new has an id from here on
@@ -115,12 +113,7 @@ class Collections:
         return self._scope.components.file_upkeep
 
     async def _built(
-        self,
-        tenant: str,
-        pair: FilePair,
-        corpus: Corpus,
-        request: BuildRequest,
-        on_progress: OnProgress | None,
+        self, tenant: str, pair: FilePair, corpus: Corpus, request: BuildRequest, on_progress: OnProgress | None
     ) -> tuple[KnowledgeBase, list[ChunkMetadata]]:
         from ragstone.engine.corpus import open_build_pipeline, read_corpus
 
@@ -167,15 +160,11 @@ class Collections:
         if await asyncio.to_thread(pair.waiting_ids) != (live, live):
             raise StoreError("the files do not hold what the ledger does", hint=UNTOUCHED)
 
-    async def _swapped(
-        self, tenant: str, draft: KnowledgeBase, name: str, *, overwrite: bool
-    ) -> KnowledgeBase:
+    async def _swapped(self, tenant: str, draft: KnowledgeBase, name: str, *, overwrite: bool) -> KnowledgeBase:
         """Give the collection's name to the kb that was built, and remove what had it."""
         replaces = overwrite and await self._ledger.kb(tenant, name) is not None
         try:
-            async with self._access.audit.record_action(
-                tenant, "kb.delete", [name] * replaces, name
-            ) as removal:
+            async with self._access.audit.record_action(tenant, "kb.delete", [name] * replaces, name) as removal:
                 async with self._ledger.transaction(tenant) as tx:
                     if overwrite:
                         live, gone = await tx.replace_kb(name, draft)
@@ -190,9 +179,7 @@ class Collections:
 
     async def _documents(self, tenant: str, kb: KnowledgeBase) -> list[Document]:
         found: list[Document] = []
-        while page := await self._ledger.documents(
-            tenant, kb, after=found[-1].id if found else "", limit=PAGE
-        ):
+        while page := await self._ledger.documents(tenant, kb, after=found[-1].id if found else "", limit=PAGE):
             found += page
         return found
 
@@ -245,9 +232,7 @@ def _state(ids: set[str] | None, live: set[str]) -> FileState:
 
 
 def _taken_over(name: str) -> StoreBusy:
-    return StoreBusy(
-        f"another build of collection '{name}' removed this one's work", hint="try again when it is done"
-    )
+    return StoreBusy(f"another build of collection '{name}' removed this one's work", hint="try again when it is done")
 
 
 def _result(kb: KnowledgeBase, pair: FilePair, chunks: list[ChunkMetadata], seconds: float) -> BuildResult:

@@ -38,9 +38,7 @@ class Conversations:
         await self._scope.admit()
         return await self._repository.list(self._scope.kb_name(kb), self._oldest, limit)
 
-    async def turns(
-        self, conversation: str, *, limit: int = MOST_OF_ONE, kb: str | None = None
-    ) -> tuple[Turn, ...]:
+    async def turns(self, conversation: str, *, limit: int = MOST_OF_ONE, kb: str | None = None) -> tuple[Turn, ...]:
         """Return the last turns, oldest first; an answer goes with its documents, and when one is replaced."""
         _check_name(conversation)
         await self._scope.admit()
@@ -63,9 +61,7 @@ class Conversations:
         return _oldest(self._scope)
 
 
-async def read_recent_turns(
-    scope: TenantScope, conversation: str, kb: str | None
-) -> tuple[tuple[Turn, ...], str]:
+async def read_recent_turns(scope: TenantScope, conversation: str, kb: str | None) -> tuple[tuple[Turn, ...], str]:
     """Return what the next turn may refer to; nothing, and what went wrong, where it cannot be read."""
     try:
         return await Conversations(scope).turns(conversation, limit=REMEMBERED, kb=kb), ""

@@ -63,9 +63,7 @@ def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            raise InputError(
-                f"the corpus {corpus_path!r:.200} cannot be looked at: {error.strerror}"
-            ) from error
+            raise InputError(f"the corpus {corpus_path!r:.200} cannot be looked at: {error.strerror}") from error
         if descriptor is not None:
             shown = as_text(relative.as_posix())
             return Corpus(FoundFile(OPEN / str(descriptor), shown, shown), descriptor)
@@ -188,6 +186,4 @@ def _chunking(settings: Settings, request: BuildRequest) -> Settings:
         first = error.errors()[0]
         what = f"chunk_{first['loc'][0]}: " if first["loc"] else "chunk_size and chunk_overlap: "
         raise InputError(f"{what}{first['msg'].removeprefix('Value error, ')}") from error
-    return settings.model_copy(
-        update={"chunking_by_source": {**settings.chunking_by_source, SOURCE: chunking}}
-    )
+    return settings.model_copy(update={"chunking_by_source": {**settings.chunking_by_source, SOURCE: chunking}})

@@ -68,9 +68,7 @@ class Documents:
         waiting = (await self._ledger.under_way(tenant, [identity])).get(identity, UnderWay())
         is_coming = waiting.content_hash not in ("", content_hash(content))
         if is_coming or not self._components.preparer.is_current(item, live):
-            await self._queue_document(
-                tenant, scope, WorkItem(item, JobBatch(), document_id=identity), priority
-            )
+            await self._queue_document(tenant, scope, WorkItem(item, JobBatch(), document_id=identity), priority)
         return await self.status(identity)
 
     async def queue(
@@ -168,12 +166,7 @@ class Documents:
         return await dry_run(self._ledger, preparer, tenant, scope, items, listings, limits, on_progress)
 
     async def list(
-        self,
-        *,
-        where: Mapping[str, Any] | None = None,
-        after: str = "",
-        limit: int = 100,
-        kb: str | None = None,
+        self, *, where: Mapping[str, Any] | None = None, after: str = "", limit: int = 100, kb: str | None = None
     ) -> Sequence[Document]:
         """Return a page of documents in order of id, starting behind `after`."""
         checked_count("limit", limit, most=10_000)
@@ -239,9 +232,7 @@ class Documents:
             await self._components.file_upkeep.refresh(tenant)
         return gone
 
-    def _uploaded(
-        self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None
-    ) -> Item:
+    def _uploaded(self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None) -> Item:
         from ragstone.core.documents import checked_facts
         from ragstone.ingest.prepare import find_unusable
         from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
@@ -275,9 +266,7 @@ class Documents:
         from ragstone.ingest.jobs.sync import new_jobs
 
         # What is there already, or on its way, needs no room for another document.
-        new = await self._access.is_limited(tenant) and not await self._ledger.status(
-            tenant, task.document_id
-        )
+        new = await self._access.is_limited(tenant) and not await self._ledger.status(tenant, task.document_id)
         # A file that is kept and its text need room beside each other: what is let in can also be finished.
         size = len(task.item.content) * (2 if keep else 1)
         async with self._access.taking_in(tenant, documents=int(new), size=size, queued=True):

@@ -66,9 +66,7 @@ class _Case:
         try:
             yield
         except RagstoneError as error:
-            self.unfinished.append(
-                "; ".join(filter(None, (f"{what}: {error}", error.advice, advise(then, remedy))))
-            )
+            self.unfinished.append("; ".join(filter(None, (f"{what}: {error}", error.advice, advise(then, remedy)))))
 
     def receipt(self, tenant: str) -> Receipt:
         removed = {
@@ -76,9 +74,7 @@ class _Case:
             for store, counts in self.before.items()
         }
         unfinished = tuple(dict.fromkeys([*self.unfinished, *self.left_behind]))
-        return Receipt(
-            tenant, self.target, removed, self.after, self.requery, self.scrubbed, unfinished, now()
-        )
+        return Receipt(tenant, self.target, removed, self.after, self.requery, self.scrubbed, unfinished, now())
 
 
 class Eraser:
@@ -170,10 +166,7 @@ class Eraser:
         if erased is None:
             return None  # somebody else was faster
         case.traces, case.removed = erased.traces, erased.removed
-        case.before |= {
-            LEDGER: erased.rows,
-            FILES: {"originals": files},
-        }
+        case.before |= {LEDGER: erased.rows, FILES: {"originals": files}}
         if logged is not None:
             case.before[ACTIVITY] = {"rows": erased.activity + logged}
         logger.info("erased %s %s: %d chunks", target.kind, target.name, erased.rows["chunks"])
@@ -237,9 +230,7 @@ class Eraser:
 
     async def _count_points(self, case: _Case, counts: dict[str, dict[str, int]]) -> None:
         if self._provider is not None:
-            found = [
-                await count_points(self._provider, partition, case.chunk_ids) for partition in case.partitions
-            ]
+            found = [await count_points(self._provider, partition, case.chunk_ids) for partition in case.partitions]
             counts[self._provider.name] = {"points": sum(found)}
 
     async def _count_files(self, tenant: str, document_ids: Sequence[str]) -> int:

@@ -7,15 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, get_args
 
 from ragstone.core.activity import Feedback as VoteRecord
-from ragstone.core.activity import (
-    Gap,
-    GoldenQuery,
-    LoggedSearch,
-    SearchReport,
-    Vote,
-    net_grades,
-    same_query,
-)
+from ragstone.core.activity import Gap, GoldenQuery, LoggedSearch, SearchReport, Vote, net_grades, same_query
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, unknown_kb
 from ragstone.core.remedies import Action, Remedy
@@ -43,13 +35,7 @@ class Feedback:
         self._access = scope.components.access
 
     async def vote(
-        self,
-        query: str,
-        chunk_ids: Sequence[str],
-        vote: Vote = "used",
-        *,
-        voter: str = "",
-        kb: str | None = None,
+        self, query: str, chunk_ids: Sequence[str], vote: Vote = "used", *, voter: str = "", kb: str | None = None
     ) -> int:
         """Record which passages of a search were of use, or not; return how many.
 
@@ -67,8 +53,7 @@ class Feedback:
         if unknown is not None:
             await self._access.audit.record_denial(tenant, "feedback", unknown)
             raise NotFoundError(
-                f"no passage {unknown!r:.80} in knowledge base '{found.name}'",
-                remedy=Remedy(Action.LIST_PASSAGES),
+                f"no passage {unknown!r:.80} in knowledge base '{found.name}'", remedy=Remedy(Action.LIST_PASSAGES)
             )
         moment, said_by = now(), voter.replace("\x00", " ").encode("utf-8", "replace").decode()
         votes = [
@@ -109,9 +94,7 @@ class Feedback:
         searches = await self._answered(days, kb)
         return search_report(searches, await self._labels(kb))
 
-    async def relevance(
-        self, searches: Sequence[LoggedSearch], *, kb: str | None = None
-    ) -> list[float | None]:
+    async def relevance(self, searches: Sequence[LoggedSearch], *, kb: str | None = None) -> list[float | None]:
         """Return what votes and golden queries say of each search; None where they say nothing."""
         from ragstone.evaluate.gaps import relevance
 
@@ -195,8 +178,7 @@ class Feedback:
             if document is None or document.kb != name:
                 await self._access.audit.record_denial(tenant, "golden", document_id)
                 raise NotFoundError(
-                    f"no document {document_id!r:.80} in knowledge base '{name}'",
-                    remedy=Remedy(Action.LIST_DOCUMENTS),
+                    f"no document {document_id!r:.80} in knowledge base '{name}'", remedy=Remedy(Action.LIST_DOCUMENTS)
                 )
         kept = GoldenQuery(name, asked, tuple(dict.fromkeys(document_ids)), "manual")
         await self._repository.add_golden(name, [kept])

@@ -29,10 +29,7 @@ def make_preparer(
     limits = settings.limits
     parsers = ParserPool(
         ParserLimits(
-            seconds=limits.parse_seconds,
-            memory_mb=limits.parse_memory_mb,
-            pages=limits.pages,
-            file_mb=limits.file_mb,
+            seconds=limits.parse_seconds, memory_mb=limits.parse_memory_mb, pages=limits.pages, file_mb=limits.file_mb
         ),
         workers=max(PARSERS, settings.jobs.workers),
     )
@@ -41,9 +38,7 @@ def make_preparer(
         model=model,
         max_chunks=limits.document_chunks,
         parsing=ParseOptions(
-            ocr=settings.extract.ocr == "auto",
-            tables=settings.extract.tables == "auto",
-            unpacked_mb=limits.archive_mb,
+            ocr=settings.extract.ocr == "auto", tables=settings.extract.tables == "auto", unpacked_mb=limits.archive_mb
         ),
         enrich=settings.enrich,
         chunking=repr(sorted((kind, its.model_dump()) for kind, its in settings.chunking_by_source.items())),

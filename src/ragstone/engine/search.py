@@ -15,13 +15,7 @@ from ragstone.core.results import Explanation, SearchResult
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
 from ragstone.engine.scope import TenantScope
-from ragstone.query.request import (
-    SearchRequest,
-    checked_count,
-    checked_query,
-    require_an_answer,
-    search_request,
-)
+from ragstone.query.request import SearchRequest, checked_count, checked_query, require_an_answer, search_request
 from ragstone.query.routing.federation import RoutingOverrides
 from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.tree import Settings
@@ -104,9 +98,7 @@ class Search:
             await log(found)
         results = (*found.hits, *found.records)
         named = (hit.document_id for hit in found.hits)
-        await audit.record_read(
-            tenant, action, kb=name, count=len(results) + len(found.web), document_ids=named
-        )
+        await audit.record_read(tenant, action, kb=name, count=len(results) + len(found.web), document_ids=named)
         return found
 
     async def _log(self, kb: str, conversation: str, result: SearchResult, error: str = "") -> None:
@@ -187,9 +179,7 @@ class Search:
         async with self._access.paying(tenant):
             analysis = components.federated_search.analysis(settings.retrieval, request)
             try:
-                told = await explain(
-                    components.ledger, pipeline, tenant, scope, request, document_id, analysis
-                )
+                told = await explain(components.ledger, pipeline, tenant, scope, request, document_id, analysis)
             except NotFoundError:
                 await self._access.audit.record_denial(tenant, "explain", document_id)
                 raise

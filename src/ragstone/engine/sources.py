@@ -32,13 +32,7 @@ class Sources:
         self._queue = scope.components.stores.queue
 
     async def add(
-        self,
-        kind: str,
-        name: str,
-        config: Mapping[str, Any],
-        *,
-        schedule: str = "manual",
-        kb: str | None = None,
+        self, kind: str, name: str, config: Mapping[str, Any], *, schedule: str = "manual", kb: str | None = None
     ) -> SourceRecord:
         """Configure a connector; a setting that is missing or unknown is reported now, not at its first run.
 
@@ -71,10 +65,7 @@ class Sources:
         tenant, scope = await self._scope.admit(), self._scope.kb_name(kb)
         found = await self._book.get(tenant, scope, name)
         if found is None:
-            raise NotFoundError(
-                f"knowledge base '{scope}' has no source '{name}'",
-                remedy=Remedy(Action.LIST_SOURCES),
-            )
+            raise NotFoundError(f"knowledge base '{scope}' has no source '{name}'", remedy=Remedy(Action.LIST_SOURCES))
         return found
 
     async def sync(self, name: str, *, afresh: bool = False, kb: str | None = None) -> Job:
@@ -123,9 +114,7 @@ class Sources:
                     await tx.delete(identity)
         return 0
 
-    async def work_and_report(
-        self, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]
-    ) -> Sequence[SyncOutcome]:
+    async def work_and_report(self, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]) -> Sequence[SyncOutcome]:
         """Have queued syncs worked on by `work`, and return what each of them led to."""
         from ragstone.ingest.jobs.sync_outcome import work_and_report
 

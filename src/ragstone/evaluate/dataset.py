@@ -84,11 +84,7 @@ def load_queries(path: Path | str) -> Dataset:
     for where, record in _records(place):
         key = f"q{len(queries)}"
         relevant = record.get("relevant")
-        if (
-            not isinstance(relevant, list)
-            or not relevant
-            or not all(isinstance(one, str) for one in relevant)
-        ):
+        if not isinstance(relevant, list) or not relevant or not all(isinstance(one, str) for one in relevant):
             raise InputError(f"{where}: 'relevant' must be a list of ids or addresses, not {relevant!r:.40}")
         text = _text(where, record, "query").strip()
         if not text:
@@ -150,9 +146,7 @@ def _read_grades(path: Path) -> dict[str, dict[str, int]]:
         if number == 1 and not _is_integer(grade):
             continue  # the header
         if not _is_integer(grade) or not query_id or not document_id:
-            raise InputError(
-                f"{where}: {line.strip()!r:.80} is not a query id, a document id and a whole number"
-            )
+            raise InputError(f"{where}: {line.strip()!r:.80} is not a query id, a document id and a whole number")
         judged = grades.setdefault(query_id, {})
         if judged.setdefault(document_id, int(grade)) != int(grade):
             raise InputError(f"{where}: document {document_id!r} was judged differently before")

@@ -77,9 +77,7 @@ class Subject(Protocol):
 
     async def chunks(self, document_id: str) -> Sequence[LiveChunk]: ...
 
-    async def ingest_items(
-        self, items: Iterable[Item | Failure], *, on_progress: Any = None
-    ) -> IngestReport: ...
+    async def ingest_items(self, items: Iterable[Item | Failure], *, on_progress: Any = None) -> IngestReport: ...
 
     async def delete(self, document_id: str) -> bool: ...
 
@@ -157,9 +155,7 @@ class Experiment:
         self._filled.add(settings.kb)
         return replace(report, documents=report.documents - len(others))
 
-    async def measure(
-        self, settings: Settings, system: str, label: str = "", dataset: Dataset | None = None
-    ) -> Row:
+    async def measure(self, settings: Settings, system: str, label: str = "", dataset: Dataset | None = None) -> Row:
         """Measure one system in an engine of its own: another one's cache must not make it look fast."""
         chosen = SYSTEMS[system]
         own = settings if chosen.reranks else settings.model_copy(update={"reranking": RerankingSettings()})
@@ -201,11 +197,7 @@ class Experiment:
         return await self.measure(settings, settings.retrieval.mode, label, dataset)
 
     async def _report(
-        self,
-        settings: Settings,
-        ingested: IngestReport | None,
-        rows: Sequence[Row],
-        comparisons: Sequence[Comparison],
+        self, settings: Settings, ingested: IngestReport | None, rows: Sequence[Row], comparisons: Sequence[Comparison]
     ) -> Report:
         async with self.open_subject(settings) as subject:
             stats = await subject.stats()
@@ -218,10 +210,7 @@ class Experiment:
             documents=ingested.documents if ingested else stats.documents,
             queries=len(self.dataset.queries),
             rows=tuple(rows),
-            models={
-                "embedding": stats.model or None,
-                "reranker": settings.reranking.model if reranks else None,
-            },
+            models={"embedding": stats.model or None, "reranker": settings.reranking.model if reranks else None},
             profile=settings.profile,
             comparisons=tuple(comparisons),
             targets=judgements(settings.targets, figures),

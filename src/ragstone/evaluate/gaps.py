@@ -9,15 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragstone.core.activity import (
-    Feedback,
-    Gap,
-    GoldenQuery,
-    LoggedSearch,
-    SearchReport,
-    net_grades,
-    same_query,
-)
+from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, net_grades, same_query
 from ragstone.evaluate.dataset import Dataset, Query
 from ragstone.evaluate.metrics import precision, recall
 from ragstone.language.analyzer import analyze
@@ -74,11 +66,7 @@ def labelled_queries(name: str, queries: Mapping[str, str], labels: Labels) -> D
     if not asked:
         return None
     return Dataset(
-        name,
-        Path(),
-        name,
-        tuple(Query(key, text) for key, text in asked.items()),
-        {key: labels[key] for key in asked},
+        name, Path(), name, tuple(Query(key, text) for key, text in asked.items()), {key: labels[key] for key in asked}
     )
 
 

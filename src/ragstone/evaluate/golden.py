@@ -76,9 +76,7 @@ INSTRUCTIONS = (
 MARKS = re.compile(r"<\s*+/?\s*+passage\s*+>", re.IGNORECASE)
 
 
-async def golden_queries(
-    kb: str, documents: Sequence[tuple[str, str, str]], llm: LLM | None
-) -> list[GoldenQuery]:
+async def golden_queries(kb: str, documents: Sequence[tuple[str, str, str]], llm: LLM | None) -> list[GoldenQuery]:
     """One query for each document of (id, title, text), as far as something can be asked about it."""
     made: list[GoldenQuery] = []
     left: list[tuple[str, str, str]] = []
@@ -101,10 +99,7 @@ def _extractive(kb: str, documents: Iterable[tuple[str, str, str]]) -> list[Gold
 
 async def _question(text: str, llm: LLM) -> str:
     passage = _passage(text)
-    messages = [
-        Message("system", INSTRUCTIONS),
-        Message("user", f"<passage>\n{MARKS.sub(' ', passage)}\n</passage>"),
-    ]
+    messages = [Message("system", INSTRUCTIONS), Message("user", f"<passage>\n{MARKS.sub(' ', passage)}\n</passage>")]
     try:
         reply = await llm.complete(messages, max_tokens=MOST_TOKENS, seconds=SECONDS)
     except RagstoneError as error:
@@ -116,11 +111,7 @@ async def _question(text: str, llm: LLM) -> str:
 def checked_question(reply: str, passage: str) -> str:
     """The question in a reply; empty when it is none, or is about something else, or quotes the passage."""
     question = " ".join(reply.strip().strip("\"'“”").split())
-    if (
-        not question.endswith("?")
-        or len(question) > MOST_QUESTION_CHARS
-        or len(question.split()) < FEWEST_WORDS
-    ):
+    if not question.endswith("?") or len(question) > MOST_QUESTION_CHARS or len(question.split()) < FEWEST_WORDS:
         return ""
     words, said = question.casefold().rstrip("?").split(), " ".join(passage.casefold().split())
     runs = range(len(words) - COPIED_WORDS + 1)

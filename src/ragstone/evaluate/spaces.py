@@ -84,12 +84,7 @@ async def compare_spaces(
 
 
 async def _row(
-    retriever: Retriever,
-    dataset: Dataset,
-    system: str,
-    on_progress: Progress | None,
-    first: int,
-    total: int,
+    retriever: Retriever, dataset: Dataset, system: str, on_progress: Progress | None, first: int, total: int
 ) -> Row:
     def advance(done: int, _: int) -> None:
         if on_progress:

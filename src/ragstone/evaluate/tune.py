@@ -93,9 +93,7 @@ def split_queries(dataset: Dataset, held_out: float = 0.5) -> tuple[Dataset, Dat
     return replace(dataset, queries=tuple(train)), replace(dataset, queries=tuple(test))
 
 
-async def tune(
-    measure: Measure, dataset: Dataset, knobs: Sequence[Knob], budget_ms: float, rounds: int = 2
-) -> Tuning:
+async def tune(measure: Measure, dataset: Dataset, knobs: Sequence[Knob], budget_ms: float, rounds: int = 2) -> Tuning:
     """Turn one knob after another to its best place, again until nothing moves or `rounds` are over."""
     train, test = split_queries(dataset)
     climb = _Climb(measure, train, budget_ms)

@@ -22,9 +22,7 @@ PASSAGE_CHARS = 4000
 
 def learnt_terms(useful: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     """By word of a query, the words of documents that it may stand for; `useful` has passages by query."""
-    passages = {
-        query: _words(" ".join(text[:PASSAGE_CHARS] for text in texts)) for query, texts in useful.items()
-    }
+    passages = {query: _words(" ".join(text[:PASSAGE_CHARS] for text in texts)) for query, texts in useful.items()}
     asked_in: dict[str, list[str]] = defaultdict(list)
     for query, said in passages.items():
         for stem, word in _words(query).items():
@@ -40,18 +38,14 @@ def learnt_terms(useful: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {word: others for word, others in sorted(found.items()) if others}
 
 
-def _others(
-    queries: Sequence[str], passages: Mapping[str, dict[str, str]], spread: Counter[str]
-) -> list[str]:
+def _others(queries: Sequence[str], passages: Mapping[str, dict[str, str]], spread: Counter[str]) -> list[str]:
     """Return the words that the passages of these queries share and those of other queries lack."""
     shared = Counter(stem for query in queries for stem in passages[query])
     asked = {stem for query in queries for stem in _words(query)}
     scores = {
         stem: count * math.log(len(passages) / spread[stem])
         for stem, count in shared.items()
-        if count >= max(FEWEST_QUERIES, (len(queries) + 1) // 2)
-        and stem not in asked
-        and spread[stem] <= 2 * count
+        if count >= max(FEWEST_QUERIES, (len(queries) + 1) // 2) and stem not in asked and spread[stem] <= 2 * count
     }
     best = sorted((stem for stem in scores if scores[stem] > 0), key=lambda stem: (-scores[stem], stem))
     spelled = {stem: word for query in queries for stem, word in passages[query].items()}

@@ -158,10 +158,7 @@ class ServiceClient:
         import httpx2
 
         try:
-            async with (
-                asyncio.timeout(self._timeout),
-                self._connect().stream(method, url, **request) as response,
-            ):
+            async with asyncio.timeout(self._timeout), self._connect().stream(method, url, **request) as response:
                 return ServiceReply(response.status_code, response.headers, await self._read(response))
         except (TimeoutError, httpx2.TimeoutException) as error:
             raise TimeoutError(f"did not answer within {self._timeout:g} s") from error

@@ -201,10 +201,7 @@ def _same_host(here: httpx2.URL, there: httpx2.URL) -> bool:
     """Return whether both are one server; the step from http to https on the usual ports is no change."""
     if here.host != there.host:
         return False
-    upgrade = (here.scheme, there.scheme) == ("http", "https") and (port_of(here), port_of(there)) == (
-        80,
-        443,
-    )
+    upgrade = (here.scheme, there.scheme) == ("http", "https") and (port_of(here), port_of(there)) == (80, 443)
     return upgrade or (here.scheme, port_of(here)) == (there.scheme, port_of(there))
 
 
@@ -235,9 +232,7 @@ async def _content(request: FetchRequest, response: httpcore2.Response, headers:
     declared = headers.get("content-length", "")
     length = int(declared[:20]) if declared.isdecimal() else 0
     try:
-        return await read_body(
-            response.aiter_stream(), headers.get("content-encoding", ""), request.max_bytes, length
-        )
+        return await read_body(response.aiter_stream(), headers.get("content-encoding", ""), request.max_bytes, length)
     except BodyTooLarge:
         raise FetchError(
             f"{request.shown_url} is larger than {request.max_bytes / 1024 / 1024:g} MB",
@@ -250,9 +245,7 @@ async def _content(request: FetchRequest, response: httpcore2.Response, headers:
         ) from problem
 
 
-def _unwelcome(
-    request: FetchRequest, status: int, headers: Mapping[str, str]
-) -> FetchError | TransientFailure:
+def _unwelcome(request: FetchRequest, status: int, headers: Mapping[str, str]) -> FetchError | TransientFailure:
     transient = is_transient_status(status)
     hint = _HINTS.get(status, "try again later" if transient else "")
     error = FetchError(f"{request.shown_url} answered {status}", hint=hint, status=status)

@@ -82,9 +82,7 @@ class PinnedBackend(httpcore2.AsyncNetworkBackend):
 class Fetcher:
     """Fetches addresses that users and documents give. Keeps no cookies, uses no proxy, sends no credentials on."""
 
-    def __init__(
-        self, settings: FetchSettings, resolve: Resolve | None = None, *, wait: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, settings: FetchSettings, resolve: Resolve | None = None, *, wait: Sleep = asyncio.sleep) -> None:
         self.settings = settings
         self.wait = wait
         self._retries = RetryPolicy(attempts=settings.retries + 1)
@@ -142,11 +140,7 @@ class Fetcher:
         max_bytes: int | None,
     ) -> FetchRequest:
         parsed = parse_url(url)
-        defaults = {
-            "user-agent": self.settings.user_agent,
-            "accept": "*/*",
-            "accept-encoding": "gzip, deflate",
-        }
+        defaults = {"user-agent": self.settings.user_agent, "accept": "*/*", "accept-encoding": "gzip, deflate"}
         return FetchRequest(
             method=method,
             url=parsed.copy_merge_params(params) if params else parsed,

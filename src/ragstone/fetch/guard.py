@@ -74,9 +74,7 @@ def embedded_addresses(address: Address) -> tuple[IPv4Address, ...]:
 
 def is_in_network(address: Address, network: Network) -> bool:
     """Return whether an address, or all that it carries, is in a network."""
-    return address in network or bool(
-        (inner := embedded_addresses(address)) and all(ip in network for ip in inner)
-    )
+    return address in network or bool((inner := embedded_addresses(address)) and all(ip in network for ip in inner))
 
 
 def parse_literal(host: str) -> Address | None:

@@ -73,9 +73,7 @@ class Robots:
 
     def __init__(self, fetcher: Fetcher) -> None:
         self._fetcher = fetcher
-        self._agent = re.split(r"[/\s]", fetcher.settings.user_agent.strip() or "ragstone", maxsplit=1)[
-            0
-        ].lower()
+        self._agent = re.split(r"[/\s]", fetcher.settings.user_agent.strip() or "ragstone", maxsplit=1)[0].lower()
         self._known: OrderedDict[str, Rules] = OrderedDict()
 
     async def rules(self, url: str) -> Rules:
@@ -155,11 +153,7 @@ class PoliteFetcher:
         self._robots = Robots(fetcher) if robots and settings.robots else None
 
     async def get(
-        self,
-        url: str,
-        *,
-        headers: Mapping[str, str] | None = None,
-        params: Mapping[str, str | int] | None = None,
+        self, url: str, *, headers: Mapping[str, str] | None = None, params: Mapping[str, str | int] | None = None
     ) -> Fetched:
         """Like the fetcher's own, when it is this caller's turn. Raises `Disallowed` where robots.txt says so."""
         delay = 0.0

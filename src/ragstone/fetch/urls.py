@@ -23,27 +23,19 @@ _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
 def parse_url(text: str, base: httpx2.URL | None = None) -> httpx2.URL:
     """Return an http or https address, without its fragment; anything else is refused."""
     if len(text) > MAX_LENGTH:
-        raise AddressRefused(
-            f"{redact_url(text)} is longer than {MAX_LENGTH} characters", hint="shorten the address"
-        )
+        raise AddressRefused(f"{redact_url(text)} is longer than {MAX_LENGTH} characters", hint="shorten the address")
     try:
         url = base.join(text) if base else httpx2.URL(text)
     except (httpx2.InvalidURL, ValueError) as problem:  # ValueError: a lone surrogate, an impossible port
-        raise AddressRefused(
-            f"{redact_url(text)} is not a valid address", hint="check how it is written"
-        ) from problem
+        raise AddressRefused(f"{redact_url(text)} is not a valid address", hint="check how it is written") from problem
     if url.scheme not in PORTS:
-        raise AddressRefused(
-            f"{redact_url(text)} is not an http or https address", hint="use http:// or https://"
-        )
+        raise AddressRefused(f"{redact_url(text)} is not an http or https address", hint="use http:// or https://")
     if url.userinfo:
         raise AddressRefused(
             f"{redact_url(text)} carries a user name", hint="leave user and password out of the address"
         )
     if not url.host.strip(".") or not 1 <= port_of(url) <= 65535:
-        raise AddressRefused(
-            f"{redact_url(text)} names no host or an impossible port", hint="check how it is written"
-        )
+        raise AddressRefused(f"{redact_url(text)} names no host or an impossible port", hint="check how it is written")
     return url.copy_with(fragment=None)
 
 

@@ -99,9 +99,7 @@ class SpaceFiller:
         self, tenant: str, embedder: Embedder, space: Space, batch: Sequence[Lacking], filled: FillResult
     ) -> Rows:
         """Return the vectors of a batch; equal text is embedded once in the whole Space."""
-        vectors: dict[bytes, Vector] = dict(
-            await self._book.known(tenant, space, [chunk.text_hash for chunk in batch])
-        )
+        vectors: dict[bytes, Vector] = dict(await self._book.known(tenant, space, [chunk.text_hash for chunk in batch]))
         missing = {chunk.text_hash: chunk.text for chunk in batch if chunk.text_hash not in vectors}
         if missing:
             made = await embedder.embed(list(missing.values()), "document")
@@ -113,13 +111,9 @@ class SpaceFiller:
                 )
             vectors.update(zip(missing, made.vectors, strict=True))
         filled.refused.update(chunk.number for chunk in batch if not vectors[chunk.text_hash].any())
-        return [
-            (chunk.number, vectors[chunk.text_hash]) for chunk in batch if chunk.number not in filled.refused
-        ]
+        return [(chunk.number, vectors[chunk.text_hash]) for chunk in batch if chunk.number not in filled.refused]
 
-    async def _watch(
-        self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: OnFill | None
-    ) -> _Watch:
+    async def _watch(self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: OnFill | None) -> _Watch:
         if on_progress is None:
             return _Watch(0, 0, None)
         watch = _Watch(*await self._book.coverage(tenant, kb, space), on_progress)
@@ -148,9 +142,7 @@ class _Watch:
 class SpaceMaintenance:
     """Fills Spaces with vectors of documents stored without them, and removes retired Spaces."""
 
-    def __init__(
-        self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller, gate: Admission | None = None
-    ) -> None:
+    def __init__(self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller, gate: Admission | None = None) -> None:
         self._ledger = ledger
         self._book = book
         self._filler = filler

@@ -223,9 +223,7 @@ class SourceDiff:
             found = await assign_ids(self.ledger, self.tenant, self.seed or self.tenant, self.kb, source, ids)
             names.update({(source, name): identity for name, identity in found.items()})
         return [
-            work
-            if work.document_id
-            else replace(work, document_id=names[work.item.source, work.item.external_id])
+            work if work.document_id else replace(work, document_id=names[work.item.source, work.item.external_id])
             for work in work_items
         ]
 
@@ -267,9 +265,7 @@ def expand_items(
         if isinstance(entry, Failure):
             yield entry
             continue
-        work = (
-            entry if isinstance(entry, WorkItem) else WorkItem(with_read_time(entry), JobBatch(watch=watch))
-        )
+        work = entry if isinstance(entry, WorkItem) else WorkItem(with_read_time(entry), JobBatch(watch=watch))
         yield from _expand_members(work, limits)
         yield work.batch
 

@@ -5,16 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Coroutine,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TypeVar
@@ -59,9 +50,7 @@ class ChunkQueue:
     async def put(self, document: Prepared) -> None:
         """Wait for room, then add a document."""
         async with self._room:
-            await self._room.wait_for(
-                lambda: not self._waiting or self._waiting + len(document.chunks) <= AHEAD_CHUNKS
-            )
+            await self._room.wait_for(lambda: not self._waiting or self._waiting + len(document.chunks) <= AHEAD_CHUNKS)
             self._waiting += len(document.chunks)
         self._queue.put_nowait(document)
 

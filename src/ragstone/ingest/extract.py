@@ -36,11 +36,7 @@ class PartStore(Protocol):
 
 
 async def extract(
-    item: Item,
-    parse: ParseFile,
-    options: ParseOptions,
-    parts: PartStore,
-    on_pages: OnPages = lambda _a, _b: None,
+    item: Item, parse: ParseFile, options: ParseOptions, parts: PartStore, on_pages: OnPages = lambda _a, _b: None
 ) -> Parsed:
     """Return the whole text of an item. Raises `ParseError` if it cannot be a document."""
     if isinstance(item.content, str):
@@ -138,19 +134,11 @@ def _name(item: Item) -> str:
 
 MAIL = "message/rfc822"
 """Named by its media type: the uri of a mail ends like its Message-ID."""
-_SUFFIXES = {
-    MAIL: ".eml",
-    "text/html": ".html",
-    "application/xhtml+xml": ".html",
-    "text/plain": ".txt",
-}
+_SUFFIXES = {MAIL: ".eml", "text/html": ".html", "application/xhtml+xml": ".html", "text/plain": ".txt"}
 
 
 def _pack(parsed: Parsed) -> bytes:
-    fields = {
-        **asdict(replace(parsed, attachments=(), blocks=())),
-        "blocks": [_row(block) for block in parsed.blocks],
-    }
+    fields = {**asdict(replace(parsed, attachments=(), blocks=())), "blocks": [_row(block) for block in parsed.blocks]}
     return zlib.compress(json.dumps(fields).encode(), 1)
 
 

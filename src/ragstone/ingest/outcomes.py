@@ -143,9 +143,7 @@ class Outcomes:
 
     async def _remove_emptied(self, work: WorkItem, failure: Failure) -> Failure:
         """Remove the live version of an emptied file, unless the file was read again since."""
-        queued = (await self.ledger.under_way(self.tenant, [work.document_id])).get(
-            work.document_id, UnderWay()
-        )
+        queued = (await self.ledger.under_way(self.tenant, [work.document_id])).get(work.document_id, UnderWay())
         async with self.ledger.transaction(self.tenant) as tx:
             live = await tx.live_contents(related_ids(work))
             overtaken = is_overtaken(work, content_hash(work.item.content), live)

@@ -31,26 +31,11 @@ from ragstone.ingest.diff import (
 )
 from ragstone.ingest.embed import ChunkQueue, LedgerPartStore, ModelChoice, WaveEmbedder
 from ragstone.ingest.outcomes import NearDuplicates, Outcomes, Settle, mark_duplicate
-from ragstone.ingest.prepare import (
-    Prepared,
-    Preparer,
-    attachment_items,
-    defect_failure,
-    find_unusable,
-    recipe_key,
-)
+from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable, recipe_key
 from ragstone.ingest.scan import scan
 from ragstone.ingest.store import check_room, reserve_room, store
 from ragstone.ingest.verify import Verifier
-from ragstone.ingest.work import (
-    ChunkSizes,
-    JobBatch,
-    OnProgress,
-    ParentDocument,
-    PinnedKb,
-    RunReport,
-    WorkItem,
-)
+from ragstone.ingest.work import ChunkSizes, JobBatch, OnProgress, ParentDocument, PinnedKb, RunReport, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 logger = logging.getLogger(__name__)
@@ -124,9 +109,7 @@ class IngestPipeline:
         )
         await run.run(expand_items(items, self._limits, report.note_progress))
         ended = report.finish(await self._ledger.stats(tenant, kb))
-        logger.info(
-            "ingested %d, failed %d in %.1f s", ended.added + ended.updated, len(ended.failed), ended.seconds
-        )
+        logger.info("ingested %d, failed %d in %.1f s", ended.added + ended.updated, len(ended.failed), ended.seconds)
         return ended
 
     async def _open_kb(self, tenant: str, name: str | KnowledgeBase, *, create: bool) -> KnowledgeBase:
@@ -263,9 +246,7 @@ class _Run:
             parent = ParentDocument(work.document_id, document.content_hash, document.recipe, waiting)
             parents = (parent,)
             # Without its recipe: if this run ends half-way, the next one must not take the mail for finished.
-            document = replace(
-                document, recipe="", work=replace(work, pending_parents=(*work.pending_parents, parent))
-            )
+            document = replace(document, recipe="", work=replace(work, pending_parents=(*work.pending_parents, parent)))
         await self.queue.put(document)
         if document.attachments or work.known:
             await self._prepare_attachments(document, parents)
@@ -274,11 +255,7 @@ class _Run:
         work = document.work
         children = [
             WorkItem(
-                item,
-                work.batch,
-                parent_id=work.document_id,
-                parent_hash=document.content_hash,
-                pending_parents=parents,
+                item, work.batch, parent_id=work.document_id, parent_hash=document.content_hash, pending_parents=parents
             )
             for item in attachment_items(document, work.document_id)
         ]

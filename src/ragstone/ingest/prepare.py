@@ -30,18 +30,7 @@ logger = logging.getLogger(__name__)
 THREADS = 2
 CUT_BY_MEANING = ("semantic", "hybrid")
 """Strategies whose chunks depend on the model."""
-INHERITED = (
-    "source",
-    "source_type",
-    "sender",
-    "to",
-    "cc",
-    "date",
-    "subject",
-    "thread_id",
-    "labels",
-    "message_id",
-)
+INHERITED = ("source", "source_type", "sender", "to", "cc", "date", "subject", "thread_id", "labels", "message_id")
 """Metadata that an attachment inherits from its mail; it has its own title and subject matter."""
 Summarize = Callable[[Parsed], Awaitable[str]]
 ChunkerFor = Callable[[str], Chunker]
@@ -115,12 +104,10 @@ class Preparer:
     def recipe(self, item: Item) -> str:
         """Return a name for the way this item is made into a document."""
         # A file that was only touched keeps its recipe; one with new metadata from its source does not.
-        given = {
-            key: value for key, value in item.metadata.items() if key not in ("modified_date", "scraped_date")
-        }
-        return content_hash(
-            json.dumps([self._fingerprint, item.uri, item.title, given], sort_keys=True, default=str)
-        )[:32]
+        given = {key: value for key, value in item.metadata.items() if key not in ("modified_date", "scraped_date")}
+        return content_hash(json.dumps([self._fingerprint, item.uri, item.title, given], sort_keys=True, default=str))[
+            :32
+        ]
 
     async def prepare(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
         """Extract, normalize, chunk and enrich. Raises `ParseError` for an item that cannot be a document."""

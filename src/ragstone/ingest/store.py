@@ -78,25 +78,16 @@ def _name_document(work: WorkItem, error: QuotaExceeded) -> QuotaExceeded:
 
 
 async def store(
-    ledger: Ledger,
-    tenant: str,
-    kb: KnowledgeBase,
-    wave: Sequence[Prepared],
-    embedded: Embedded,
-    report: RunReport,
+    ledger: Ledger, tenant: str, kb: KnowledgeBase, wave: Sequence[Prepared], embedded: Embedded, report: RunReport
 ) -> list[Prepared]:
     """Write a wave and return the documents that are live now.
 
     Documents that were deleted, cancelled or read again since are left out.
     """
     with report.times.measure("store", len(wave)) as out:
-        ahead = (
-            await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.has_followers else None
-        )
+        ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.has_followers else None
         async with ledger.transaction(tenant) as tx:
-            live = await tx.live_contents(
-                [identity for document in wave for identity in related_ids(document.work)]
-            )
+            live = await tx.live_contents([identity for document in wave for identity in related_ids(document.work)])
             late = [document for document in wave if is_overtaken(document.work, document.content_hash, live)]
             wanted = await _select_wanted(tx, _without(late, wave))
             stored = await _activate_staged(tx, ahead, wave, wanted) if ahead else []
@@ -115,9 +106,7 @@ async def store(
     return stored
 
 
-def _count(
-    stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], report: RunReport
-) -> None:
+def _count(stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], report: RunReport) -> None:
     """Record the outcome of each document of a wave."""
     for document in wave:
         document.work.batch.waiting -= 1
@@ -161,12 +150,7 @@ class _Staged:
 
 
 async def _stage_ahead(
-    ledger: Ledger,
-    tenant: str,
-    kb: KnowledgeBase,
-    wave: Sequence[Prepared],
-    embedded: Embedded,
-    report: RunReport,
+    ledger: Ledger, tenant: str, kb: KnowledgeBase, wave: Sequence[Prepared], embedded: Embedded, report: RunReport
 ) -> _Staged:
     """Stage a wave and send it to an external index, so that it goes live there and here at once."""
     async with ledger.transaction(tenant) as tx:
@@ -229,9 +213,7 @@ async def _stage(
     numbers = await tx.stage_all(kb, list(versions.values()))
     if foreign is not None:
         # Kept in the Space of their own model, which is searched again only if the kb is moved back.
-        staged = [
-            (version.document_id, number) for version, number in zip(versions.values(), numbers, strict=True)
-        ]
+        staged = [(version.document_id, number) for version, number in zip(versions.values(), numbers, strict=True)]
         await tx.keep_vectors(kb, embedded.model, staged, [foreign[part] for part in rows])
     return _Staged(kb, dict(zip(versions, numbers, strict=True)))
 
@@ -260,9 +242,7 @@ def _finished_jobs(wave: Sequence[Prepared]) -> dict[Ticket, JobProgress]:
     batches = {id(document.work.batch): document.work.batch for document in wave}.values()
     here = Counter(id(document.work.batch) for document in wave)
     return {
-        batch.ticket: batch.final_progress()
-        for batch in batches
-        if batch.ticket and batch.waiting == here[id(batch)]
+        batch.ticket: batch.final_progress() for batch in batches if batch.ticket and batch.waiting == here[id(batch)]
     }
 
 

@@ -36,8 +36,7 @@ def check_upload(content: bytes, filename: str, file_mb: int, types: Sequence[st
     suffix = PurePosixPath(name).suffix.lower()
     if types and suffix.lstrip(".") not in types:
         raise UnsupportedFormat(
-            f"{name} is of a kind that is not allowed",
-            hint=f"limits.upload_types allows: {', '.join(types)}",
+            f"{name} is of a kind that is not allowed", hint=f"limits.upload_types allows: {', '.join(types)}"
         )
     if suffix and suffix not in KINDS and suffix not in CONTAINERS:
         allowed = ", ".join(sorted({*KINDS, *CONTAINERS}))

@@ -28,9 +28,7 @@ class Verifier:
         self._vectors = vectors
         self._lexical = lexical
 
-    async def problems(
-        self, tenant: str, kb: KnowledgeBase, document: Prepared, vectors: Matrix | None
-    ) -> list[str]:
+    async def problems(self, tenant: str, kb: KnowledgeBase, document: Prepared, vectors: Matrix | None) -> list[str]:
         """Return the reasons why a document that was just stored cannot be found; empty when it can."""
         problems = []
         sample = max(range(len(document.chunks)), key=lambda index: len(document.chunks[index].text))
@@ -47,9 +45,7 @@ class Verifier:
                 problems.append(f"its own vector found {score} where 1.000 was expected")
         return problems
 
-    async def _is_of(
-        self, tenant: str, kb: KnowledgeBase, document: Prepared, found: Sequence[Candidate]
-    ) -> bool:
+    async def _is_of(self, tenant: str, kb: KnowledgeBase, document: Prepared, found: Sequence[Candidate]) -> bool:
         chunks = await self._ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
         return any(chunk.document_id == document.work.document_id for chunk in chunks.values())
 

@@ -349,8 +349,5 @@ def _sum_stages(first: Sequence[Stage], second: Sequence[Stage]) -> tuple[Stage,
 
 def _add_stage(stage: Stage, other: Stage) -> Stage:
     return replace(
-        stage,
-        ms=round(stage.ms + other.ms, 1),
-        entered=stage.entered + other.entered,
-        left=stage.left + other.left,
+        stage, ms=round(stage.ms + other.ms, 1), entered=stage.entered + other.entered, left=stage.left + other.left
     )

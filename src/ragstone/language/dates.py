@@ -34,9 +34,7 @@ _TO = r"\s?(?:to|through|until|till|–|-)\s?"
 _YEAR = r"(?:1[5-9]|20|21)\d{2}"
 _HOURS = "|".join((*SMALL_NUMBERS[12:0:-1], "1[0-2]", "[1-9]"))
 _PART_NAMES = {"five": 5, "ten": 10, "quarter": 15, "twenty": 20, "twenty-five": 25, "half": 30}
-_PARTS = "|".join(
-    name for name in sorted(_PART_NAMES, key=len, reverse=True) if name not in ("quarter", "half")
-)
+_PARTS = "|".join(name for name in sorted(_PART_NAMES, key=len, reverse=True) if name not in ("quarter", "half"))
 _ZONE = re.compile(r"\s?\(?(UTC|GMT|[CEW]ES?T|CET|EEST|WEST|[ECMP][SD]T|BST|IST|JST|MSK|A[CEW][SD]T)\b")
 _ZERO_ZONE = "UTC"
 _HALF = r"[.]?[mM]\b\.?"
@@ -54,12 +52,11 @@ _DATE = re.compile(
     rf"|\b(?:(?P<ma>{_MONTH}){_TO}(?P<mb>{_MONTH})|between (?P<mc>{_MONTH}) and (?P<md>{_MONTH})"
     rf"|(?P<m4>(?i:{_PLAIN_MONTH}))|(?:{_LED})(?P<m5>{_MONTH}))\b(?!\s?\d)"
     r"|\b(?P<turn>(?i:noon|midnight))\b"
-    rf"|\b(?P<part>(?i:(?:a )?quarter|half|{_PARTS}))(?i: minutes)? (?P<side>(?i:past|to)) (?P<hour>(?i:{_HOURS}))\b",
+    rf"|\b(?P<part>(?i:(?:a )?quarter|half|{_PARTS}))(?i: minutes)? (?P<side>(?i:past|to)) (?P<hour>(?i:{_HOURS}))\b"
 )
 _ALWAYS = re.compile(r"\b(?:every day|each day|daily|all week|seven days a week)\b", re.I)
 _EXCEPT = re.compile(
-    r"\b(?:except|excepting|excluding|other than|apart from|but not|with the exception of)(?: for)?(?: on)?\s$",
-    re.I,
+    r"\b(?:except|excepting|excluding|other than|apart from|but not|with the exception of)(?: for)?(?: on)?\s$", re.I
 )
 _AND = re.compile(r"(?:,|,?\s(?:and|or|nor))\s(?:on\s)?", re.I)
 _EXCEPTED = re.compile(r"\sexcepted\b", re.I)
@@ -88,9 +85,7 @@ class Moment:
 
     def fits(self, other: Moment) -> bool:
         """Return whether a source that states `other` states this: it tells all that this tells."""
-        if (self.zone and self.zone != other.zone) or (
-            self.minute is not None and self.either != other.either
-        ):
+        if (self.zone and self.zone != other.zone) or (self.minute is not None and self.either != other.either):
             return False
         return all(mine <= theirs for mine, theirs in zip(list_parts(self), list_parts(other), strict=True))
 
@@ -106,9 +101,7 @@ class Moment:
     def meets(self, other: Moment) -> bool:
         """Return whether both may be the same time: they tell the same kind of thing and nothing that differs."""
         pairs = [
-            (mine, theirs)
-            for mine, theirs in zip(list_parts(self), list_parts(other), strict=True)
-            if mine and theirs
+            (mine, theirs) for mine, theirs in zip(list_parts(self), list_parts(other), strict=True) if mine and theirs
         ]
         return bool(pairs) and all(mine & theirs for mine, theirs in pairs)
 
@@ -120,12 +113,7 @@ class Moment:
 @lru_cache(4096)
 def list_parts(moment: Moment) -> tuple[frozenset[int], ...]:
     """Return year, month, day, minute and days of the week of a moment, empty where it does not tell them."""
-    kinds = (
-        (moment.year,),
-        (moment.month,),
-        (moment.day,),
-        (moment.minute, moment.either),
-    )
+    kinds = ((moment.year,), (moment.month,), (moment.day,), (moment.minute, moment.either))
     year, month, day, minute = (frozenset(part for part in kind if part is not None) for kind in kinds)
     return (year, month | moment.months, day, minute, moment.weekdays)
 
@@ -147,10 +135,7 @@ def _is_during(claimed: Moment, sentence: str) -> bool:
     for (span, first), (following, last) in pairwise(date_spans(sentence)):
         if re.fullmatch(rf"{_TO}|\sand\s", sentence[span[1] : following[0]]):
             ends = zip(list_parts(claimed), list_parts(first), list_parts(last), strict=True)
-            if any(
-                mine and low and high and max(low) < min(mine) <= max(mine) < min(high)
-                for mine, low, high in ends
-            ):
+            if any(mine and low and high and max(low) < min(mine) <= max(mine) < min(high) for mine, low, high in ends):
                 return True
     return False
 
@@ -181,10 +166,7 @@ def _drop_exceptions(text: str, found: list[Dated]) -> list[Dated]:
     kept = [moment.weekdays for place, (_, moment) in enumerate(found) if place not in excepted]
     rest = (frozenset[int]().union(*kept) or frozenset(range(7))) - without
     return [
-        (
-            span,
-            replace(moment, weekdays=rest if place in excepted else moment.weekdays - without, habit=False),
-        )
+        (span, replace(moment, weekdays=rest if place in excepted else moment.weekdays - without, habit=False))
         for place, (span, moment) in enumerate(found)
     ]
 
@@ -207,10 +189,7 @@ def is_timed_otherwise(claim: str, sentence: str) -> bool:
 def is_on_other_days(claim: str, sentence: str) -> bool:
     """Return whether the claim tells a habit of days and the sentence tells habits of other days only."""
     stated = [moment for moment in find_moments(sentence) if moment.weekdays]
-    return any(
-        bool(stated) and all(moment.on_other_days(other) for other in stated)
-        for moment in find_moments(claim)
-    )
+    return any(bool(stated) and all(moment.on_other_days(other) for other in stated) for moment in find_moments(claim))
 
 
 def _find_sided(text: str) -> list[tuple[Moment, str]]:
@@ -253,11 +232,7 @@ def _spoken_time(match: re.Match[str]) -> Moment | None:
     """Return a time such as "quarter to nine"; "ten to twelve" is one only where "at" stands before it."""
     part, hour = match["part"].lower().removeprefix("a "), match["hour"].lower()
     before = match["side"].lower() == "to"
-    if (
-        before
-        and part != "quarter"
-        and not match.string[: match.start()].lower().endswith(("at ", "minutes "))
-    ):
+    if before and part != "quarter" and not match.string[: match.start()].lower().endswith(("at ", "minutes ")):
         return None
     full = int(number(hour))
     minute = (full * 60 + _PART_NAMES[part] * (-1 if before else 1)) % 720
@@ -268,9 +243,7 @@ def _time(part: dict[str, str | None]) -> Moment:
     """Return a time of day; "8.40" without a.m. or p.m. would be a price or a measure."""
     hour = int(part["h1"] or part["h2"] or 0)
     half, minute = part["p1"] or part["p2"] or part["p3"], int(part["n1"] or part["n3"] or 0)
-    return Moment(
-        minute=(hour % 12 + 12 * (half.lower() == "p")) * 60 + minute if half else hour * 60 + minute
-    )
+    return Moment(minute=(hour % 12 + 12 * (half.lower() == "p")) * 60 + minute if half else hour * 60 + minute)
 
 
 def _weekdays(part: dict[str, str | None]) -> frozenset[int]:

@@ -18,9 +18,7 @@ HAVE = words_of("has have had")
 MODALS = words_of("can could will would may might must should shall cannot do does did")
 OWNING = words_of("the a an his her its their our my your")
 """A noun never stands right before one of these."""
-QUANTIFYING = words_of(
-    "this these those some any no every each all both many few several most another either"
-)
+QUANTIFYING = words_of("this these those some any no every each all both many few several most another either")
 SUBJECTS = words_of("i he she it they we you there nobody everyone someone")
 OBJECTS = words_of("them him us me itself themselves himself herself")
 PREPOSITIONS = words_of(
@@ -28,9 +26,7 @@ PREPOSITIONS = words_of(
     "about against across along around behind beside near off out up down since until till within without via per "
     "as than like despite beyond towards toward upon"
 )
-LINKS = words_of(
-    "and or but nor while whereas because if when who which that whose where unless although though"
-)
+LINKS = words_of("and or but nor while whereas because if when who which that whose where unless although though")
 ADVERBS = words_of(
     "also then often never always still now soon again already later sometimes only even just not too here today "
     "twice once thus therefore instead together away back ahead apart abroad online overseas downstream "
@@ -174,13 +170,7 @@ def is_known_verb(word: str) -> bool:
 
 def _stems(word: str) -> set[str]:
     """Return what a finite form may be a form of."""
-    stems = {
-        word,
-        word.removesuffix("s"),
-        word.removesuffix("es"),
-        word.removesuffix("d"),
-        word.removesuffix("ed"),
-    }
+    stems = {word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d"), word.removesuffix("ed")}
     if word.endswith(("ies", "ied")):
         stems.add(f"{word[:-3]}y")
     if word.endswith("ed") and word[-3:-2] == word[-4:-3]:
@@ -246,9 +236,7 @@ def _verb_at(words: Sequence[Token], place: int, *, shared: bool) -> Verb | None
         return None
     has_object = after is not None and (after.word in OWNING or after.kind == "object" or after.word == "it")
     if token.kind in ("past", "participle"):
-        sure = (
-            has_object or token.kind == "past" or _after_pronoun(before) or _acts(token, after, shared=shared)
-        )
+        sure = has_object or token.kind == "past" or _after_pronoun(before) or _acts(token, after, shared=shared)
         return Verb(place, token, token.kind, sure)
     known = is_known_verb(token.word) and not (shared and token.word in PLURALS)
     if after is not None and (after.kind in _VERBAL_KINDS or (after.word == "of" and not known)):

@@ -8,30 +8,12 @@ from functools import lru_cache
 
 from ragstone.language.analyzer import FUNCTION_WORDS, analyze
 from ragstone.language.dates import REMEMBERED, date_spans
-from ragstone.language.numbers import (
-    NUMBER,
-    NUMBER_WORDS,
-    SCALED,
-    SHORT_SCALED,
-    last_digit,
-    number,
-    scale_of,
-    value_of,
-)
+from ragstone.language.numbers import NUMBER, NUMBER_WORDS, SCALED, SHORT_SCALED, last_digit, number, scale_of, value_of
 from ragstone.language.quantities import Bound, Quantity, Span, Spans, find_move, join_quantities
 from ragstone.language.units import CELSIUS, PREFIXES, Unit, is_told_by_case, unit_of
 
 _OF_MONEY = {"m": 10**6}
-_PARTS = {
-    "third": 3,
-    "thirds": 3,
-    "quarters": 4,
-    "fourths": 4,
-    "fifths": 5,
-    "sixths": 6,
-    "eighths": 8,
-    "tenths": 10,
-}
+_PARTS = {"third": 3, "thirds": 3, "quarters": 4, "fourths": 4, "fifths": 5, "sixths": 6, "eighths": 8, "tenths": 10}
 _AFTER = re.compile(
     rf"(?P<scale>{SCALED}|{SHORT_SCALED})?(?P<gap>[ \u00a0-])?"
     r"(?P<unit>°[CFK]?|[%‰]|per ?cent|degrees? (?:Celsius|Fahrenheit|[CF]\b)|[kcmd]?m[23]\b"
@@ -58,9 +40,7 @@ _BOUNDS: tuple[tuple[Bound, str], ...] = (
     ("about", r"about|approximately|around|roughly|nearly|almost|some|circa|ca\.|~"),
 )
 _BEFORE = re.compile("|".join(f"(?P<b{n}>{words})" for n, (_, words) in enumerate(_BOUNDS)), re.I)
-_NOT_COUNTED = frozenset(
-    f"{FUNCTION_WORDS} per between until who also out off more less fewer other further".split()
-)
+_NOT_COUNTED = frozenset(f"{FUNCTION_WORDS} per between until who also out off more less fewer other further".split())
 _REACH = 24
 MOST = 60
 """Quantities looked at in one text."""
@@ -122,9 +102,7 @@ def _whole(text: str, match: re.Match[str]) -> re.Match[str] | None:
 
 def _out_of(text: str, match: re.Match[str], whole: re.Match[str]) -> Quantity:
     before, share = _before(text, match), value_of(match) / number(whole["whole"])
-    return Quantity(
-        share, share, "share", _lead(before), _find_bound(before), words=text[match.start() : whole.end()]
-    )
+    return Quantity(share, share, "share", _lead(before), _find_bound(before), words=text[match.start() : whole.end()])
 
 
 def _quantity(text: str, match: re.Match[str]) -> Quantity:
@@ -206,11 +184,7 @@ def _per(text: str, end: int) -> tuple[str, Fraction] | None:
     known = unit_of(match["by"] or _ADVERBS.get(adverb, adverb.removesuffix("ly")))
     if known is not None:
         return known.dimension, known.size
-    return (
-        (_find_counted(match["by"]), Fraction(1))
-        if match.group().lstrip().lower().startswith("per ")
-        else None
-    )
+    return (_find_counted(match["by"]), Fraction(1)) if match.group().lstrip().lower().startswith("per ") else None
 
 
 def _part_of(text: str, end: int) -> tuple[Unit, int]:
@@ -255,7 +229,4 @@ def drops_bound(claim: str, sentence: str) -> bool:
     """Return whether a sentence is about what lies over or under a number, and the claim leaves that out."""
     limits = [quantity for quantity in find_quantities(sentence) if quantity.bound in ("over", "under")]
     kept = find_quantities(claim)
-    return any(
-        not any(mine.written == limit.written or mine.value == limit.value for mine in kept)
-        for limit in limits
-    )
+    return any(not any(mine.written == limit.written or mine.value == limit.value for mine in kept) for limit in limits)

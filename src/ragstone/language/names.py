@@ -20,9 +20,7 @@ LONGEST_NAME = 6
 _READ = 4000
 """Characters of a passage that are looked at."""
 _MOST_PASSAGES = 10
-_ASKING = (
-    "how what when where why who whose whom which is are was were do does did can could should will would"
-)
+_ASKING = "how what when where why who whose whom which is are was were do does did can could should will would"
 QUESTION_WORDS = frozenset(_ASKING.split())
 """Words that questions begin with."""
 _LONGEST_IDENTIFIER = 100

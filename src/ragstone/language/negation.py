@@ -151,10 +151,7 @@ _HEDGE = re.compile(
 )
 _EXTENTS: tuple[tuple[Extent, re.Pattern[str]], ...] = (
     ("none", re.compile(r"\b(?:no|none|never|nobody|neither)\b", re.I)),
-    (
-        "all",
-        re.compile(r"\b(?:all|every|each|always|everyone|everything|any|only|entirely|exclusively)\b", re.I),
-    ),
+    ("all", re.compile(r"\b(?:all|every|each|always|everyone|everything|any|only|entirely|exclusively)\b", re.I)),
     ("most", re.compile(r"\b(?:most|mostly|majority|usually|generally|often)\b", re.I)),
     ("some", re.compile(r"\b(?:some|sometimes|several|few|many|occasionally|partly|rarely|seldom)\b", re.I)),
 )

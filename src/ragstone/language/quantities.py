@@ -123,9 +123,7 @@ class Quantity:
 
     def rivals(self, other: Quantity) -> bool:
         """Return whether both measure the same kind of thing, so that one excludes the other."""
-        alike = self.dimension == other.dimension and (
-            self.dimension or (self.lead and self.lead == other.lead)
-        )
+        alike = self.dimension == other.dimension and (self.dimension or (self.lead and self.lead == other.lead))
         if not alike or (self.per is None) != (other.per is None) or {self.move, other.move} == {"by", "to"}:
             return False
         return not self.fits(other) and not self._may_be(other)
@@ -232,26 +230,16 @@ def _goes_on(before: Quantity, after: Quantity, between: str) -> bool:
     if not before.dimension and _SCALED_WORDS.search(before.words):
         return 0 < after.written < scale_of(before.words.split()[-1]) * _scale(before, after)
     smaller = after.dimension == before.dimension and 0 <= after.value < before.size
-    return (
-        smaller and after.dimension in ("time in s", "length in m") and after.bound == before.bound != "about"
-    )
+    return smaller and after.dimension in ("time in s", "length in m") and after.bound == before.bound != "about"
 
 
 def _sum(before: Quantity, after: Quantity) -> Quantity:
     if before.dimension:
-        whole = replace(
-            before, value=before.value + after.value, size=after.size, step=after.step, per=after.per
-        )
+        whole = replace(before, value=before.value + after.value, size=after.size, step=after.step, per=after.per)
         return replace(whole, written=whole.value / after.size)
     more = before.written * _scale(before, after)
     written = more + after.written
-    return replace(
-        after,
-        written=written,
-        value=after.value + more * after.size,
-        lead=before.lead,
-        bound=before.bound,
-    )
+    return replace(after, written=written, value=after.value + more * after.size, lead=before.lead, bound=before.bound)
 
 
 def _scale(before: Quantity, after: Quantity) -> int:
@@ -268,11 +256,7 @@ def _in_measure_of(measured: Quantity, bare: Quantity) -> Quantity:
 
 def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:
     """Return whether two numbers are the ends of what something may be, not where it came from and went."""
-    if (
-        _RANGE.fullmatch(between) is None
-        or high.bound != "is"
-        or low.bound not in ("is", "about", "at least")
-    ):
+    if _RANGE.fullmatch(between) is None or high.bound != "is" or low.bound not in ("is", "about", "at least"):
         return False
     if low.dimension != high.dimension or low.value >= high.value:
         return False

@@ -72,19 +72,14 @@ def weighted_share(weights: Mapping[str, float], found: AbstractSet[str]) -> flo
     return sum(weight for term, weight in weights.items() if term in found) / total if total else 0.0
 
 
-def measure_coverage(
-    terms: Iterable[str], texts: Sequence[str], headings: Sequence[str] | None = None
-) -> list[float]:
+def measure_coverage(terms: Iterable[str], texts: Sequence[str], headings: Sequence[str] | None = None) -> list[float]:
     """Return the weighted share of the terms in each text or the headings above it."""
     inside = [set(analyze(text)) for text in texts]
     weights = weigh_terms(terms, inside)
     if headings is None:
         return [weighted_share(weights, found) for found in inside]
     above = {heading: set(analyze(heading)) for heading in set(headings)}
-    return [
-        weighted_share(weights, found | above[heading])
-        for found, heading in zip(inside, headings, strict=True)
-    ]
+    return [weighted_share(weights, found | above[heading]) for found, heading in zip(inside, headings, strict=True)]
 
 
 def closeness(query: Vector, texts: Matrix, unrelated: Matrix) -> list[float]:

@@ -54,9 +54,7 @@ _LITRES = 1000
 """In a cubic metre."""
 _CASED = re.compile(r"[kmgtp]i?bs?|[kmgt]bps|mwh?s?|[mnµuckd]?m|m[gls]|us|[gtshdw]")
 """Units that another case makes another unit: b is a bit and B a byte, m a thousandth and M a million."""
-_CERTAIN = re.compile(
-    r"[kKMGTP]i?Bs?|[KMGT]bs?|[kKMGT][bB]ps|MW[hH]?s?|[mnµuckdCK]?m|CM|KM|mg|m[lL]|ms|us|[gtshd]|W"
-)
+_CERTAIN = re.compile(r"[kKMGTP]i?Bs?|[KMGT]bs?|[kKMGT][bB]ps|MW[hH]?s?|[mnµuckdCK]?m|CM|KM|mg|m[lL]|ms|us|[gtshd]|W")
 PREFIXES = "$€£"
 """Signs that stand before their number; what one currency is worth in another is nowhere here."""
 

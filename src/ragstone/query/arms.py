@@ -48,9 +48,7 @@ class Arms:
         lists = await asyncio.gather(*runs.values())
         return {arm: found for arm, found in zip(runs, lists, strict=True) if found is not None}
 
-    async def _by_meaning(
-        self, search: SearchContext, texts: Sequence[str], k: int
-    ) -> list[Candidate] | None:
+    async def _by_meaning(self, search: SearchContext, texts: Sequence[str], k: int) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where
         if kb.space is None:
             record.skip("dense", 0, "nothing is embedded yet")
@@ -149,9 +147,7 @@ def best_of(lists: Sequence[list[Candidate]], k: int) -> list[Candidate]:
     return [Candidate(chunk_id, score) for chunk_id, score in ranked[:k]]
 
 
-async def read_back(
-    ledger: Ledger, search: SearchContext, fused: Sequence[Fused], wanted: int
-) -> list[RankedChunk]:
+async def read_back(ledger: Ledger, search: SearchContext, fused: Sequence[Fused], wanted: int) -> list[RankedChunk]:
     """Return the first `wanted` candidates that are live; fewer if the store is too slow, as `degraded` says."""
     found: list[RankedChunk] = []
     start = 0

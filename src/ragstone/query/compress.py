@@ -190,10 +190,7 @@ class CompressStage:
     async def _runs(self, search: SearchContext, found: Sequence[RankedChunk]) -> list[RankedChunk]:
         by_passage = [_sentences(item) for item in found]
         bearing = iter(await self._filter(search, [sentence for own in by_passage for sentence in own]))
-        runs = (
-            _cut(item, own, list(islice(bearing, len(own))))
-            for item, own in zip(found, by_passage, strict=True)
-        )
+        runs = (_cut(item, own, list(islice(bearing, len(own)))) for item, own in zip(found, by_passage, strict=True))
         return [run for of_passage in runs for run in of_passage]
 
     async def _filter(self, search: SearchContext, sentences: Sequence[PassageSentence]) -> list[bool]:
@@ -226,9 +223,7 @@ def _sentences(item: RankedChunk) -> list[PassageSentence]:
     return [PassageSentence(item, start, end) for start, end in spans]
 
 
-def _cut(
-    item: RankedChunk, sentences: Sequence[PassageSentence], bearing: Sequence[bool]
-) -> list[RankedChunk]:
+def _cut(item: RankedChunk, sentences: Sequence[PassageSentence], bearing: Sequence[bool]) -> list[RankedChunk]:
     """Return the runs of a passage in order; the passage itself if all of it bears on the query."""
     kept = _bridge_gaps(sentences, bearing)
     if all(kept):

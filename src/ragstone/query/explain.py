@@ -36,8 +36,7 @@ async def explain(
     document = await ledger.document(tenant, document_id)
     if document is None or document.kb != kb.name:
         raise NotFoundError(
-            f"no document {document_id} in knowledge base '{kb.name}'",
-            remedy=Remedy(Action.LIST_DOCUMENTS),
+            f"no document {document_id} in knowledge base '{kb.name}'", remedy=Remedy(Action.LIST_DOCUMENTS)
         )
     chunks = await ledger.document_chunks(tenant, document_id)
     own = {chunk.id for chunk in chunks}
@@ -52,9 +51,7 @@ async def explain(
     at = _place([item.chunk.id for item in results.chosen], own)
     steps.append({"stage": "result", "rank": at, "k": request.k})
     if at:
-        return Explanation(
-            request.query, document_id, document.title, True, "", f"found at rank {at}", tuple(steps)
-        )
+        return Explanation(request.query, document_id, document.title, True, "", f"found at rank {at}", tuple(steps))
     stage, reason = lost or _lost_after_arms(results, own, request)
     return Explanation(request.query, document_id, document.title, False, stage, reason, tuple(steps))
 
@@ -129,12 +126,7 @@ def _passes(request: SearchRequest, document: Document, chunks: Sequence[LiveChu
 
 
 def _arm_step(
-    arm: str,
-    candidates: Sequence[Candidate],
-    own: set[str],
-    depth: int,
-    chunks: Sequence[LiveChunk],
-    query: str,
+    arm: str, candidates: Sequence[Candidate], own: set[str], depth: int, chunks: Sequence[LiveChunk], query: str
 ) -> Step:
     best = next(((rank, item) for rank, item in enumerate(candidates, 1) if item.chunk_id in own), None)
     step: dict[str, Json] = {

@@ -82,9 +82,7 @@ def weighted_z_score(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, 
             continue
         weakest, absent = min(scores), len(combined) - len(scores)
         mean = (sum(scores) + weakest * absent) / len(combined)
-        variance = (sum((score - mean) ** 2 for score in scores) + absent * (weakest - mean) ** 2) / len(
-            combined
-        )
+        variance = (sum((score - mean) ** 2 for score in scores) + absent * (weakest - mean) ** 2) / len(combined)
         if variance <= 0:
             continue
         share = weights[arm] / total / math.sqrt(variance)
@@ -121,13 +119,7 @@ Kind = Literal["names", "phrase", "product", "title", "mixed", "question", "desc
 
 NAME_WEIGHT = 0.2
 """The dense arm's weight when only a name is asked for: it knows what a name is about, not how it is spelt."""
-MOST_WEIGHT: Mapping[Kind, float] = {
-    "names": NAME_WEIGHT,
-    "phrase": 0.3,
-    "product": 0.3,
-    "title": 0.5,
-    "mixed": 0.5,
-}
+MOST_WEIGHT: Mapping[Kind, float] = {"names": NAME_WEIGHT, "phrase": 0.3, "product": 0.3, "title": 0.5, "mixed": 0.5}
 """The dense arm's highest weight where spelling counts."""
 MEANT: frozenset[Kind] = frozenset({"question", "description"})
 """Kinds of query where meaning counts."""

@@ -116,9 +116,7 @@ class SearchPipeline:
         reranked = max((stage.candidates(request.mode) for stage in self._rerank), default=0)
         return max(request.k * (POOL if thinned else 1), reranked)
 
-    async def _retrieve(
-        self, search: SearchContext, variants: Variants
-    ) -> tuple[list[Fused], list[RankedChunk]]:
+    async def _retrieve(self, search: SearchContext, variants: Variants) -> tuple[list[Fused], list[RankedChunk]]:
         """Fuse and read back; when reading back drops candidates, fetch further until there are enough."""
         record, wanted, depth = search.record, self._pool_size(search.request), self.depth(search.request)
         while True:
@@ -130,12 +128,7 @@ class SearchPipeline:
                 found = await read_back(self._ledger, search, fused, wanted)
                 span.left = len(found)
             exhausted = all(len(candidates) < depth for candidates in arms.values())
-            if (
-                len(found) >= wanted
-                or exhausted
-                or not record.search_seconds
-                or record.is_degraded("read_back")
-            ):
+            if len(found) >= wanted or exhausted or not record.search_seconds or record.is_degraded("read_back"):
                 return fused, found
             depth *= 4
 

@@ -129,9 +129,7 @@ class DocumentDetailSchema(DocumentSchema):
     chunk_list: list[ChunkSchema]
 
     @classmethod
-    def of_document(
-        cls, document: Document, status: DocumentStatus, text: str, chunks: Sequence[LiveChunk]
-    ) -> Self:
+    def of_document(cls, document: Document, status: DocumentStatus, text: str, chunks: Sequence[LiveChunk]) -> Self:
         """Build the shape of a live document."""
         known = {*DocumentSchema.model_fields, "text", "chunk_list"}
         of_file = {name: getattr(status, name) for name in cls.model_fields if name not in known}

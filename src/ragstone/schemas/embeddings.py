@@ -73,8 +73,7 @@ class SpaceComparisonSchema(Schema):
     def of(cls, source: Any = None, /, **values: Any) -> Self:
         """Build the shape of a comparison."""
         before, after = (
-            {name: round(value, 6) for name, value in scores.items()}
-            for scores in (source.before, source.after)
+            {name: round(value, 6) for name, value in scores.items()} for scores in (source.before, source.after)
         )
         return super().of(source, before=before, after=after, **interval_figures(source.interval), **values)
 

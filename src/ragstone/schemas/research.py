@@ -53,9 +53,7 @@ class SourcedFindingSchema(Schema):
     def of(cls, source: Any = None, /, **values: Any) -> Self:
         """Build the shape of a finding from its passage."""
         said = source.hit.metadata
-        return super().of(
-            source.hit, date=said.get("date"), url=said.get("url"), relevance=source.relevance, **values
-        )
+        return super().of(source.hit, date=said.get("date"), url=said.get("url"), relevance=source.relevance, **values)
 
 
 class ResearchSchema(Schema):

@@ -63,9 +63,7 @@ class UsageSchema(Schema):
         """Build the shape of a tenant's usage."""
         names = ("cost_by_kind", "queued", "reserved")
         own = {name: getattr(source, name) for name in names}
-        return super().of(
-            source.stock, queries_per_minute=source.queries, cost_per_month=source.cost, **own, **values
-        )
+        return super().of(source.stock, queries_per_minute=source.queries, cost_per_month=source.cost, **own, **values)
 
 
 class TenantDetailSchema(TenantSchema):

@@ -64,10 +64,7 @@ def tool_node(box: Toolbox) -> ToolNode:
         return _package(await run(request))
 
     return ToolNode(
-        langchain_tools(box),
-        wrap_tool_call=execute,
-        awrap_tool_call=aexecute,
-        handle_tool_errors=_describe_error,
+        langchain_tools(box), wrap_tool_call=execute, awrap_tool_call=aexecute, handle_tool_errors=_describe_error
     )
 
 
@@ -118,9 +115,7 @@ def _build_tool(box: Toolbox, tool: Tool) -> StructuredTool:
 
 def _misfit(tool: Tool, fault: Any) -> InputError:
     """In the words of the toolbox, which never sees a call that LangChain has refused."""
-    wrong = "; ".join(
-        f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in fault.errors()[:5]
-    )
+    wrong = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in fault.errors()[:5])
     return InputError(f"{tool.name} cannot be called like this: {wrong}", hint="see the tool's schema")
 
 
@@ -176,9 +171,7 @@ class RagstoneChat(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any) -> ChatResult:
         return asyncio.run(self._agenerate(messages, stop, **options))
 
-    async def _agenerate(
-        self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any
-    ) -> ChatResult:
+    async def _agenerate(self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any) -> ChatResult:
         turns = convert_to_openai_messages(messages)
         chat = OpenAIChat(self.settings)  # a client belongs to the loop it was made in
         try:

@@ -76,9 +76,7 @@ def _from_file(config: Path | None, env: Mapping[str, str]) -> Tree:
     path = named or Path(CONFIG_FILE)
     if not path.is_file():
         if named:
-            raise SettingsError(
-                f"the settings file {path} does not exist", hint="check --config and RAGSTONE_CONFIG"
-            )
+            raise SettingsError(f"the settings file {path} does not exist", hint="check --config and RAGSTONE_CONFIG")
         return {}
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
@@ -103,8 +101,7 @@ def _expanded(key: str, value: Any, env: Mapping[str, str]) -> Any:
             return env[name]
         if default is None:
             raise SettingsError(
-                f"{key} refers to ${{{name}}}, which is not set",
-                hint=f"export {name}=… or write ${{{name}:-default}}",
+                f"{key} refers to ${{{name}}}, which is not set", hint=f"export {name}=… or write ${{{name}:-default}}"
             )
         return default
 
@@ -144,9 +141,7 @@ def _nested(values: Mapping[str, Any]) -> Tree:
             below = branch.setdefault(parent, {})
             branch[parent] = branch = below if isinstance(below, dict) else {"kind": below}
         here = branch.get(last)
-        branch[last] = (
-            {"kind": value, **here} if isinstance(here, dict) and not isinstance(value, dict) else value
-        )
+        branch[last] = {"kind": value, **here} if isinstance(here, dict) and not isinstance(value, dict) else value
     return tree
 
 

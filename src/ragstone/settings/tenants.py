@@ -20,11 +20,7 @@ from ragstone.settings.tree import ProfileName, Settings
 RETRIEVAL, MODEL, PROFILE, FLAGS = "retrieval.", "embedding.model", "profile", "flags."
 OPERATORS_OWN = frozenset({"dictionary", "wordnet"})
 """Settings of retrieval that name files of this machine: not for a tenant to point elsewhere."""
-KEYS = (
-    PROFILE,
-    MODEL,
-    *(f"{RETRIEVAL}{name}" for name in RetrievalSettings.model_fields if name not in OPERATORS_OWN),
-)
+KEYS = (PROFILE, MODEL, *(f"{RETRIEVAL}{name}" for name in RetrievalSettings.model_fields if name not in OPERATORS_OWN))
 FLAG = re.compile(r"flags\.[a-z][a-z0-9_]{0,62}")
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%?")
 MOST = 100
@@ -76,8 +72,7 @@ def _checked(key: str, value: Json) -> Json:
     if key == PROFILE:
         if value not in get_args(ProfileName):
             raise SettingsError(
-                f"there is no profile '{value!s:.40}'",
-                hint=f"choose one of: {', '.join(get_args(ProfileName))}",
+                f"there is no profile '{value!s:.40}'", hint=f"choose one of: {', '.join(get_args(ProfileName))}"
             )
         return value
     if key == MODEL:

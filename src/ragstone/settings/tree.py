@@ -73,9 +73,7 @@ class StoreSettings(SettingsModel):
                 object.__setattr__(self, field, filled)
             elif adapter.kind in LIVES_IN and LIVES_IN[adapter.kind] != self.ledger.kind:
                 needed = LIVES_IN[adapter.kind]
-                raise ValueError(
-                    f"{field} '{adapter.kind}' lives in the {needed} ledger: set store.ledger too"
-                )
+                raise ValueError(f"{field} '{adapter.kind}' lives in the {needed} ledger: set store.ledger too")
         return self
 
 
@@ -89,16 +87,7 @@ class SecuritySettings(SettingsModel):
 
 
 Strategy = Literal[
-    "recursive",
-    "markdown",
-    "sliding_window",
-    "sentence",
-    "paragraph",
-    "semantic",
-    "hybrid",
-    "email",
-    "paper",
-    "code",
+    "recursive", "markdown", "sliding_window", "sentence", "paragraph", "semantic", "hybrid", "email", "paper", "code"
 ]
 
 

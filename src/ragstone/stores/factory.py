@@ -31,11 +31,7 @@ if TYPE_CHECKING:
 
 
 LEDGERS = Registry(
-    "ledger",
-    {
-        "sqlite": "ragstone.stores.factory:open_sqlite",
-        "postgres": "ragstone.stores.factory:open_postgres",
-    },
+    "ledger", {"sqlite": "ragstone.stores.factory:open_sqlite", "postgres": "ragstone.stores.factory:open_postgres"}
 )
 BUILTIN = {
     "sqlite": "ragstone.stores.vectors.sqlite:SqliteVectorIndex",
@@ -183,8 +179,7 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
     if adapter.dsn or (adapter.api_key and not adapter.url and adapter.kind in EMBEDDED):
         unused = "dsn" if adapter.dsn else "api_key"
         raise SettingsError(
-            f"store.vectors.{unused} means nothing to {adapter.kind} as it is set",
-            hint="set store.vectors.url",
+            f"store.vectors.{unused} means nothing to {adapter.kind} as it is set", hint="set store.vectors.url"
         )
     if adapter.path:
         adapter = adapter.model_copy(update={"path": settings.data_dir / adapter.path})
@@ -220,9 +215,7 @@ def _refuse_unused(settings: Settings) -> None:
     store = settings.store
     chosen = {"ledger": store.ledger, "vectors": store.vectors, "lexical": store.lexical}
     for name, adapter in chosen.items():
-        unused = sorted(
-            adapter.model_fields_set - MEANT.get((name, adapter.kind), adapter.model_fields_set) - {"kind"}
-        )
+        unused = sorted(adapter.model_fields_set - MEANT.get((name, adapter.kind), adapter.model_fields_set) - {"kind"})
         if unused:
             raise SettingsError(
                 f"store.{name}.{unused[0]} means nothing to the {adapter.kind} store",

@@ -119,15 +119,12 @@ def allowed_numbers(connection: Connection, tenant_id: str, kb_id: int, where: F
     parameters: list[Any] = [tenant_id, kb_id]
     filtered = connection.dialect.condition(where, parameters)
     rows = connection.execute(
-        f"SELECT c.seq FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ? AND {filtered}",
-        parameters,
+        f"SELECT c.seq FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ? AND {filtered}", parameters
     )
     return np.fromiter((number for (number,) in rows), np.int64)
 
 
 def _reaches_back(connection: Connection, tenant_id: str, sequence: int) -> bool:
     # The feed is shortened from time to time; a resident that is older than its start reads everything anew.
-    oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[
-        0
-    ]
+    oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[0]
     return sequence > 0 and oldest is not None and oldest <= sequence + 1

@@ -176,18 +176,14 @@ class Vault:
         secrets = _secrets(stored, secret_keys).items()
         return {**stored, **{key: self.open_text(value, replace(owner, part=key)) for key, value in secrets}}
 
-    def renew_config(
-        self, stored: Metadata, secret_keys: Collection[str], owner: Owner
-    ) -> dict[str, Json] | None:
+    def renew_config(self, stored: Metadata, secret_keys: Collection[str], owner: Owner) -> dict[str, Json] | None:
         """The same configuration sealed with the present key; None when it is already."""
         self.require_key()
         if all(value.startswith(self._text_prefix) for value in _secrets(stored, secret_keys).values()):
             return None
         return self.seal_config(self.open_config(stored, secret_keys, owner), secret_keys, owner)
 
-    def _decrypted(
-        self, key_id: bytes, nonce: bytes, body: bytes | memoryview, bound_to: bytes, owner: Owner
-    ) -> bytes:
+    def _decrypted(self, key_id: bytes, nonce: bytes, body: bytes | memoryview, bound_to: bytes, owner: Owner) -> bytes:
         if key_id not in self._ciphers:
             raise StoreError(
                 f"{owner} is encrypted with key {key_id.hex()}, which is not configured",
@@ -223,9 +219,7 @@ def _read_key(secret: SecretStr, setting: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        raise SettingsError(
-            f"{setting} is not a key: it must be {KEY_BYTES} bytes as base64", remedy=_NEW_KEY
-        )
+        raise SettingsError(f"{setting} is not a key: it must be {KEY_BYTES} bytes as base64", remedy=_NEW_KEY)
     return key
 
 

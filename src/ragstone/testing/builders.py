@@ -31,9 +31,7 @@ def make_chunks(texts: Sequence[str], *, context: str = "") -> tuple[Chunk, ...]
     start = 0
     for index, text in enumerate(texts):
         end = start + len(text)
-        chunks.append(
-            Chunk(index, text, start, end, context=context, page=index + 1, tokens=len(text.split()))
-        )
+        chunks.append(Chunk(index, text, start, end, context=context, page=index + 1, tokens=len(text.split())))
         start = end + len(BETWEEN)
     return tuple(chunks)
 
@@ -71,9 +69,7 @@ def make_version(
     )
 
 
-async def put(
-    ledger: Ledger, *versions: NewVersion, tenant: str = "default", kb: str = "default"
-) -> KnowledgeBase:
+async def put(ledger: Ledger, *versions: NewVersion, tenant: str = "default", kb: str = "default") -> KnowledgeBase:
     """Make versions live, all in one transaction; the kb as it is afterwards."""
     async with ledger.transaction(tenant) as transaction:
         opened = await transaction.open_kb(kb)

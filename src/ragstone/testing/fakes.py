@@ -79,8 +79,7 @@ class FakeReranker:
             raise self.errors.pop(0)
         wanted = set(WORD.findall(query.lower()))
         return [
-            len(wanted & set(WORD.findall(passage.lower()))) / len(wanted) if wanted else 0.0
-            for passage in passages
+            len(wanted & set(WORD.findall(passage.lower()))) / len(wanted) if wanted else 0.0 for passage in passages
         ]
 
     async def close(self) -> None:
@@ -106,9 +105,7 @@ class FakeLLM:
             raise reply
         return reply
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         reply = await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
         for word in re.findall(r"\s*\S+", reply):
             yield word

@@ -29,9 +29,7 @@ def bm25(query: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, 
     return scores
 
 
-def check_ranking(
-    found: Sequence[Candidate], expected: Mapping[str, float], k: int, tolerance: float
-) -> None:
+def check_ranking(found: Sequence[Candidate], expected: Mapping[str, float], k: int, tolerance: float) -> None:
     """Assert that `found` is the top k of the expected scores: best first, ties by id, none twice."""
     ids = [candidate.chunk_id for candidate in found]
     assert len(set(ids)) == len(ids), f"an id came twice: {ids}"

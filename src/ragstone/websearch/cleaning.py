@@ -74,9 +74,7 @@ def _plain(value: object, limit: int, *, markup: bool) -> str:
     if markup:
         text = html.unescape(TAG.sub("", text))
     seen = "".join(
-        character
-        for character in text
-        if character in JOINERS or unicodedata.category(character) not in UNSEEN
+        character for character in text if character in JOINERS or unicodedata.category(character) not in UNSEEN
     )
     words = " ".join(CONTROL.sub(" ", seen).split())
     return words if len(words) <= limit else words[:limit].rpartition(" ")[0] or words[:limit]

@@ -16,13 +16,7 @@ from ragstone.websearch.service import SearchService
 
 
 def _read_pages(
-    provider: str,
-    pages: Iterable[Mapping[str, Any]],
-    k: int,
-    *,
-    snippet: str,
-    date: str,
-    markup: bool = False,
+    provider: str, pages: Iterable[Mapping[str, Any]], k: int, *, snippet: str, date: str, markup: bool = False
 ) -> list[WebResult]:
     """Return the first k results of an answer, given the names that the engine has for the fields."""
     results = [
@@ -78,10 +72,7 @@ class Google:
         reply = await self._service.get({"cx": self._engine, "q": fit_query(query), "num": min(k, MOST)})
         with self._service.reading():
             # Without results there is no list of them.
-            pages = [
-                {**page, "url": page["link"], "date": _publication_date(page)}
-                for page in reply.get("items", [])
-            ]
+            pages = [{**page, "url": page["link"], "date": _publication_date(page)} for page in reply.get("items", [])]
             return _read_pages(self.name, pages, k, snippet="snippet", date="date")
 
     async def close(self) -> None:
@@ -129,9 +120,7 @@ class Tavily:
         self._service = SearchService("Tavily", settings.url or TAVILY_URL, settings, headers)
 
     async def search(self, query: str, k: int) -> list[WebResult]:
-        reply = await self._service.post(
-            {"query": fit_query(query), "max_results": k, "search_depth": "basic"}
-        )
+        reply = await self._service.post({"query": fit_query(query), "max_results": k, "search_depth": "basic"})
         with self._service.reading():
             return _read_pages(self.name, reply["results"], k, snippet="content", date="published_date")
 
@@ -167,8 +156,7 @@ def _read(path: Path) -> Mapping[str, list[WebResult | None]]:
         tree = json.loads(path.read_text(encoding="utf-8"))
         return {
             _key(query): [
-                make_result("fixture", page["title"], page["url"], page["snippet"], page.get("date"))
-                for page in found
+                make_result("fixture", page["title"], page["url"], page["snippet"], page.get("date")) for page in found
             ]
             for query, found in tree.items()
         }

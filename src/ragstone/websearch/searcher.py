@@ -35,9 +35,7 @@ class WebSearcher:
             found = await self._engine.search(query, wanted)
         except RateLimited as error:
             logger.warning("Internet search failed: %s", error)
-            return WebFindings(
-                query, kept.results if kept else (), cached=kept is not None, problem=str(error)
-            )
+            return WebFindings(query, kept.results if kept else (), cached=kept is not None, problem=str(error))
         except RemoteError as error:
             logger.warning("Internet search failed: %s", error)
             return WebFindings(query, (), problem=str(error))
@@ -45,9 +43,7 @@ class WebSearcher:
             await cache.put(self._engine.name, query, wanted, found)
         return WebFindings(query, tuple(found))
 
-    async def find_cached(
-        self, tenant: str, query: str, k: int | None = None
-    ) -> tuple[WebResult, ...] | None:
+    async def find_cached(self, tenant: str, query: str, k: int | None = None) -> tuple[WebResult, ...] | None:
         """Return the cached results of a query that are still fresh; None when there are none."""
         kept = await self._cache(tenant).get(self._engine.name, query, k or self._k)
         return kept.results if kept and kept.is_fresh else None

@@ -44,9 +44,7 @@ class SearchService:
     ) -> None:
         self.name = name
         if not is_service_url(url):
-            raise SettingsError(
-                f"web.url is not an address: {url!r:.80}", hint="such as http://localhost:8888"
-            )
+            raise SettingsError(f"web.url is not an address: {url!r:.80}", hint="such as http://localhost:8888")
         self.url = url.rstrip("/")
         self._timeout = settings.timeout
         self._retries = RetryPolicy(attempts=settings.retries + 1)
@@ -76,13 +74,9 @@ class SearchService:
     async def _call(self, method: str, **request: Any) -> Json:
         try:
             async with asyncio.timeout(self._timeout):
-                return await self._retries.call(
-                    lambda: self._attempt(method, request), _is_transient, self._sleep
-                )
+                return await self._retries.call(lambda: self._attempt(method, request), _is_transient, self._sleep)
         except TimeoutError:
-            raise self._failure(
-                f"did not answer within {self._timeout:g} s", hint="raise web.timeout"
-            ) from None
+            raise self._failure(f"did not answer within {self._timeout:g} s", hint="raise web.timeout") from None
 
     async def _attempt(self, method: str, request: Mapping[str, Any]) -> Json:
         try:
@@ -103,11 +97,7 @@ class SearchService:
             )
         if status >= 300:
             what = f"failed ({status})"
-            raise (
-                self._failure(what)
-                if is_transient_status(status)
-                else self._refusal(what, hint="check web.url")
-            )
+            raise (self._failure(what) if is_transient_status(status) else self._refusal(what, hint="check web.url"))
         try:
             return json.loads(body)
         except (ValueError, RecursionError):

@@ -44,9 +44,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings of the machine, and a working folder without a `ragstone.yaml`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
-    for name in [
-        name for name in os.environ if name.startswith("RAGSTONE_") and name != "RAGSTONE_CACHE_DIR"
-    ]:
+    for name in [name for name in os.environ if name.startswith("RAGSTONE_") and name != "RAGSTONE_CACHE_DIR"]:
         monkeypatch.delenv(name)
 
 

@@ -144,9 +144,7 @@ def test_a_claim_or_a_receipt(filled: Cli, receipt: Path) -> None:
     assert filled("verify", "--receipt", "nowhere.json").code == 2
 
 
-@pytest.mark.parametrize(
-    ("place", "said"), [("nowhere/x.json", "there is no folder nowhere"), (".", ". is a folder")]
-)
+@pytest.mark.parametrize(("place", "said"), [("nowhere/x.json", "there is no folder nowhere"), (".", ". is a folder")])
 def test_a_receipt_that_cannot_be_written_is_refused_before_the_answer(
     filled: Cli, monkeypatch: pytest.MonkeyPatch, place: str, said: str
 ) -> None:

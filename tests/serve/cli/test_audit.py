@@ -69,9 +69,7 @@ def test_tenants_are_chosen_by_name_also_when_they_are_gone(filled: Cli, pages: 
         ("tenant.create", "done"),
     ]
     assert told[0]["counts"]["ledger.documents"] == told[0]["count"] == 3
-    assert "acme" not in {
-        one["tenant"] for one in filled("audit", "--tenant", "default", "--json").json["audit"]
-    }
+    assert "acme" not in {one["tenant"] for one in filled("audit", "--tenant", "default", "--json").json["audit"]}
 
 
 def test_nothing_to_show(filled: Cli, cli: Cli, tmp_path: Path) -> None:
@@ -84,11 +82,7 @@ def test_nothing_to_show(filled: Cli, cli: Cli, tmp_path: Path) -> None:
 
 
 def test_since(filled: Cli) -> None:
-    for text, ago in (
-        ("30m", timedelta(minutes=30)),
-        ("12h", timedelta(hours=12)),
-        ("2w", timedelta(weeks=2)),
-    ):
+    for text, ago in (("30m", timedelta(minutes=30)), ("12h", timedelta(hours=12)), ("2w", timedelta(weeks=2))):
         found = read_since(text)
         assert found is not None
         assert abs(now() - ago - found) < timedelta(minutes=1)

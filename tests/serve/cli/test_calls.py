@@ -35,9 +35,7 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
         f"assert main({arguments!r}) == 0; "
         f"sys.exit(' '.join(name for name in {HEAVY!r} if name in sys.modules))"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
-    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60)
     assert ran.stderr.strip() == ""
     assert ran.stdout.startswith("Usage: ragstone")
 
@@ -133,8 +131,7 @@ def test_no_command_shows_the_help(cli: Cli, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "code"),
-    [(InputError, 2), (SettingsError, 2), (NotFoundError, 4), (ModelError, 1), (RagstoneError, 1)],
+    ("error", "code"), [(InputError, 2), (SettingsError, 2), (NotFoundError, 4), (ModelError, 1), (RagstoneError, 1)]
 )
 def test_exit_codes_of_errors(error: type[RagstoneError], code: int) -> None:
     assert exit_code(error("x")) == code
@@ -162,9 +159,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_with_debug(
 
 
 @pytest.mark.parametrize("flags", [(), ("--json",)])
-def test_an_interrupt_ends_with_130(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
-) -> None:
+def test_an_interrupt_ends_with_130(cli: Cli, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]) -> None:
     def interrupted(_: object) -> None:
         raise KeyboardInterrupt
 

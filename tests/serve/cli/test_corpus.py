@@ -63,9 +63,7 @@ def test_overwrite_has_to_be_asked_for(cli: Cli, corpus: Path) -> None:
         "hint": "add --overwrite, or name another collection with --kb NAME",
     }
     assert (
-        cli(
-            "corpus", "build", "corpus.txt", *DATA, "--overwrite", "--chunk-size", "8", "--chunk-overlap", "0"
-        ).code
+        cli("corpus", "build", "corpus.txt", *DATA, "--overwrite", "--chunk-size", "8", "--chunk-overlap", "0").code
         == 0
     )
     assert cli("corpus", "show", *DATA, "--json").json["total_chunks"] > 1
@@ -75,9 +73,7 @@ def test_overwrite_has_to_be_asked_for(cli: Cli, corpus: Path) -> None:
 
 
 @pytest.mark.req("R-SEC-15")
-def test_a_root_that_is_set_holds_for_everybody(
-    cli: Cli, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_root_that_is_set_holds_for_everybody(cli: Cli, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("book.txt").write_text(TEXT)
     monkeypatch.setenv("RAGSTONE_INGESTION__CORPUS_ROOT", str(corpus.parent))
     ran = cli("corpus", "build", "book.txt", *DATA)
@@ -96,16 +92,11 @@ def test_whoever_types_a_path_need_not_say_where_it_is(cli: Cli, corpus: Path) -
     assert (folder.code, folder.err.splitlines()[0]) == (2, "error: . is a folder")
 
 
-def test_the_kb_of_the_settings_is_not_replaced(
-    cli: Cli, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_kb_of_the_settings_is_not_replaced(cli: Cli, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGSTONE_KB", "handbook")
     assert cli("ingest", corpus, *DATA).code == 0
     assert cli("corpus", "build", "corpus.txt", *DATA, "--overwrite").code == 0
-    assert {one["name"] for one in cli("kb", "list", *DATA, "--json").json["kbs"]} == {
-        "handbook",
-        "corpus_embeddings",
-    }
+    assert {one["name"] for one in cli("kb", "list", *DATA, "--json").json["kbs"]} == {"handbook", "corpus_embeddings"}
     refused = cli("corpus", "build", "corpus.txt", *DATA, "--overwrite", "--kb", "handbook")
     assert refused.code == 2
     assert refused.err.splitlines()[0] == "error: knowledge base 'handbook' was not built from a corpus"
@@ -147,10 +138,7 @@ def test_doctor_finds_files_that_are_gone_and_builds_that_were_cut_short(cli: Cl
 
 
 def test_a_kb_gets_another_name(filled: Cli) -> None:
-    assert filled("kb", "rename", "default", "handbook", "--json").json == {
-        "renamed": "default",
-        "name": "handbook",
-    }
+    assert filled("kb", "rename", "default", "handbook", "--json").json == {"renamed": "default", "name": "handbook"}
     assert [kb["name"] for kb in filled("kb", "list", "--json").json["kbs"]] == ["handbook"]
     assert filled("search", "dogs", "--kb", "handbook").code == 0
     ran = filled("kb", "rename", "default", "x")

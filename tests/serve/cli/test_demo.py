@@ -57,9 +57,7 @@ def test_the_demo_answers_with_sources_and_declines_what_it_cannot_know(
         assert "“" in part
     assert "about 340 harbour porpoises" in parts[1]
     assert "11 January to 5 February 2027" in parts[2]
-    assert parts[4].startswith(
-        f"{samples.UNANSWERABLE}\nNothing in the knowledge base answers this question."
-    )
+    assert parts[4].startswith(f"{samples.UNANSWERABLE}\nNothing in the knowledge base answers this question.")
     commands = [line for line in first_run.stdout.splitlines() if line.startswith("  ragstone ")]
     assert len(commands) == 3
 
@@ -72,9 +70,7 @@ def test_the_demo_as_json_the_second_time(first_run: object, program: Program) -
     assert [answer["status"] for answer in shape["answers"]] == ["answered"] * 3 + ["no_evidence"]
 
 
-def test_what_the_demo_says_to_type_works(
-    first_run: subprocess.CompletedProcess[str], program: Program
-) -> None:
+def test_what_the_demo_says_to_type_works(first_run: subprocess.CompletedProcess[str], program: Program) -> None:
     search = program("search", "dogs on the ferry", "--kb", "demo", "--json")
     assert search.code == 0
     assert search.json["hits"][0]["uri"] == "corpus/guides/animals-on-board.html"
@@ -120,19 +116,7 @@ def test_every_labelled_question_finds_its_document_near_the_top(
     for query, document in samples.golden()[:4]:
         capfd.readouterr()
         assert (
-            main(
-                [
-                    "search",
-                    query,
-                    "--kb",
-                    "demo",
-                    "-k",
-                    "5",
-                    "--json",
-                    "--data-dir",
-                    str(place / "ragstone-data"),
-                ]
-            )
+            main(["search", query, "--kb", "demo", "-k", "5", "--json", "--data-dir", str(place / "ragstone-data")])
             == 0
         )
         uris = [hit["uri"] for hit in json.loads(capfd.readouterr().out)["hits"]]

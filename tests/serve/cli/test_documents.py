@@ -97,9 +97,7 @@ def test_a_document_that_failed_says_why(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_a_deleted_document_is_gone(filled: Cli) -> None:
-    harbour = filled("documents", "--where", '{"filename": "harbour.txt"}', "--json").json["documents"][0][
-        "id"
-    ]
+    harbour = filled("documents", "--where", '{"filename": "harbour.txt"}', "--json").json["documents"][0]["id"]
     ran = filled("documents", "delete", harbour, "nope", "--json")
     assert (ran.code, ran.json) == (3, {"deleted": [harbour], "not_found": ["nope"]})
     ran = filled("documents", "delete", harbour, "nope", "--json")
@@ -124,16 +122,7 @@ def test_options_come_after_the_subcommand(filled: Cli) -> None:
 def test_kbs_are_listed_with_their_counts(filled: Cli) -> None:
     ran = filled("kb", "list", "--json")
     assert ran.json == {
-        "kbs": [
-            {
-                "name": "default",
-                "documents": 3,
-                "chunks": 4,
-                "model": "fake@1",
-                "dimension": 64,
-                "generation": 1,
-            }
-        ]
+        "kbs": [{"name": "default", "documents": 3, "chunks": 4, "model": "fake@1", "dimension": 64, "generation": 1}]
     }
     assert filled("kb", "list").out.splitlines()[1].split() == ["default", "3", "4", "fake@1"]
 

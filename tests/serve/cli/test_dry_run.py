@@ -52,9 +52,7 @@ def _told_and_done(cli: Cli, *options: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("duplicates", ["report", "skip"])
-def test_it_counts_what_the_run_counts(
-    cli: Cli, mixed: Path, monkeypatch: pytest.MonkeyPatch, duplicates: str
-) -> None:
+def test_it_counts_what_the_run_counts(cli: Cli, mixed: Path, monkeypatch: pytest.MonkeyPatch, duplicates: str) -> None:
     monkeypatch.setenv("RAGSTONE_ENRICH__NEAR_DUPLICATES", duplicates)
     left_out = int(duplicates == "skip")
     broken = [
@@ -64,9 +62,7 @@ def test_it_counts_what_the_run_counts(
     ]
     told, done = _told_and_done(cli)
     assert (
-        told
-        == done
-        == (3, 7 - left_out, 0, 0, 0, 0, left_out, [*broken, ("pages/mail.eml#cut.pdf", "parse_failed")])
+        told == done == (3, 7 - left_out, 0, 0, 0, 0, left_out, [*broken, ("pages/mail.eml#cut.pdf", "parse_failed")])
     )
     told, done = _told_and_done(cli)
     assert told == done == (3, 0, 0, 6 - left_out, 0, 0, left_out, broken)

@@ -15,11 +15,7 @@ from ragstone.testing.fakes import FakeEmbedder
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
-CORPUS = {
-    "d1": "granite is an igneous rock",
-    "d2": "marble was limestone once",
-    "d3": "slate splits into sheets",
-}
+CORPUS = {"d1": "granite is an igneous rock", "d2": "marble was limestone once", "d3": "slate splits into sheets"}
 QUERIES = {"q1": ("what kind of rock is granite", "d1"), "q2": ("limestone becomes marble", "d2")}
 
 
@@ -62,16 +58,13 @@ def test_rows_side_by_side(cli: Cli, rocks: Path) -> None:
 
 def test_a_table_for_people(cli: Cli, rocks: Path) -> None:
     lines = [
-        line.split()
-        for line in cli("eval", rocks, "--systems", "hybrid,lexical", "--limit", "1").out.splitlines()
+        line.split() for line in cli("eval", rocks, "--systems", "hybrid,lexical", "--limit", "1").out.splitlines()
     ]
     assert lines[0] == ["Rocks", "1.0:", "3", "documents,", "1", "queries"]
     assert [line[0] for line in lines[2:4]] == ["hybrid", "lexical"]
 
 
-def test_no_system_profits_from_what_another_has_cached(
-    cli: Cli, rocks: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_system_profits_from_what_another_has_cached(cli: Cli, rocks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     models: list[FakeEmbedder] = []
 
     def fresh(_: object) -> FakeEmbedder:
@@ -99,11 +92,7 @@ def test_a_folder_that_is_no_data_set(cli: Cli, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("names", "message"),
-    [
-        ("hybrid,zork", "there is no system 'zork'"),
-        (",", "names none"),
-        ("reranked", "'reranked' needs a reranker"),
-    ],
+    [("hybrid,zork", "there is no system 'zork'"), (",", "names none"), ("reranked", "'reranked' needs a reranker")],
 )
 def test_systems_that_cannot_be(cli: Cli, rocks: Path, names: str, message: str) -> None:
     ran = cli("eval", rocks, "--systems", names)
@@ -141,8 +130,7 @@ def test_the_reranked_row_is_reranked_and_the_others_are_not(
 
 
 @pytest.mark.parametrize(
-    ("folder", "name"),
-    [("scifact", "eval-scifact"), ("My Data_2", "eval-my-data_2"), ("x" * 90, "eval-" + "x" * 58)],
+    ("folder", "name"), [("scifact", "eval-scifact"), ("My Data_2", "eval-my-data_2"), ("x" * 90, "eval-" + "x" * 58)]
 )
 def test_kb_names(folder: str, name: str) -> None:
     assert kb_name(folder) == name
@@ -181,9 +169,7 @@ def test_two_settings_side_by_side(cli: Cli, rocks: Path) -> None:
 
 @pytest.mark.req("R-EVL-23", "R-EVL-26")
 @pytest.mark.parametrize("change", ["chunking.size=8,chunking.overlap=0", "chunking.context=false"])
-def test_what_shows_only_in_ingested_documents_gets_a_kb_of_its_own(
-    cli: Cli, rocks: Path, change: str
-) -> None:
+def test_what_shows_only_in_ingested_documents_gets_a_kb_of_its_own(cli: Cli, rocks: Path, change: str) -> None:
     report = cli("eval", rocks, "--compare", change, "--json").json
     assert [row["system"] for row in report["rows"]] == ["balanced", f"balanced, {change}"]
     kbs = {kb["name"]: kb for kb in cli("kb", "list", "--json").json["kbs"]}

@@ -206,10 +206,7 @@ def test_evaluation(nothing: Shapes, tmp_path: Path) -> None:
 def test_installation(shapes: Shapes) -> None:
     shapes("models", "models")
     checks = shapes("doctor", "doctor")
-    shapes.seen["doctor"] = {
-        **shapes.seen["doctor"],
-        "checks": shapes.seen["doctor"]["checks"][:2],
-    }
+    shapes.seen["doctor"] = {**shapes.seen["doctor"], "checks": shapes.seen["doctor"]["checks"][:2]}
     assert checks["ok"] is True
     shapes("demo", "demo")
     check_golden("cli_installation", shapes.seen)

@@ -100,9 +100,7 @@ def test_a_failing_model_is_a_warning_and_in_the_json(cli: Cli, pages: Path, emb
     assert ran.code == 0
     assert ran.err == "warning: embedding: the model is out of order\n"
     embedder.errors = [ModelError("the model is out of order")]
-    assert cli("ingest", pages / "fares.md", "--json").json["degraded"] == [
-        "embedding: the model is out of order"
-    ]
+    assert cli("ingest", pages / "fares.md", "--json").json["degraded"] == ["embedding: the model is out of order"]
 
 
 def test_a_chunk_that_the_model_refuses_is_counted(cli: Cli, tmp_path: Path, embedder: FakeEmbedder) -> None:
@@ -181,9 +179,7 @@ def test_a_dry_run_tells_what_the_run_then_does(cli: Cli, pages: Path) -> None:
     assert [told[name] for name in counts] == [done[name] for name in counts] == [1, 1, 1, 1]
 
 
-def test_a_dry_run_survives_what_the_run_survives(
-    cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_dry_run_survives_what_the_run_survives(cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def spring(*_: object, **__: object) -> None:
         raise RuntimeError("sprung")
 
@@ -249,9 +245,7 @@ def test_what_does_not_go_together(cli: Cli, arguments: tuple[str, ...], message
     assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: {message}")
 
 
-def test_pages_of_the_web_are_ingested_beside_files(
-    cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pages_of_the_web_are_ingested_beside_files(cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGSTONE_FETCH__ALLOW", '["127.0.0.1"]')
     monkeypatch.setenv("RAGSTONE_FETCH__SECONDS_PER_HOST", "0")
     monkeypatch.setenv("RAGSTONE_FETCH__RETRIES", "0")
@@ -275,24 +269,9 @@ def test_an_address_inside_the_network_is_refused(cli: Cli) -> None:
 
 def test_two_reports_make_one() -> None:
     failure = Failure("a", "parse_failed", "cut")
-    first = IngestReport(
-        1, 2, 3, (failure,), 9, 90, 1.5, ("w",), 1, ("d",), 1, 1, 1, (Stage("fetch", 1.0, 2, 2),)
-    )
+    first = IngestReport(1, 2, 3, (failure,), 9, 90, 1.5, ("w",), 1, ("d",), 1, 1, 1, (Stage("fetch", 1.0, 2, 2),))
     second = IngestReport(
-        10,
-        20,
-        30,
-        (),
-        12,
-        99,
-        2.0,
-        (),
-        2,
-        ("d",),
-        2,
-        0,
-        0,
-        (Stage("fetch", 2.5, 1, 1), Stage("chunk", 1.0, 1, 4)),
+        10, 20, 30, (), 12, 99, 2.0, (), 2, ("d",), 2, 0, 0, (Stage("fetch", 2.5, 1, 1), Stage("chunk", 1.0, 1, 4))
     )
     assert merge_reports(first, second) == IngestReport(
         11, 22, 33, (failure,), 12, 99, 3.5, ("w",), 3, ("d",), 3, 1, 1,
@@ -301,9 +280,7 @@ def test_two_reports_make_one() -> None:
 
 
 def test_the_bars_show_how_far_a_long_document_is() -> None:
-    bars = Bars(
-        TextColumn("{task.description} {task.completed} {task.total} {task.fields[note]}", markup=False)
-    )
+    bars = Bars(TextColumn("{task.description} {task.completed} {task.total} {task.fields[note]}", markup=False))
     view = IngestBars(bars, total=2)
 
     def lines() -> list[str]:

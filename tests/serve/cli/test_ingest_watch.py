@@ -98,9 +98,7 @@ async def test_a_change_during_the_first_round_is_another_round(tmp_path: Path) 
         resting.clear()
 
 
-async def test_a_path_that_cannot_be_watched_ends_the_watching(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_path_that_cannot_be_watched_ends_the_watching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def closed(_: Path) -> str:
         raise PermissionError(13, "Permission denied")
 

@@ -112,9 +112,7 @@ def test_with_a_tenant_a_worker_leaves_the_others_alone(queued: Cli) -> None:
     assert queued("jobs", "--json").json["counts"] == {"completed": 1, "failed": 1}
 
 
-def test_a_worker_without_its_model_says_so_and_gives_the_jobs_back(
-    queued: Cli, embedder: FakeEmbedder
-) -> None:
+def test_a_worker_without_its_model_says_so_and_gives_the_jobs_back(queued: Cli, embedder: FakeEmbedder) -> None:
     embedder.errors = [ModelUnavailable("the weights are not here", hint="get them")] * 9
     ran = queued("worker", "--until-idle")
     assert (ran.code, ran.out) == (1, "")
@@ -198,10 +196,7 @@ def test_notices_tell_how_uploads_ended(queued: Cli) -> None:
     assert queued("jobs", "notices").out == "No notices.\n"
     queued("worker", "--until-idle")
     shape = queued("jobs", "notices", "--unread", "--mark-read", "--json").json["notices"]
-    assert {notice["uri"]: notice["kind"] for notice in shape} == {
-        "harbour.txt": "completed",
-        "broken.pdf": "failed",
-    }
+    assert {notice["uri"]: notice["kind"] for notice in shape} == {"harbour.txt": "completed", "broken.pdf": "failed"}
     assert next(notice for notice in shape if notice["kind"] == "failed")["message"].startswith("broken.pdf")
     assert queued("jobs", "notices", "--unread").code == 4
     header, *rows = queued("jobs", "notices", "-n", "1").out.splitlines()
@@ -276,10 +271,7 @@ def test_a_sync_is_shown_to_who_watches_and_not_on_stdout(queued: Cli, pages: Pa
 
 def _drawn(show: Callable[[QueueBars], None], before: dict[str, int]) -> list[str]:
     written = io.StringIO()
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        TextColumn("{task.fields[note]}", markup=False),
-    )
+    columns = (TextColumn("{task.description}", markup=False), TextColumn("{task.fields[note]}", markup=False))
     bars = Progress(*columns, console=Console(file=written, width=100), auto_refresh=False)
     show(QueueBars(bars, before))
     Console(file=written, width=100).print(bars.make_tasks_table(bars.tasks))
@@ -295,9 +287,7 @@ def test_the_bars_count_from_where_they_began() -> None:
 def test_a_line_goes_when_its_job_has_ended() -> None:
     def show(view: QueueBars) -> None:
         view.show({"running": 1}, [JOB])
-        view.show(
-            {"running": 1, "completed": 1}, [replace(JOB, id="j2", uri="x" * 90, progress=JobProgress())]
-        )
+        view.show({"running": 1, "completed": 1}, [replace(JOB, id="j2", uri="x" * 90, progress=JobProgress())])
 
     assert _drawn(show, {}) == ["jobs 1/2", f"…{'x' * 39} waiting 0%"]
 

@@ -115,9 +115,7 @@ def test_the_doctor_says_that_a_key_is_missing(cli: Cli, monkeypatch: pytest.Mon
     key_id = Vault.load(SecretStr(old)).key_id
     assert code == 1
     assert files == (f"tenant 'default': original files under key {key_id}, which is not configured: 1")
-    assert secrets.startswith(
-        f"tenant 'default': secrets of source default/mail is encrypted with key {key_id}"
-    )
+    assert secrets.startswith(f"tenant 'default': secrets of source default/mail is encrypted with key {key_id}")
 
 
 def _encryption(cli: Cli) -> tuple[int, list[str]]:

@@ -28,9 +28,7 @@ def test_an_archive_goes_out_and_in(filled: Cli, tmp_path: Path) -> None:
 def test_an_export_makes_no_folders(filled: Cli, tmp_path: Path) -> None:
     ran = filled("export", "backups/today/x.zip")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        "error: there is no folder backups/today\nhint: make it with: mkdir -p backups/today\n"
-    )
+    assert ran.err == ("error: there is no folder backups/today\nhint: make it with: mkdir -p backups/today\n")
     assert not (tmp_path / "backups").exists()
 
 
@@ -70,9 +68,7 @@ def test_an_export_of_nothing_leaves_nothing(cli: Cli, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_originals_that_were_encrypted_are_warned_of(
-    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_originals_that_were_encrypted_are_warned_of(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGSTONE_SECURITY__KEY", "A" * 43 + "=")
     with Ragstone(data_dir=tmp_path / "ragstone-data", security={"key": "A" * 43 + "="}) as stone:
         stone.upload(b"The lamp is lit at dusk.", "note.txt")

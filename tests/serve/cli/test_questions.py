@@ -19,21 +19,14 @@ RAGSTONE = (sys.executable, "-m", "ragstone")
 
 @pytest.mark.parametrize(
     "leave",
-    [
-        lambda process, _: process.send_signal(signal.SIGINT),
-        lambda _, terminal: os.write(terminal, b"\x04"),
-    ],
+    [lambda process, _: process.send_signal(signal.SIGINT), lambda _, terminal: os.write(terminal, b"\x04")],
     ids=["Ctrl-C", "Ctrl-D"],
 )
-def test_a_question_can_be_left(
-    tmp_path: Path, leave: Callable[[subprocess.Popen[bytes], int], object]
-) -> None:
+def test_a_question_can_be_left(tmp_path: Path, leave: Callable[[subprocess.Popen[bytes], int], object]) -> None:
     (tmp_path / "notes").mkdir()
     assert main(["sources", "add", "files", "notes", "path=notes", "--quiet"]) == 0
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        (*RAGSTONE, "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs
-    )
+    process = subprocess.Popen((*RAGSTONE, "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
     while b"[y/N]" not in shown:

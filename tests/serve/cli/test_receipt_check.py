@@ -43,10 +43,7 @@ def test_a_receipt_says_what_was_left_open_and_where_it_is(filled: Cli, tmp_path
         asked.err.split()
     )
     ran = filled("verify", "--receipt", path)
-    assert (ran.code, ran.out.splitlines()[-1]) == (
-        0,
-        "It left open: who won the chess cup of Reykjavik?",
-    )
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "It left open: who won the chess cup of Reykjavik?")
     left = ["who won the chess cup of Reykjavik"]
     assert filled("verify", "--receipt", path, "--json").json["unanswered"] == left
 
@@ -54,9 +51,7 @@ def test_a_receipt_says_what_was_left_open_and_where_it_is(filled: Cli, tmp_path
 def test_the_first_line_says_why_it_does_not_hold(filled: Cli, tmp_path: Path) -> None:
     path = tmp_path / "receipt.json"
     filled("ask", "In which year was the lighthouse painted?", "--receipt", path)
-    (document,) = [
-        one["id"] for one in filled("documents", "--json").json["documents"] if "harbour" in one["uri"]
-    ]
+    (document,) = [one["id"] for one in filled("documents", "--json").json["documents"] if "harbour" in one["uri"]]
     filled("documents", "delete", document)
     ran = filled("verify", "--receipt", path)
     assert (ran.code, ran.out.splitlines()[0]) == (

@@ -41,10 +41,7 @@ def test_a_kb_is_moved_and_moved_back(moving: Cli) -> None:
     ]
     assert moving("search", "dogs", "--json").json["degraded"] == []
     listed = moving("reembed", "--spaces", "--json").json
-    assert [(one["model"], one["state"]) for one in listed["spaces"]] == [
-        ("fake@1", "retired"),
-        ("a/new@1", "live"),
-    ]
+    assert [(one["model"], one["state"]) for one in listed["spaces"]] == [("fake@1", "retired"), ("a/new@1", "live")]
     back = moving("reembed", "--rollback", "--json")
     assert (back.code, back.json["outcome"], back.json["model"]) == (0, "rolled back", "fake@1")
 
@@ -64,10 +61,7 @@ def test_a_kb_is_refreshed_by_hand(moving: Cli) -> None:
 @pytest.mark.parametrize("way", ["--refresh", "--status"])
 def test_what_would_not_act_is_refused(moving: Cli, way: str, wasted: tuple[str, ...]) -> None:
     refused = moving("reembed", way, *wasted)
-    assert (refused.code, refused.err) == (
-        2,
-        f"error: {way} takes no --force or --grace-days\nhint: leave those out\n",
-    )
+    assert (refused.code, refused.err) == (2, f"error: {way} takes no --force or --grace-days\nhint: leave those out\n")
 
 
 def test_the_status_of_refreshing_is_shown(moving: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

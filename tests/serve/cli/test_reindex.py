@@ -18,10 +18,7 @@ postgres_databases = postgres_server.postgres_databases
 @pytest.mark.req("R-STO-14")
 def test_postgres_makes_its_indexes_anew(cli: Cli, pages: Path, tmp_path: Path) -> None:
     store = {
-        "ledger": {
-            "kind": "postgres",
-            "dsn": postgres_server.server(postgres_server.INDEXED).database(tmp_path),
-        },
+        "ledger": {"kind": "postgres", "dsn": postgres_server.server(postgres_server.INDEXED).database(tmp_path)},
         "vectors": {"kind": "pgvector", "options": {"index": "ivfflat", "exact_below": 1, "lists": 2}},
     }
     (tmp_path / "ragstone.yaml").write_text(json.dumps({"store": store}))

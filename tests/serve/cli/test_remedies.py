@@ -66,9 +66,7 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
 
 def test_every_code_has_a_section() -> None:
     page = (ROOT / "docs/reference/remedies.md").read_text()
-    assert page == remedies() + "\n", (
-        "python -m ragstone.serve.cli.reference remedies > docs/reference/remedies.md"
-    )
+    assert page == remedies() + "\n", "python -m ragstone.serve.cli.reference remedies > docs/reference/remedies.md"
     assert re.findall(r"^## (\w+)$", page, re.MULTILINE) == [action.value for action in Action]
     assert set(STEPS) == set(Action)
 
@@ -87,9 +85,7 @@ def test_no_string_below_serve_holds_a_command() -> None:
 
 def _strings(tree: ast.Module) -> list[Any]:
     words = {
-        id(node.value)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
     }
     return [
         node
@@ -110,11 +106,7 @@ def _strings(tree: ast.Module) -> list[Any]:
             Remedy(Action.DELETE_KB, kb="b"),
             "choose another name, or remove it with: ragstone kb delete b{}",
         ),
-        (
-            "",
-            Remedy(Action.SEARCH, query="opening hours; rm -r"),
-            "such as: ragstone search 'opening hours; rm -r'{}",
-        ),
+        ("", Remedy(Action.SEARCH, query="opening hours; rm -r"), "such as: ragstone search 'opening hours; rm -r'{}"),
     ],
 )
 def test_a_command_has_the_options_of_the_call(hint: str, remedy: Remedy, told: str) -> None:

@@ -67,8 +67,7 @@ def test_a_filter_narrows_the_search(filled: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "code"),
-    [("{", "invalid_input"), ("[]", "invalid_input"), ('{"a": {"like": 1}}', "invalid_filter")],
+    ("where", "code"), [("{", "invalid_input"), ("[]", "invalid_input"), ('{"a": {"like": 1}}', "invalid_filter")]
 )
 def test_a_bad_filter_is_a_usage_error(filled: Cli, where: str, code: str) -> None:
     ran = filled("search", "dog", "--where", where, "--json")
@@ -155,13 +154,7 @@ def test_an_explanation_of_a_hit_and_of_a_miss(filled: Cli) -> None:
     assert (lost["found"], lost["lost_at"]) == (False, "pack")
     shown = filled("explain", "dog", "--document", last, "-k", "1").out
     assert f"lost at pack: {lost['reason']}" in shown
-    assert [line.split()[0] for line in shown.splitlines()[2:]] == [
-        "stage",
-        "dense",
-        "lexical",
-        "fuse",
-        "result",
-    ]
+    assert [line.split()[0] for line in shown.splitlines()[2:]] == ["stage", "dense", "lexical", "fuse", "result"]
 
 
 def test_explaining_an_unknown_document(filled: Cli) -> None:

@@ -44,9 +44,7 @@ def test_secrets_are_masked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGSTONE_LLM__API_KEY", "sk-hush")
     monkeypatch.setenv("RAGSTONE_LLM__BASE_URL", "https://me:hush@llm.example/v1")
     monkeypatch.setenv("RAGSTONE_STORE__LEDGER__DSN", "postgresql://me:hush@db/x")
-    monkeypatch.setenv(
-        "RAGSTONE_STORE__VECTORS__OPTIONS", '{"auth_token": "hush", "nested": {"password": "hush"}}'
-    )
+    monkeypatch.setenv("RAGSTONE_STORE__VECTORS__OPTIONS", '{"auth_token": "hush", "nested": {"password": "hush"}}')
     for ran in (cli("config"), cli("config", "--json")):
         assert ran.code == 0
         assert "hush" not in ran.out
@@ -83,9 +81,7 @@ def test_doctor_finds_everything_in_order(cli: Cli, monkeypatch: pytest.MonkeyPa
     ran = cli("doctor", "--json")
     states = {check["name"]: check["state"] for check in ran.json["checks"]}
     assert (ran.code, ran.json["ok"]) == (0, True)
-    assert {states[name] for name in ("python", "sqlite", "settings", "runtime", "model", "data folder")} == {
-        "ok"
-    }
+    assert {states[name] for name in ("python", "sqlite", "settings", "runtime", "model", "data folder")} == {"ok"}
     model = next(check for check in ran.json["checks"] if check["name"] == "model")
     assert model["detail"].startswith("granite-embedding-30m-english@6a1cc24734a5, 384 dimensions")
 
@@ -117,9 +113,7 @@ def test_a_missing_extra_comes_with_its_command(monkeypatch: pytest.MonkeyPatch)
     assert needed.state == "fail"
 
 
-@pytest.mark.parametrize(
-    ("program", "fix"), [("git", "apt install git"), ("tesseract", "apt install tesseract-ocr")]
-)
+@pytest.mark.parametrize(("program", "fix"), [("git", "apt install git"), ("tesseract", "apt install tesseract-ocr")])
 def test_programs_are_looked_for(monkeypatch: pytest.MonkeyPatch, program: str, fix: str) -> None:
     monkeypatch.setattr(installation.shutil, "which", lambda name: f"/usr/bin/{name}")
     assert installation.check_program(program).detail == f"/usr/bin/{program}"
@@ -144,12 +138,9 @@ def test_every_module_of_an_extra_is_one_that_it_installs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runtime", "fix"),
-    [("auto", "pip install openvino"), ("onnxruntime", 'pip install "ragstone[onnx]"')],
+    ("runtime", "fix"), [("auto", "pip install openvino"), ("onnxruntime", 'pip install "ragstone[onnx]"')]
 )
-def test_a_missing_runtime_comes_with_its_command(
-    monkeypatch: pytest.MonkeyPatch, runtime: str, fix: str
-) -> None:
+def test_a_missing_runtime_comes_with_its_command(monkeypatch: pytest.MonkeyPatch, runtime: str, fix: str) -> None:
     monkeypatch.setattr(installed, "find_spec", lambda name: None)
     check = installed.check_runtime(Settings.model_validate({"embedding": {"runtime": runtime}}))
     assert (check.state, check.fix) == ("fail", fix)
@@ -184,9 +175,7 @@ def test_models_with_their_state(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_
     assert "  ragstone models pull bge-large-en-v1.5\n" in cli("models").out
 
 
-def test_a_model_that_the_catalogue_does_not_know(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_model_that_the_catalogue_does_not_know(cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RAGSTONE_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("RAGSTONE_EMBEDDING__MODEL", "someone/own-model")
     models = {entry["name"]: entry for entry in cli("models", "--json").json["models"]}

@@ -22,9 +22,7 @@ def test_words_are_marked_by_their_stem_and_in_identifiers() -> None:
 
 @pytest.mark.parametrize("padding", ["lorem ipsum " * 100, "x" * 1200 + " "])
 def test_the_window_is_where_the_words_are(padding: str) -> None:
-    short = snippet(
-        f"{padding}The lighthouse was painted in 1931. {padding}", "when was the lighthouse painted"
-    )
+    short = snippet(f"{padding}The lighthouse was painted in 1931. {padding}", "when was the lighthouse painted")
     assert "lighthouse was painted" in short.text
     assert _marked(short) == ["lighthouse", "painted"]
     assert short.text.startswith("… ")

@@ -53,9 +53,7 @@ def test_settings_as_they_are_typed(
 ) -> None:
     monkeypatch.setenv("HOME", "/home/ada")
     expected = {
-        key: value.replace("{here}", str(tmp_path)).replace("{home}", "/home/ada")
-        if isinstance(value, str)
-        else value
+        key: value.replace("{here}", str(tmp_path)).replace("{home}", "/home/ada") if isinstance(value, str) else value
         for key, value in settings.items()
     }
     assert read_settings("files", given) == expected
@@ -129,11 +127,7 @@ def test_adding_for_people_says_what_to_type_next(cli: Cli, pages: Path) -> None
     ("arguments", "message", "hint"),
     [
         (("files", "wiki"), "source 'wiki' needs the setting 'path'", "it takes: path, glob, exclude"),
-        (
-            ("files", "wiki", "path=.", "globs=*"),
-            "source 'wiki' has no setting 'globs'",
-            "did you mean 'glob'?",
-        ),
+        (("files", "wiki", "path=.", "globs=*"), "source 'wiki' has no setting 'globs'", "did you mean 'glob'?"),
         (("fiels", "wiki"), "Unsupported source provider: fiels", "choose one of: files"),
         (("files", "Wiki!", "path=."), "source 'Wiki!' is not a valid name", "use 1 to 63 of"),
         (("files", "wiki", "path=.", "--schedule", "often"), "the schedule 'often' is neither", "use one of"),
@@ -157,9 +151,7 @@ def test_a_variable_may_be_set_later(cli: Cli, pages: Path, monkeypatch: pytest.
     )
     failed = cli("sources", "sync", "wiki", "--json")
     assert failed.code == 1
-    assert (
-        failed.json["sources"][0]["message"] == "source wiki.path refers to ${WIKI_PLACE}, which is not set"
-    )
+    assert failed.json["sources"][0]["message"] == "source wiki.path refers to ${WIKI_PLACE}, which is not set"
     assert failed.json["sources"][0]["failed"][0]["hint"].startswith("export WIKI_PLACE=")
     monkeypatch.setenv("WIKI_PLACE", str(pages))
     assert cli("sources", "sync", "wiki", "--json").json["sources"][0]["taken_in"] == 3
@@ -239,10 +231,7 @@ def test_what_fails_is_named_by_every_sync_and_shows_in_the_list(sourced: Cli, p
 
 
 def test_a_source_of_which_nothing_comes_in_is_failing(cli: Cli) -> None:
-    assert (
-        cli("sources", "add", "web", "site", "urls=http://127.0.0.1:9/a", "urls=http://127.0.0.1:9/b").code
-        == 0
-    )
+    assert cli("sources", "add", "web", "site", "urls=http://127.0.0.1:9/a", "urls=http://127.0.0.1:9/b").code == 0
     ran = cli("sources", "sync", "site")
     assert (ran.code, ran.err) == (1, "")
     assert ran.out.count("address_refused") == 2
@@ -259,12 +248,7 @@ def test_a_site_goes_from_ok_to_partly_to_failing_and_back(cli: Cli, monkeypatch
         urls = [f"urls={web.url(path)}" for path in ("/a", "/b")]
         assert cli("sources", "add", "web", "site", *urls).code == 0
         for a, b, code, state in (
-            (
-                html("<p>The ferry is green.</p>", ETag='"1"'),
-                html("<p>The quay is old.</p>", ETag='"1"'),
-                0,
-                "ok",
-            ),
+            (html("<p>The ferry is green.</p>", ETag='"1"'), html("<p>The quay is old.</p>", ETag='"1"'), 0, "ok"),
             (as_it_was, away, 3, "partly"),
             (away, away, 1, "failing"),
             (as_it_was, as_it_was, 0, "ok"),
@@ -305,8 +289,7 @@ def test_many_failures_are_shown_in_part_and_all_of_them_with_the_source(sourced
 def test_on_a_terminal_reasons_have_room(sourced: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (pages / "empty.md").write_bytes(b"")
     monkeypatch.setattr(
-        "ragstone.serve.cli.session.console",
-        lambda: Console(force_terminal=True, color_system=None, width=80),
+        "ragstone.serve.cli.session.console", lambda: Console(force_terminal=True, color_system=None, width=80)
     )
     assert "pages/empty.md empty_document is empty" in sourced("sources", "sync", "wiki").out
     listed = sourced("sources", "list", "--kb", "default").out
@@ -346,10 +329,7 @@ def test_one_source_that_fails_among_others_is_partial(sourced: Cli, tmp_path: P
     (tmp_path / "gone").rmdir()
     ran = sourced("sources", "sync", "--all", "--json")
     assert ran.code == 3
-    assert {one["source"]: one["state"] for one in ran.json["sources"]} == {
-        "wiki": "completed",
-        "gone": "failed",
-    }
+    assert {one["source"]: one["state"] for one in ran.json["sources"]} == {"wiki": "completed", "gone": "failed"}
 
 
 @pytest.mark.req("R-ING-42")
@@ -388,10 +368,7 @@ def test_a_sync_of_nothing_or_of_both(sourced: Cli, arguments: tuple[str, ...]) 
 
 def test_nothing_is_queued_when_one_name_is_wrong(sourced: Cli) -> None:
     ran = sourced("sources", "sync", "wiki", "wikki")
-    assert (ran.code, ran.err.splitlines()[0]) == (
-        4,
-        "error: knowledge base 'default' has no source 'wikki'",
-    )
+    assert (ran.code, ran.err.splitlines()[0]) == (4, "error: knowledge base 'default' has no source 'wikki'")
     assert sourced("jobs", "--json").json["jobs"] == []
 
 
@@ -478,8 +455,7 @@ def test_many_documents_are_not_named_one_by_one(cli: Cli, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("path", "warned"),
-    [("pages", True), ("pages/staff", True), (".", True), ("pages2", False), ("${PAGES}", False)],
+    ("path", "warned"), [("pages", True), ("pages/staff", True), (".", True), ("pages2", False), ("${PAGES}", False)]
 )
 def test_two_sources_of_one_folder_are_warned_of(
     sourced: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, warned: bool

@@ -73,14 +73,7 @@ def test_people_see_tables(filled: Cli) -> None:
 @pytest.mark.req("R-SEC-12")
 def test_what_is_set_is_kept_and_taken_back(filled: Cli) -> None:
     ran = filled(
-        *(
-            "tenants",
-            "set",
-            "default",
-            "quotas.documents=7",
-            "quotas.cost_per_month=2.5",
-            "retention_days=30",
-        ),
+        *("tenants", "set", "default", "quotas.documents=7", "quotas.cost_per_month=2.5", "retention_days=30"),
         *("retrieval.k=3", "embedding.model=potion-base-8M", "flags.a=true", "flags.b=12.5%", "--json"),
     )
     assert ran.code == 0

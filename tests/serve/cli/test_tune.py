@@ -23,9 +23,7 @@ def stones(tmp_path: Path) -> Path:
     folder = tmp_path / "stones"
     (folder / "qrels").mkdir(parents=True)
     filler = "this is a note about a thing that lies in the quarry and nobody has moved it since the day"
-    corpus = [
-        {"_id": name, "title": "", "text": f"{name} {filler} {number}"} for number, name in enumerate(STONES)
-    ]
+    corpus = [{"_id": name, "title": "", "text": f"{name} {filler} {number}"} for number, name in enumerate(STONES)]
     queries = [{"_id": name, "text": f"where in the quarry does {name} lie since the day"} for name in STONES]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
@@ -46,9 +44,9 @@ def test_settings_that_are_better_are_written_and_can_be_used(cli: Cli, stones: 
     assert tuning["trained_on"] + tuning["held_out"] == 40
     assert tuning["written"] == "tuned.yaml"
     written = yaml.safe_load(Path("tuned.yaml").read_text())
-    assert {
-        f"{section}.{name}": value for section, its in written.items() for name, value in its.items()
-    } == (tuning["changes"])
+    assert {f"{section}.{name}": value for section, its in written.items() for name, value in its.items()} == (
+        tuning["changes"]
+    )
     settings = load_settings(config=Path("tuned.yaml"), environment={})
     assert settings.retrieval.fusion == tuning["changes"].get("retrieval.fusion", "zscore")
 
@@ -101,9 +99,7 @@ def test_chunk_sizes_that_are_none(cli: Cli, stones: Path) -> None:
         ({"retrieval.fusion": "rrf"}, 0.1, 90.0, "too slowly: p95 90 ms of 50 ms that are allowed"),
     ],
 )
-def test_why_nothing_is_written_is_said_plainly(
-    changes: dict[str, str], low: float, took: float, words: str
-) -> None:
+def test_why_nothing_is_written_is_said_plainly(changes: dict[str, str], low: float, took: float, words: str) -> None:
     row = SimpleNamespace(latency_ms=lambda _: took)
     tuning = SimpleNamespace(changes=changes, interval=SimpleNamespace(low=low), after=row, budget_ms=50.0)
     assert words in why_not(tuning)  # type: ignore[arg-type]

@@ -19,9 +19,7 @@ CLAIM = "The lighthouse was painted in 1931."
 def test_a_claim_that_a_document_makes(filled: Cli) -> None:
     ran = filled("verify", CLAIM, "--json")
     assert ran.code == 0
-    assert {
-        name: ran.json[name] for name in ("claim", "status", "confidence", "stance", "sources", "checker")
-    } == {
+    assert {name: ran.json[name] for name in ("claim", "status", "confidence", "stance", "sources", "checker")} == {
         "claim": CLAIM,
         "status": "VERIFIED",
         "confidence": "high",
@@ -67,8 +65,7 @@ def test_the_headline_does_not_contradict_itself(status: Status, words: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("command", "what"),
-    [("verify", "claim"), ("research", "topic"), ("ask", "question"), ("search", "query")],
+    ("command", "what"), [("verify", "claim"), ("research", "topic"), ("ask", "question"), ("search", "query")]
 )
 def test_what_is_empty_is_named(filled: Cli, command: str, what: str) -> None:
     ran = filled(command, " ")

@@ -17,10 +17,7 @@ PAGES = {
         f"{ABOVE}### Hooks\n\nHooks react to events of the game server. A hook runs within five seconds.\n",
         {},
     ),
-    "docs/cronjobs.md": (
-        f"{ABOVE}### Cronjobs\n\nCronjobs run hooks on a schedule of the server.\n",
-        {},
-    ),
+    "docs/cronjobs.md": (f"{ABOVE}### Cronjobs\n\nCronjobs run hooks on a schedule of the server.\n", {}),
     "mail/1": (
         "The release of hooks moved to May.",
         {"source_type": "email", "date": "2026-01-02", "url": "https://mail.example/1"},

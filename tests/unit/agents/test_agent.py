@@ -56,14 +56,7 @@ async def test_a_model_can_be_called_without_tools() -> None:
     agent = Agent(model, persona="You write.")
     assert await agent.call_llm("Say hello", "Be short.", temperature=0.1) == "Hello."
     assert model.seen == [
-        (
-            [
-                {"role": "system", "content": "You write.\n\nBe short."},
-                {"role": "user", "content": "Say hello"},
-            ],
-            [],
-            0.1,
-        )
+        ([{"role": "system", "content": "You write.\n\nBe short."}, {"role": "user", "content": "Say hello"}], [], 0.1)
     ]
     await Agent(bare := Scripted([Reply("x")])).call_llm("Hi")
     assert bare.seen == [([{"role": "user", "content": "Hi"}], [], 0.7)]
@@ -84,15 +77,10 @@ async def test_nothing_is_fetched_unless_the_model_asks(engine: Engine) -> None:
 @pytest.mark.req("R-TOL-22", "R-TOL-30", "R-TOL-38", "R-ANS-11")
 async def test_tools_are_run_and_their_results_go_back_to_the_model(engine: Engine) -> None:
     model = Scripted([Reply("", (search("release of hooks", top_k=1),)), Reply("In May.")])
-    answer = await Agent(model).call_llm_with_tools(
-        "When?", Toolbox(workspace_of(engine), ["search_knowledge"])
-    )
+    answer = await Agent(model).call_llm_with_tools("When?", Toolbox(workspace_of(engine), ["search_knowledge"]))
     assert answer["response"].text == "In May."
     (result,) = answer["tool_results"]
-    assert (result["tool"], result["arguments"]) == (
-        "search_knowledge",
-        {"query": "release of hooks", "top_k": 1},
-    )
+    assert (result["tool"], result["arguments"]) == ("search_knowledge", {"query": "release of hooks", "top_k": 1})
     assert result["result"][0]["text"] == "The release of hooks moved to May."
     *_, asked, told = model.seen[1][0]
     assert asked["tool_calls"][0]["function"]["name"] == "search_knowledge"
@@ -131,16 +119,11 @@ async def test_a_model_that_obeys_a_planted_instruction_gets_five_calls(
     assert sum("error" not in one["result"] for one in answer["tool_results"]) == 5
 
 
-async def test_a_call_of_a_tool_that_is_not_bound_or_cannot_be_read_comes_back_as_data(
-    engine: Engine,
-) -> None:
+async def test_a_call_of_a_tool_that_is_not_bound_or_cannot_be_read_comes_back_as_data(engine: Engine) -> None:
     calls = (ToolCall("1", "verify_claim", {"claim": "x"}), ToolCall("2", "search_knowledge", None))
     model = Scripted([Reply("", calls), Reply("So be it.")])
     answer = await Agent(model).call_llm_with_tools("?", Toolbox(workspace_of(engine), ["search_knowledge"]))
-    assert [one["result"]["error"]["code"] for one in answer["tool_results"]] == [
-        "call_refused",
-        "invalid_input",
-    ]
+    assert [one["result"]["error"]["code"] for one in answer["tool_results"]] == ["call_refused", "invalid_input"]
 
 
 @dataclass
@@ -167,9 +150,7 @@ def tool_reply(*calls: tuple[str, str]) -> Any:
     ]
     message = {"role": "assistant", "content": None, "tool_calls": wire}
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls"}
-    return json_reply(
-        {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]}
-    )
+    return json_reply({"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
 
 
 def settings(double: OpenAIDouble) -> LLMSettings:
@@ -182,9 +163,7 @@ async def test_the_openai_client_sends_tools_and_reads_calls() -> None:
         chat = OpenAIChat(settings(double))
         tool = {"type": "function", "function": {"name": "search_knowledge", "parameters": {}}}
         reply = await chat.reply([{"role": "user", "content": "hi"}], [tool], temperature=0.2)
-        assert reply == Reply(
-            "", (ToolCall("c0", "search_knowledge", {"query": "x"}), ToolCall("c1", "other", None))
-        )
+        assert reply == Reply("", (ToolCall("c0", "search_knowledge", {"query": "x"}), ToolCall("c1", "other", None)))
         body = double.requests[0].body
         assert (body["tools"], body["temperature"], body["max_tokens"]) == ([tool], 0.2, 800)
         assert await chat.reply([{"role": "user", "content": "hi"}]) == Reply("done")

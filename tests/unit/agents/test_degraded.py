@@ -55,9 +55,7 @@ async def called(box: Toolbox, name: str) -> Any:
 
 
 @pytest.mark.parametrize("name", ALL)
-async def test_what_was_degraded_may_be_asked_again_and_is_spent(
-    engine: Engine, trouble: Trouble, name: str
-) -> None:
+async def test_what_was_degraded_may_be_asked_again_and_is_spent(engine: Engine, trouble: Trouble, name: str) -> None:
     box = Toolbox(workspace_of(engine), ALL)
     first = await called(box, name)
     assert "error" not in first
@@ -94,9 +92,7 @@ async def test_five_degraded_calls_are_all_there_is(engine: Engine, trouble: Tro
     assert answers[5]["error"]["message"] == "all 5 tool calls of this invocation are used up"
 
 
-async def test_finding_nothing_while_degraded_does_not_end_the_search(
-    engine: Engine, trouble: Trouble
-) -> None:
+async def test_finding_nothing_while_degraded_does_not_end_the_search(engine: Engine, trouble: Trouble) -> None:
     box = Toolbox(workspace_of(engine), ALL)
     await called(box, "search_knowledge")
     trouble.on = False

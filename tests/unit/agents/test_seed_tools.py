@@ -15,9 +15,7 @@ from ragstone.testing.workspaces import workspace_of
 
 
 @pytest.mark.req("R-TOL-17")
-async def test_the_factories_of_a_kb_still_make_tools_and_one_tool_took_the_place_of_another(
-    engine: Engine,
-) -> None:
+async def test_the_factories_of_a_kb_still_make_tools_and_one_tool_took_the_place_of_another(engine: Engine) -> None:
     tool = factories.createSearchDocsTool(workspace_of(engine), "default")
     assert tool.__name__ == "searchDocs"
     assert "searchTakaroDocs" not in TOOLS
@@ -30,9 +28,7 @@ async def test_the_factories_of_a_kb_still_make_tools_and_one_tool_took_the_plac
 
 @pytest.mark.req("R-MOD-06")
 @pytest.mark.parametrize(("limit", "given"), [(None, 5), (1, 1), (20, 6)])
-async def test_a_limit_is_from_1_to_20_and_5_when_nobody_says(
-    engine: Engine, limit: int | None, given: int
-) -> None:
+async def test_a_limit_is_from_1_to_20_and_5_when_nobody_says(engine: Engine, limit: int | None, given: int) -> None:
     arguments = {"query": "hooks"} if limit is None else {"query": "hooks", "limit": limit}
     found = json.loads(await Toolbox(workspace_of(engine), ["searchDocs"]).call("searchDocs", arguments))
     assert len(found["results"]) == given

@@ -31,12 +31,8 @@ async def called(box: Toolbox, name: str, **arguments: Any) -> Any:
 
 @pytest.mark.req("R-TOL-01")
 async def test_search_knowledge_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
-    found = await called(
-        Toolbox(workspace_of(engine), ALL), "search_knowledge", query="release of hooks", top_k=2
-    )
-    assert [list(item) for item in found] == [
-        ["text", "source", "date", "url", "relevance", "parent_doc_id"]
-    ] * 2
+    found = await called(Toolbox(workspace_of(engine), ALL), "search_knowledge", query="release of hooks", top_k=2)
+    assert [list(item) for item in found] == [["text", "source", "date", "url", "relevance", "parent_doc_id"]] * 2
     mail = found[0]
     assert (mail["text"], mail["source"], mail["date"], mail["url"]) == (
         "The release of hooks moved to May.",
@@ -90,16 +86,12 @@ async def test_research_in_docs(engine: Engine) -> None:
     schema = TOOLS["researchTopic"].schema["properties"]["maxIterations"]
     assert (schema["minimum"], schema["maximum"], schema["default"]) == (1, 5, 3)
     for wrong in (0, 6):
-        refused = await called(
-            Toolbox(workspace_of(engine), ALL), "researchTopic", topic="hooks", maxIterations=wrong
-        )
+        refused = await called(Toolbox(workspace_of(engine), ALL), "researchTopic", topic="hooks", maxIterations=wrong)
         assert refused["error"]["code"] == "invalid_input"
 
 
 @pytest.mark.req("R-TOL-12")
-async def test_every_search_of_a_research_is_thorough(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_every_search_of_a_research_is_thorough(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
     search = SearchPipeline.search
 
@@ -122,9 +114,7 @@ async def test_every_search_of_a_research_is_thorough(
         ("get_style_references", "Write about hooks in short sentences."),
     ],
 )
-async def test_examples_come_from_documents_that_are_marked_as_such(
-    engine: Engine, name: str, text: str
-) -> None:
+async def test_examples_come_from_documents_that_are_marked_as_such(engine: Engine, name: str, text: str) -> None:
     found = await called(Toolbox(workspace_of(engine), ALL), name, topic="hooks")
     assert [item["text"] for item in found] == [text]
 
@@ -172,9 +162,7 @@ async def test_searching_stops_when_nothing_found_is_about_the_query(engine: Eng
 
 
 @pytest.mark.req("R-TOL-34", "R-REL-19")
-async def test_agents_of_one_run_share_what_was_found(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_agents_of_one_run_share_what_was_found(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = Toolbox(workspace_of(engine), ["search_knowledge"])
     first = await called(writer, "search_knowledge", query="hooks")
     critic = writer.again(["search_knowledge", "verify_claim"])
@@ -202,15 +190,11 @@ async def test_a_run_tells_a_suspended_tenant_nothing(engine: Engine) -> None:
 
 async def test_a_run_that_engines_share_keeps_their_tenants_apart(engine: Engine, data_dir: Path) -> None:
     run = Run()
-    await called(
-        Toolbox(workspace_of(engine), ["search_knowledge"], run=run), "search_knowledge", query="hooks"
-    )
+    await called(Toolbox(workspace_of(engine), ["search_knowledge"], run=run), "search_knowledge", query="hooks")
     async with open_engine(Settings(data_dir=data_dir, tenant="rival")) as other:
         await workspace_of(other).documents.ingest_items([Item("docs", "1", "1", "Other hooks.")])
         box = Toolbox(workspace_of(other), ["search_knowledge"], run=run)
-        assert [item["text"] for item in await called(box, "search_knowledge", query="hooks")] == [
-            "Other hooks."
-        ]
+        assert [item["text"] for item in await called(box, "search_knowledge", query="hooks")] == ["Other hooks."]
 
 
 async def test_a_run_keeps_modes_apart(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,9 +207,7 @@ async def test_a_run_keeps_modes_apart(engine: Engine, monkeypatch: pytest.Monke
     monkeypatch.setattr(Workspace, "search", watched)
     run = Run()
     for mode in ("fast", "thorough", "fast"):
-        await called(
-            Toolbox(workspace_of(engine), ALL, mode=mode, run=run), "search_knowledge", query="hooks"
-        )
+        await called(Toolbox(workspace_of(engine), ALL, mode=mode, run=run), "search_knowledge", query="hooks")
     assert modes == ["fast", "thorough"]
 
 
@@ -277,9 +259,7 @@ async def test_what_cannot_be_called_comes_back_as_data(
 async def test_errors_of_the_engine_and_mistakes_of_ours_come_back_as_data(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    missing = await called(
-        Toolbox(workspace_of(engine), ALL, kb="nowhere"), "search_knowledge", query="hooks"
-    )
+    missing = await called(Toolbox(workspace_of(engine), ALL, kb="nowhere"), "search_knowledge", query="hooks")
     assert missing["error"]["code"] == "not_found"
 
     async def broken(self: Workspace, query: SearchQuery) -> Any:
@@ -288,11 +268,7 @@ async def test_errors_of_the_engine_and_mistakes_of_ours_come_back_as_data(
     monkeypatch.setattr(Workspace, "search", broken)
     failed = await called(Toolbox(workspace_of(engine), ALL), "search_knowledge", query="hooks")
     assert failed == {
-        "error": {
-            "code": "internal",
-            "message": "search_knowledge failed unexpectedly",
-            "hint": "go on without it",
-        }
+        "error": {"code": "internal", "message": "search_knowledge failed unexpectedly", "hint": "go on without it"}
     }
     assert "secret detail" in caplog.text
 
@@ -307,15 +283,11 @@ async def test_an_agent_can_only_call_what_is_bound_to_it(engine: Engine) -> Non
     box = docs_toolbox(workspace_of(engine))
     refused = await called(box, "researchTopic", topic="hooks")
     assert refused["error"]["message"] == "no tool 'researchTopic' is bound to this agent"
-    assert (await called(docs_toolbox(workspace_of(engine), research=True), "researchTopic", topic="hooks"))[
-        "findings"
-    ]
+    assert (await called(docs_toolbox(workspace_of(engine), research=True), "researchTopic", topic="hooks"))["findings"]
 
 
 async def test_a_permission_that_was_not_given_is_missing(engine: Engine) -> None:
-    answer = await called(
-        Toolbox(workspace_of(engine), ALL, permissions=()), "search_knowledge", query="hooks"
-    )
+    answer = await called(Toolbox(workspace_of(engine), ALL, permissions=()), "search_knowledge", query="hooks")
     assert answer["error"]["message"] == "search_knowledge needs the permission 'read'"
 
 
@@ -337,11 +309,7 @@ async def test_plain_callables_carry_name_description_and_schema(engine: Engine)
     assert search.schema == {  # type: ignore[attr-defined]
         "type": "object",
         "properties": {
-            "query": {
-                "type": "string",
-                "minLength": 1,
-                "description": "What to look for, in natural language.",
-            },
+            "query": {"type": "string", "minLength": 1, "description": "What to look for, in natural language."},
             "source_type": {
                 "type": "string",
                 "enum": ["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus"],
@@ -397,9 +365,7 @@ async def test_an_engine_alone_cannot_be_called_without_async(engine: Engine) ->
 
 @pytest.mark.req("R-TOL-03")
 async def test_verify_claim_answers_in_the_shape_that_agents_know(engine: Engine) -> None:
-    verdict = await called(
-        Toolbox(workspace_of(engine), ALL), "verify_claim", claim="A hook runs within five seconds."
-    )
+    verdict = await called(Toolbox(workspace_of(engine), ALL), "verify_claim", claim="A hook runs within five seconds.")
     assert list(verdict) == ["status", "confidence", "stance", "evidence"]
     assert 1 <= len(verdict["evidence"]) <= 3
     assert list(verdict["evidence"][0]) == ["text", "source", "relevance", "stance", "failed"]

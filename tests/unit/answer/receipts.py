@@ -45,9 +45,7 @@ def receipt_of(statements: Sequence[Statement], wording: Wording | None = None) 
     return make_receipt(writer.finish("When does the pump stop?"), wording=how, **FACTS)
 
 
-async def checked(
-    receipt: dict[str, Any], marks: str = "[{index}]", **documents: str | LiveDocument
-) -> ReceiptReport:
+async def checked(receipt: dict[str, Any], marks: str = "[{index}]", **documents: str | LiveDocument) -> ReceiptReport:
     """A receipt checked where these documents are kept."""
 
     async def look(document_id: str) -> LiveDocument | None:

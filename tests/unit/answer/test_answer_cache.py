@@ -29,9 +29,7 @@ class Shelf:
         live = LiveChunk("c1", "d1", 1, chunk, "Ferry", "ferry.md", "files", {})
         self.live: dict[str, dict[str, LiveChunk]] = {"acme": {"c1": live}, "globex": {"c1": live}}
 
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]:
+    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
         return {name: self.live[tenant][name] for name in chunk_ids if name in self.live[tenant]}
 
 

@@ -17,9 +17,7 @@ from ragstone.settings.tree import LLMSettings
 
 MakeHit = Callable[..., Hit]
 QUESTION = "At which temperature does the pump stop?"
-PUMPS = (
-    "Our pumps are sold in blue. The pump stops at a temperature of 80 degrees. Call us for a quote on fans."
-)
+PUMPS = "Our pumps are sold in blue. The pump stops at a temperature of 80 degrees. Call us for a quote on fans."
 
 
 class Replying:
@@ -35,9 +33,7 @@ class Replying:
             raise self.reply
         return self.reply
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         yield await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
 
     async def close(self) -> None: ...
@@ -70,9 +66,7 @@ def quotes_are_exact(answer: Answer, documents: dict[str, str]) -> bool:
 
 
 @pytest.mark.req("R-ANS-12", "R-ANS-13")
-async def test_without_an_llm_the_answer_is_quoted_word_for_word(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_without_an_llm_the_answer_is_quoted_word_for_word(embedder: Embedder, make_hit: MakeHit) -> None:
     document = "Preface.\n\n" + PUMPS
     answer = await Answerer(embedder).answer(
         QUESTION, [make_hit(PUMPS, "pumps", start=10, page=2)], degraded=["dense: skipped"]
@@ -88,9 +82,7 @@ async def test_without_an_llm_the_answer_is_quoted_word_for_word(
 
 @pytest.mark.req("R-ANS-12")
 @pytest.mark.parametrize("question", ["Who painted the Sistine Chapel?", "How many moons has Jupiter?"])
-async def test_nothing_is_said_that_nothing_supports(
-    embedder: Embedder, make_hit: MakeHit, question: str
-) -> None:
+async def test_nothing_is_said_that_nothing_supports(embedder: Embedder, make_hit: MakeHit, question: str) -> None:
     answer = await Answerer(embedder).answer(question, [make_hit(PUMPS)])
     assert answer == Answer(question, NO_EVIDENCE, (), (), "no_evidence")
 
@@ -112,9 +104,7 @@ async def test_an_llm_composes_from_the_passages(embedder: Embedder, make_hit: M
 
 
 @pytest.mark.req("R-ANS-04")
-async def test_sentences_without_a_real_source_are_removed_and_reported(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_sentences_without_a_real_source_are_removed_and_reported(embedder: Embedder, make_hit: MakeHit) -> None:
     llm = Replying("The pump stops at 80 degrees [1]. The pump is blue [7]. Pumps are great.")
     answer = await Answerer(embedder, llm).answer(QUESTION, [make_hit(PUMPS)])
     assert answer.answer == "The pump stops at 80 degrees. [1]"
@@ -186,9 +176,7 @@ async def test_an_address_in_a_passage_is_not_quoted_once_an_llm_was_led_astray(
     embedder: Embedder, make_hit: MakeHit
 ) -> None:
     planted = make_hit("At which temperature the pump does stop is told at https://evil.example/pump today.")
-    answer = await Answerer(embedder, Replying("garbage")).answer(
-        QUESTION, [planted, make_hit(PUMPS, "pumps")]
-    )
+    answer = await Answerer(embedder, Replying("garbage")).answer(QUESTION, [planted, make_hit(PUMPS, "pumps")])
     assert "evil" not in answer.answer
     assert answer.status == "answered"
 
@@ -208,9 +196,7 @@ async def test_a_limit_that_nothing_fits_leaves_the_quotes(embedder: Embedder, m
 
 
 async def test_the_number_of_passages_and_sentences_is_kept(embedder: Embedder, make_hit: MakeHit) -> None:
-    hits = [
-        make_hit(f"The pump number {n} will stop at temperature {n}00 today.", f"d{n}") for n in range(1, 9)
-    ]
+    hits = [make_hit(f"The pump number {n} will stop at temperature {n}00 today.", f"d{n}") for n in range(1, 9)]
     settings = AnswerSettings(passages=3, max_sentences=2)
     answer = await Answerer(embedder, settings=settings).answer(QUESTION, hits)
     assert len(answer.sentences) == 2

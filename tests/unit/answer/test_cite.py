@@ -4,14 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.cite import (
-    Quote,
-    Statement,
-    check_format,
-    cited_sources,
-    dangling_marks,
-    extract_marks,
-)
+from ragstone.answer.cite import Quote, Statement, check_format, cited_sources, dangling_marks, extract_marks
 from ragstone.answer.styles import NO_EVIDENCE, Writer
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import SettingsError
@@ -42,9 +35,7 @@ def answer(make_hit: MakeHit) -> Answer:
 def test_citations_are_numbered_by_first_use_and_say_where_they_stand(answer: Answer) -> None:
     assert answer.citations == (
         Citation(1, "Fans never stop.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 126, 142),
-        Citation(
-            2, "Pumps stop at 80 degrees.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 100, 125
-        ),
+        Citation(2, "Pumps stop at 80 degrees.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 100, 125),
     )
     assert answer.sentences == (
         Sentence("Fans run on.", "supported", (1, 2)),
@@ -96,8 +87,7 @@ def test_marks_and_links_of_the_source_do_not_reach_the_text(make_hit: MakeHit) 
 
 
 @pytest.mark.parametrize(
-    ("text", "marks"),
-    [("", []), ("a [1] b [2][1]", [1, 2, 1]), ("items[3] and [ 4 ]", [4]), ("[x] [1.5] [] [-1]", [])],
+    ("text", "marks"), [("", []), ("a [1] b [2][1]", [1, 2, 1]), ("items[3] and [ 4 ]", [4]), ("[x] [1.5] [] [-1]", [])]
 )
 def test_extract_marks(text: str, marks: list[int]) -> None:
     assert extract_marks(text) == marks
@@ -119,8 +109,6 @@ def test_marks_that_lead_nowhere_are_found(answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("starts", "page"), [((), 4), ((PageStart(127, 5),), 4), ((PageStart(110, 5), PageStart(126, 7)), 7)]
 )
-def test_a_quote_has_the_page_it_begins_on(
-    make_hit: MakeHit, starts: tuple[PageStart, ...], page: int
-) -> None:
+def test_a_quote_has_the_page_it_begins_on(make_hit: MakeHit, starts: tuple[PageStart, ...], page: int) -> None:
     hit = make_hit(TEXT, start=100, page=4, page_starts=starts)
     assert Quote(hit, 26, 42).citation(1).page == page

@@ -30,9 +30,7 @@ class Scripted:
         self.messages = messages
         return self.reply
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         yield self.reply
 
     async def close(self) -> None: ...
@@ -43,9 +41,7 @@ class Hanging(Scripted):
         await asyncio.Event().wait()
         return self.reply
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         yield await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
 
 
@@ -64,9 +60,7 @@ async def kept(composition: Composition, question: str = "?") -> list[tuple[str,
 
 
 @pytest.mark.req("R-ANS-03")
-async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(
-    passages: list[PackedPassage],
-) -> None:
+async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(passages: list[PackedPassage]) -> None:
     composition = composing(Scripted("Pumps stop at 80 degrees [1]. Each fan draws 40 watts. [2]"), passages)
     statements = [statement async for statement in composition.statements("?")]
     assert [(one.text, [quote.text for quote in one.quotes]) for one in statements] == [
@@ -97,9 +91,7 @@ async def test_a_supported_sentence_is_kept_with_the_words_it_stands_on(
         ("Pumps <b>stop</b> at 80 degrees [1].", "it holds a link or markup"),
     ],
 )
-async def test_what_is_not_supported_is_not_said(
-    passages: list[PackedPassage], reply: str, reason: str
-) -> None:
+async def test_what_is_not_supported_is_not_said(passages: list[PackedPassage], reply: str, reason: str) -> None:
     composition = composing(Scripted(reply), passages)
     assert await kept(composition) == []
     assert composition.omissions == [f"1 left out: {reason}"]
@@ -125,9 +117,7 @@ def test_a_quote_without_an_address_is_preferred(make_hit: Callable[..., Hit]) -
 
 
 @pytest.mark.req("R-ANS-09", "R-SEC-09")
-async def test_the_model_sees_rules_then_passages_as_data_then_the_question(
-    passages: list[PackedPassage],
-) -> None:
+async def test_the_model_sees_rules_then_passages_as_data_then_the_question(passages: list[PackedPassage]) -> None:
     llm = Scripted("Pumps stop at 80 degrees [1].")
     composition = composing(llm, passages, 3)
     said = await kept(composition, "When do\u200b pumps stop?")

@@ -69,9 +69,7 @@ async def test_explicit_checks(make_hit: MakeHit, other: str, reason: str) -> No
         ("The museum opens at 5 pm.", "The museum opens at 17:00.", ""),
     ],
 )
-async def test_figures_are_compared_by_what_they_tell(
-    make_hit: MakeHit, said: str, other: str, reason: str
-) -> None:
+async def test_figures_are_compared_by_what_they_tell(make_hit: MakeHit, said: str, other: str, reason: str) -> None:
     assert await reasons(make_hit, other, said) == ([reason] if reason else [])
 
 

@@ -47,9 +47,7 @@ class Breaking(FakeLLM):
         self.heard = asyncio.Event()
         self.ended = False
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         try:
             yield "The pump stops at 80 degrees [1]." + LONG
             await self.heard.wait()
@@ -73,9 +71,7 @@ async def test_sentences_then_citations_then_the_answer(embedder: Embedder, make
     assert (cited, last) == (CitationsReady(answer.citations), AnswerReady(answer))
 
 
-async def test_a_sentence_is_out_before_the_model_is_done_and_stays(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_a_sentence_is_out_before_the_model_is_done_and_stays(embedder: Embedder, make_hit: MakeHit) -> None:
     llm = Breaking()
     events = Answerer(embedder, llm).events(QUESTION, [make_hit(PUMPS)])
     first = await anext(events)
@@ -146,10 +142,7 @@ async def test_a_judge_does_not_outvote_a_number(embedder: Embedder, make_hit: M
 
 async def test_contradicting_passages_are_shown(embedder: Embedder, make_hit: MakeHit) -> None:
     llm = FakeLLM(["The pump stops at 80 degrees [1]."])
-    hits = [
-        make_hit("The pump stops at 80 degrees.", "new"),
-        make_hit("The pump stops at 90 degrees.", "old"),
-    ]
+    hits = [make_hit("The pump stops at 80 degrees.", "new"), make_hit("The pump stops at 90 degrees.", "old")]
     answer = await Answerer(embedder, llm).answer(QUESTION, hits)
     assert [(one.sentence, one.quote, one.document_id) for one in answer.contradictions] == [
         ("The pump stops at 80 degrees.", "The pump stops at 90 degrees.", "old")

@@ -102,9 +102,7 @@ def texts(quotes: list[Quote]) -> list[str]:
 
 
 def test_choice_is_best_first_and_leaves_the_weak_behind(make_hit: MakeHit) -> None:
-    hit = make_hit(
-        "Second best of them all. Far too weak for this. Best of them all here. Not enough by a mile."
-    )
+    hit = make_hit("Second best of them all. Far too weak for this. Best of them all here. Not enough by a mile.")
     items = evidence([hit], 0.9, 0.76, 1.0, 0.2)
     assert texts(choose(items, 4)) == ["Best of them all here.", "Second best of them all."]
     assert texts(choose(items, 1)) == ["Best of them all here."]
@@ -119,10 +117,7 @@ def test_an_unknown_name_asks_for_more(make_hit: MakeHit) -> None:
 
 
 def test_the_better_hit_wins_between_equals(make_hit: MakeHit) -> None:
-    hits = [
-        make_hit("Weaker words stand here.", "a", score=0.2),
-        make_hit("Stronger claims win always.", "b"),
-    ]
+    hits = [make_hit("Weaker words stand here.", "a", score=0.2), make_hit("Stronger claims win always.", "b")]
     assert [quote.hit.document_id for quote in choose(evidence(hits, 1.0, 1.0), 1)] == ["b"]
 
 
@@ -132,10 +127,7 @@ def test_the_same_thing_is_not_said_twice(make_hit: MakeHit) -> None:
 
 
 def test_sentences_are_said_in_the_order_of_their_document(make_hit: MakeHit) -> None:
-    hits = [
-        make_hit("Other things come first.", "a"),
-        make_hit("One thing comes first. Two things come next.", "b"),
-    ]
+    hits = [make_hit("Other things come first.", "a"), make_hit("One thing comes first. Two things come next.", "b")]
     other, one, two = find_candidates(hits, addresses=True)
     assert sort_for_reading([two, other, one]) == [one, two, other]
 

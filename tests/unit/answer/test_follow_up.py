@@ -14,18 +14,8 @@ HARBOUR = "When does the harbour open in winter?"
     [
         ([], "What does it cost?", "What does it cost?", "What does it cost?"),
         ([HARBOUR], "What does it cost?", "What does the harbour cost?", "What does the harbour cost?"),
-        (
-            [HARBOUR],
-            "Who is its master?",
-            "Who is the harbour's master?",
-            "Who is the harbour's master?",
-        ),
-        (
-            [HARBOUR],
-            "And on Sundays?",
-            "When does the harbour open in winter And on Sundays?",
-            "And on Sundays?",
-        ),
+        ([HARBOUR], "Who is its master?", "Who is the harbour's master?", "Who is the harbour's master?"),
+        ([HARBOUR], "And on Sundays?", "When does the harbour open in winter And on Sundays?", "And on Sundays?"),
         # A short question that is one by itself needs nothing said before.
         ([HARBOUR], "What is granite?", "What is granite?", "What is granite?"),
         (
@@ -59,6 +49,4 @@ def test_what_was_pointed_to_is_pointed_to_again() -> None:
 
 
 def test_what_would_be_too_long_stays_alone() -> None:
-    assert resolve_follow_up("And on Sundays?", [HARBOUR], 40) == FollowUp(
-        "And on Sundays?", "And on Sundays?"
-    )
+    assert resolve_follow_up("And on Sundays?", [HARBOUR], 40) == FollowUp("And on Sundays?", "And on Sundays?")

@@ -35,9 +35,7 @@ def led(chosen: list[Quote], quotes: list[Quote], max_sentences: int = 4) -> lis
     ],
 )
 @pytest.mark.parametrize("gap", [" ", "\n", "  \n"])
-def test_a_sentence_that_leans_on_the_one_before_brings_it_along(
-    make_hit: MakeHit, leaning: str, gap: str
-) -> None:
+def test_a_sentence_that_leans_on_the_one_before_brings_it_along(make_hit: MakeHit, leaning: str, gap: str) -> None:
     quotes = quotes_of(make_hit(f"{FIRST}{gap}{leaning}"))
     assert led([quotes[1]], quotes) == [leaning, FIRST]
 
@@ -96,9 +94,7 @@ def test_a_sentence_left_out_between_the_two_keeps_them_apart(make_hit: MakeHit)
 
 async def test_an_answer_tells_the_lead_first(make_hit: MakeHit, embedder: Embedder) -> None:
     question = "Are places released unless the booking has been paid?"
-    extraction = await Extractor(embedder).extract(
-        question, [make_hit(f"{FIRST} {LEANING}")], max_sentences=4
-    )
+    extraction = await Extractor(embedder).extract(question, [make_hit(f"{FIRST} {LEANING}")], max_sentences=4)
     assert [statement.text for statement in extraction.statements] == [FIRST, LEANING]
     for statement in extraction.statements:
         assert statement.text == statement.quotes[0].text

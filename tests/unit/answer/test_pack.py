@@ -54,8 +54,7 @@ def test_passages_carry_their_metadata(make_hit: MakeHit) -> None:
     (passage,) = pack([hit], 100, WORDS)
     head = passage.rendered.splitlines()[0]
     assert head == (
-        '<passage number="1" title="The \'big\' <manual›" section="Limits" page="3" '
-        'date="2026-01-02" year="2026">'
+        '<passage number="1" title="The \'big\' <manual›" section="Limits" page="3" date="2026-01-02" year="2026">'
     )
 
 

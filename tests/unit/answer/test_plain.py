@@ -6,8 +6,7 @@ from ragstone.answer.sanitize import has_address, has_image, has_link, sanitize,
 
 
 @pytest.mark.parametrize(
-    "hidden",
-    ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\ufe0f", "\x00", "\x1b"],
+    "hidden", ["\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000e0041", "\ufe0f", "\x00", "\x1b"]
 )
 def test_hidden_characters_are_stripped(hidden: str) -> None:
     assert strip_hidden(f"a{hidden}b\tc\nd") == "ab\tc\nd"
@@ -51,9 +50,7 @@ def test_names_and_paths_are_not_links(text: str) -> None:
     assert not has_link(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["[a][b]", "[a]: x", "see [a](b.md)", "<b>bold</b>", "<!-- note -->", "<IMG src=x>"]
-)
+@pytest.mark.parametrize("text", ["[a][b]", "[a]: x", "see [a](b.md)", "<b>bold</b>", "<!-- note -->", "<IMG src=x>"])
 def test_markup_counts_as_a_link(text: str) -> None:
     assert has_link(text)
     assert not has_address(text)

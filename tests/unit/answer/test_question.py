@@ -71,10 +71,7 @@ def test_a_sentence_said_before_answers_only_what_it_speaks_of() -> None:
 
 async def test_parts_are_answered_in_their_order(embedder: Embedder, make_hit: MakeHit) -> None:
     hits = (make_hit(RUN, "b"), make_hit(FOUNDED, "a"))
-    parts = [
-        Part("When was Harbour Line founded", hits, ("dense: slow",)),
-        Part("who runs Harbour Line", hits),
-    ]
+    parts = [Part("When was Harbour Line founded", hits, ("dense: slow",)), Part("who runs Harbour Line", hits)]
     answer = await Answerer(embedder).answer(QUESTION, hits, degraded=["dense: slow"], parts=parts)
     assert answer.answer == f"{FOUNDED} [1] {RUN} [2]"
     assert (answer.unanswered, answer.degraded) == ((), ("dense: slow",))
@@ -88,9 +85,7 @@ async def test_the_answer_names_the_part_it_has_no_words_for(embedder: Embedder,
     assert answer.unanswered == ("what does a ticket to Sula cost",)
 
 
-async def test_a_part_gets_a_sentence_even_where_few_are_allowed(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_a_part_gets_a_sentence_even_where_few_are_allowed(embedder: Embedder, make_hit: MakeHit) -> None:
     hits = (make_hit(RUN, "b"), make_hit(FOUNDED, "a"))
     parts = [Part("When was Harbour Line founded", hits), Part("who runs Harbour Line", hits)]
     answer = await Answerer(embedder, settings=AnswerSettings(max_sentences=1)).answer("…", hits, parts=parts)
@@ -113,11 +108,7 @@ LED = "It is run by Ingrid Solheim."
     ],
 )
 async def test_a_sentence_on_the_topic_alone_answers_no_part(
-    embedder: Embedder,
-    make_hit: MakeHit,
-    questions: tuple[str, str],
-    said: list[str],
-    unanswered: tuple[str, ...],
+    embedder: Embedder, make_hit: MakeHit, questions: tuple[str, str], said: list[str], unanswered: tuple[str, ...]
 ) -> None:
     found = SearchResult("…", "…", "fast", (make_hit(f"{BERGEN} {LED}", "a"),), (), (), 0.0)
 

@@ -23,9 +23,7 @@ def reply(confidence: Any = 0.97, answer: Any = "Water boils at 100 °C. That is
     return json.dumps({"confidence": confidence, "answer": answer})
 
 
-async def recall(
-    *replies: str | RemoteError, confident: float | None = 0.9, question: str = QUESTION
-) -> Answer | None:
+async def recall(*replies: str | RemoteError, confident: float | None = 0.9, question: str = QUESTION) -> Answer | None:
     settings = AnswerSettings(confident=confident, max_sentences=2)
     return await Answerer(FakeEmbedder(), FakeLLM(replies), settings).recall(question)
 

@@ -172,9 +172,7 @@ async def test_an_answer_of_other_words_than_its_sentences_is_forged(
 
 @pytest.mark.parametrize("style", get_args(CitationStyle))
 @pytest.mark.parametrize("marks", ["[{index}]", "({index})", "[siehe Beleg {index}]", "^{index}"])
-async def test_an_answer_of_any_style_holds(
-    make_hit: Callable[..., Hit], style: CitationStyle, marks: str
-) -> None:
+async def test_an_answer_of_any_style_holds(make_hit: Callable[..., Hit], style: CitationStyle, marks: str) -> None:
     pumps, fans = make_hit(PUMPS, "pumps"), make_hit(FANS, "fans")
     both = Quote(pumps, 20, 49), Quote(fans, 0, 21)
     made = receipt_of(

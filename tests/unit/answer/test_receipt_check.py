@@ -55,9 +55,7 @@ async def test_what_the_passage_says_beside_the_quote_counts(make_hit: MakeHit) 
     text = "The ferry leaves at nine. The ferry never leaves on Sundays at nine."
     hit = make_hit(text)
     made = receipt_of([Statement("The ferry leaves on Sundays at nine.", "supported", (Quote(hit, 0, 25),))])
-    assert (await checked(made, doc=text)).sentences[0].reason == (
-        "it negates what its source says, or the reverse"
-    )
+    assert (await checked(made, doc=text)).sentences[0].reason == ("it negates what its source says, or the reverse")
 
 
 async def test_a_quote_must_be_the_words_that_say_it(make_hit: MakeHit) -> None:
@@ -168,9 +166,7 @@ async def test_words_that_no_passage_has_any_more_are_not_found_either(quoted: d
         ("👎{index}", "[{index}]", True),
     ],
 )
-async def test_marks_may_speak_only_as_they_do_here(
-    make_hit: MakeHit, marks: str, here: str, differs: bool
-) -> None:
+async def test_marks_may_speak_only_as_they_do_here(make_hit: MakeHit, marks: str, here: str, differs: bool) -> None:
     hit = make_hit(PUMPS)
     statement = Statement(PUMPS, "quoted", (Quote(hit, 0, len(PUMPS)),))
     report = await checked(receipt_of([statement], Wording("index", marks)), here, doc=PUMPS)
@@ -192,9 +188,7 @@ async def test_a_receipt_from_before_wordings_were_kept_is_read(quoted: dict[str
     assert (await checked(forged(old), doc=stored("doc", PUMPS, **KEPT))).holds
 
 
-async def test_one_that_has_too_much_read_is_refused(
-    quoted: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_that_has_too_much_read_is_refused(quoted: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(receipt_check, "MOST_READ_CHARS", len(PUMPS))
     assert (await checked(quoted, doc=stored("doc", PUMPS, **KEPT))).holds
     with pytest.raises(InputError, match="at most 29 are read again"):

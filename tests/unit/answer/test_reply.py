@@ -45,9 +45,7 @@ def test_hidden_characters_are_stripped() -> None:
     assert read("Pumps\u200b stop\U000e0041 [1].") == [("Pumps stop.", (1,))]
 
 
-@pytest.mark.parametrize(
-    "reply", ["NO ANSWER", "no answer.", " **NO ANSWER** ", "<think>Hm.</think>NO ANSWER"]
-)
+@pytest.mark.parametrize("reply", ["NO ANSWER", "no answer.", " **NO ANSWER** ", "<think>Hm.</think>NO ANSWER"])
 def test_declining(reply: str) -> None:
     assert declines(reply)
 
@@ -60,22 +58,8 @@ def test_not_declining(reply: str) -> None:
 PARTS = st.sampled_from(
     [
         *("Pumps stop at 80 degrees [1]. ", "Fans run. [2][3] ", "Vitamin C. A. Adams said so [1].\n\n"),
-        *(
-            "It is quiet",
-            " [passage 2]",
-            ". ",
-            "\n- An item [1]\n",
-            "<think>No [1].</think>",
-            "```\ncode\n```\n",
-        ),
-        *(
-            "Text\n---\n",
-            "e.g. this one [1, 2, 3]. ",
-            "ｅｖｉｌ．ｅｘａｍｐｌｅ ",
-            "Yes【2】。",
-            "[",
-            "](x) ",
-        ),
+        *("It is quiet", " [passage 2]", ". ", "\n- An item [1]\n", "<think>No [1].</think>", "```\ncode\n```\n"),
+        *("Text\n---\n", "e.g. this one [1, 2, 3]. ", "ｅｖｉｌ．ｅｘａｍｐｌｅ ", "Yes【2】。", "[", "](x) "),
     ]
 )
 

@@ -38,9 +38,7 @@ Q3 = "What was the revenue of North in Q3?"
 def said_for(question: str, *hits: Hit) -> list[str]:
     """The candidates that are left for a question."""
     terms = frozenset(analyze_query(question))
-    return [
-        quote.text for quote in select_for_question(find_candidates(hits, addresses=True), question, terms)
-    ]
+    return [quote.text for quote in select_for_question(find_candidates(hits, addresses=True), question, terms)]
 
 
 async def answered(embedder: Embedder, question: str, *hits: Hit) -> Answer:
@@ -49,9 +47,7 @@ async def answered(embedder: Embedder, question: str, *hits: Hit) -> Answer:
 
 async def test_a_row_answers_with_the_names_of_its_columns(embedder: Embedder, make_hit: MakeHit) -> None:
     answer = await answered(embedder, Q3, make_hit(TABLE, start=50))
-    assert answer.answer == (
-        "Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120 [1][2]"
-    )
+    assert answer.answer == ("Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120 [1][2]")
     (sentence,) = answer.sentences
     assert (sentence.text, sentence.support, sentence.citations) == (NORTH, "quoted", (1, 2))
     assert [cited.quote for cited in answer.citations] == [NORTH, HEAD]
@@ -140,9 +136,7 @@ def test_a_row_is_judged_by_the_columns_that_are_asked_for(make_hit: MakeHit) ->
     assert select_words(first, frozenset(["cost"])) == f"Results of the regions; {whole}"
 
 
-async def test_a_later_part_of_a_table_knows_the_names_of_its_columns(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_a_later_part_of_a_table_knows_the_names_of_its_columns(embedder: Embedder, make_hit: MakeHit) -> None:
     hit = make_hit(f"{SOUTH}\n{WEST}", start=500, table_head=TableHead(100, 2, f"Results\n{HEAD}\n{RULE}"))
     answer = await answered(embedder, "What was the revenue of West in Q3?", hit)
     assert answer.answer.startswith("Region: West; Revenue Q2: 5.5 million; Revenue Q3: 5.8 million;")
@@ -153,9 +147,7 @@ async def test_a_later_part_of_a_table_knows_the_names_of_its_columns(
 
 
 def test_the_end_of_a_row_that_was_cut_is_none(make_hit: MakeHit) -> None:
-    hit = make_hit(
-        f"million | 4.2 million | 120 |\n{SOUTH}", start=9, table_head=TableHead(0, 1, f"{HEAD}\n{RULE}")
-    )
+    hit = make_hit(f"million | 4.2 million | 120 |\n{SOUTH}", start=9, table_head=TableHead(0, 1, f"{HEAD}\n{RULE}"))
     assert [row.text for row in rows(hit).values() if row] == [SOUTH]
 
 
@@ -171,9 +163,7 @@ def test_what_is_shown_of_a_row() -> None:
     assert len(long) < 330
 
 
-async def test_a_row_of_more_than_a_thousand_characters_answers(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_a_row_of_more_than_a_thousand_characters_answers(embedder: Embedder, make_hit: MakeHit) -> None:
     names = " | ".join(["Code", *(f"Column{number}" for number in range(60)), "Weight"])
     filler = " | ".join(f"some words that fill column {number}" for number in range(60))
     row = f"| K-77 | {filler} | 12 kg |"
@@ -208,16 +198,12 @@ async def test_so_does_that_of_a_row_whose_columns_are_named_in_another_chunk(
     text = f"{HEAD}\n{RULE}\n{SOUTH}\n{NORTH}"
     cut = text.index(NORTH)
     kept = {"table_head": [0, None, f"{HEAD}\n{RULE}"]}
-    made = await receipt_for(
-        embedder, make_hit(NORTH, start=cut, table_head=TableHead(0, None, f"{HEAD}\n{RULE}"))
-    )
+    made = await receipt_for(embedder, make_hit(NORTH, start=cut, table_head=TableHead(0, None, f"{HEAD}\n{RULE}")))
     chunks = [live("doc", text[:cut]), live("doc", NORTH, cut, 1, metadata=kept)]
     assert (await checked(made, doc=LiveDocument(text, chunks))).holds
 
 
-async def test_a_row_under_names_that_are_not_its_columns_proves_nothing(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_a_row_under_names_that_are_not_its_columns_proves_nothing(embedder: Embedder, make_hit: MakeHit) -> None:
     made = await receipt_for(embedder, make_hit(TABLE))
     row, head = made["citations"]
     start = TABLE.index(SOUTH)

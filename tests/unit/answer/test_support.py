@@ -30,10 +30,7 @@ def test_support(sentence: str, reason: str) -> None:
 def test_the_opposite_is_not_supported() -> None:
     source = "Heat increases the pressure in the tank."
     assert find_objection("Heat increases tank pressure.", [source], source) == ""
-    assert (
-        find_objection("Heat decreases tank pressure.", [source], source)
-        == "it says the opposite of its source"
-    )
+    assert find_objection("Heat decreases tank pressure.", [source], source) == "it says the opposite of its source"
 
 
 def test_both_sides_of_a_pair_are_no_opposite() -> None:

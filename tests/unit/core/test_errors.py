@@ -47,10 +47,7 @@ def test_a_fetch_is_worth_another_try_unless_the_server_said_no(status: int, ret
 
 def test_an_unknown_knowledge_base_names_the_tenant_unless_it_is_the_usual_one() -> None:
     usual, other = errors.unknown_kb("demo", "default"), errors.unknown_kb("demo", "acme")
-    assert (str(usual), usual.remedy) == (
-        "there is no knowledge base 'demo' yet",
-        Remedy(Action.INGEST, kb="demo"),
-    )
+    assert (str(usual), usual.remedy) == ("there is no knowledge base 'demo' yet", Remedy(Action.INGEST, kb="demo"))
     assert errors.unknown_kb("default", "default").remedy == Remedy(Action.INGEST)
     assert str(other) == "there is no knowledge base 'demo' yet in tenant 'acme'"
     assert other.remedy == Remedy(Action.INGEST, kb="demo", tenant="acme")

@@ -187,9 +187,7 @@ def test_dates_take_one_form(text: str, canonical: str) -> None:
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12),
         lambda inner: (
             st.lists(inner, max_size=4)
-            | st.dictionaries(
-                st.sampled_from(["and", "or", "not", "in", "eq", "gt", "a", ""]), inner, max_size=3
-            )
+            | st.dictionaries(st.sampled_from(["and", "or", "not", "in", "eq", "gt", "a", ""]), inner, max_size=3)
         ),
         max_leaves=20,
     )

@@ -60,9 +60,6 @@ def test_adapters_are_not_imported_before_they_are_chosen() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [("retreival.k", "did you mean 'retrieval.k'?"), ("zzz", ""), ("", "")],
-)
+@pytest.mark.parametrize(("name", "hint"), [("retreival.k", "did you mean 'retrieval.k'?"), ("zzz", ""), ("", "")])
 def test_the_nearest_name_is_offered(name: str, hint: str) -> None:
     assert nearest(name, ["retrieval.k", "kb", "tenant"]) == hint

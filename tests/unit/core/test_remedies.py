@@ -36,20 +36,14 @@ def test_a_surface_renders_remedies_in_its_own_words_and_only_inside_its_block()
 
 @pytest.mark.parametrize(
     ("hint", "bare", "joined"),
-    [
-        ("", False, "type x"),
-        ("wait, or", False, "wait, or type x"),
-        ("list them with", True, "list them with: type x"),
-    ],
+    [("", False, "type x"), ("wait, or", False, "wait, or type x"), ("list them with", True, "list them with: type x")],
 )
 def test_a_hint_and_a_remedy_become_one_text(hint: str, bare: bool, joined: str) -> None:
     assert join_advice(hint, "type x", bare=bare) == joined
 
 
 def test_a_finding_advises_by_words_and_remedy() -> None:
-    finding = Finding(
-        "ledger", "files", "warn", "two are left", "remove them, or", remedy=Remedy(Action.EXPORT)
-    )
+    finding = Finding("ledger", "files", "warn", "two are left", "remove them, or", remedy=Remedy(Action.EXPORT))
     assert finding.advice == f"remove them, or {Action.EXPORT.sentence}"
     assert Check("python", "ok", "3.11").fix == ""
 

@@ -63,9 +63,7 @@ def test_lines(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"), [("", []), (" \n\t\n ", []), (".", ["."]), ("- ", ["-"]), ("a", ["a"])]
-)
+@pytest.mark.parametrize(("text", "expected"), [("", []), (" \n\t\n ", []), (".", ["."]), ("- ", ["-"]), ("a", ["a"])])
 def test_almost_nothing(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
@@ -82,9 +80,7 @@ def test_spans_are_ordered_and_only_marks_lie_outside(text: str) -> None:
     assert not text[position:].strip()
 
 
-@pytest.mark.parametrize(
-    "piece", [".", ". ", "a.", "(", "\n", "- \n", "> ", ".'", "#", "Dr. ", "1. ", "```\n"]
-)
+@pytest.mark.parametrize("piece", [".", ". ", "a.", "(", "\n", "- \n", "> ", ".'", "#", "Dr. ", "1. ", "```\n"])
 def test_a_long_hostile_text_is_covered(piece: str) -> None:
     text = piece * 20_000
     spans = sentence_spans(text)

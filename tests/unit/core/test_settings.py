@@ -22,9 +22,7 @@ def test_a_plain_string_names_an_adapter() -> None:
     short = Settings.model_validate({"store": {"vectors": "chroma"}})
     long = Settings.model_validate({"store": {"vectors": {"kind": "chroma"}}})
     assert short.store.vectors == long.store.vectors == Adapter(kind="chroma")
-    full = Settings.model_validate(
-        {"store": {"ledger": {"kind": "postgres", "dsn": "postgresql://u:secret@h/d"}}}
-    )
+    full = Settings.model_validate({"store": {"ledger": {"kind": "postgres", "dsn": "postgresql://u:secret@h/d"}}})
     assert full.store.ledger.dsn is not None
     assert full.store.ledger.dsn.get_secret_value() == "postgresql://u:secret@h/d"
 

@@ -19,8 +19,7 @@ def test_a_figure_has_to_be_below_its_bound(value: float, met: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "calm", "alarming"),
-    [(Target(above=0.8, alert=0.6), 0.7, 0.5), (Target(below=100, alert=500), 400, 501)],
+    ("target", "calm", "alarming"), [(Target(above=0.8, alert=0.6), 0.7, 0.5), (Target(below=100, alert=500), 400, 501)]
 )
 def test_only_what_is_far_on_the_wrong_side_is_alarming(target: Target, calm: float, alarming: float) -> None:
     assert not target.is_met(calm)

@@ -16,13 +16,7 @@ from ragstone.settings.tree import Settings
 
 def test_values_are_stored_as_what_they_mean() -> None:
     stored = packed_settings(
-        {
-            "retrieval.k": "7",
-            "retrieval.dense_weight": 1,
-            "profile": "kosmos",
-            "flags.a": "true",
-            "flags.b": 5,
-        }
+        {"retrieval.k": "7", "retrieval.dense_weight": 1, "profile": "kosmos", "flags.a": "true", "flags.b": 5}
     )
     assert json.loads(stored) == {
         "retrieval.k": 7,

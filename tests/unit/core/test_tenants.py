@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.errors import InputError
-from ragstone.core.tenants import (
-    LONGEST_DAYS,
-    UNLIMITED,
-    Quotas,
-    Stock,
-    checked_quotas,
-    checked_retention,
-)
+from ragstone.core.tenants import LONGEST_DAYS, UNLIMITED, Quotas, Stock, checked_quotas, checked_retention
 
 
 @pytest.mark.parametrize(
@@ -41,12 +34,7 @@ def test_quotas_that_cannot_be_meant_are_refused_by_name(quotas: Quotas, named: 
 
 @pytest.mark.parametrize(
     ("quotas", "limits"),
-    [
-        (UNLIMITED, False),
-        (Quotas(queries_per_minute=1), False),
-        (Quotas(chunks=0), True),
-        (Quotas(bytes=9), True),
-    ],
+    [(UNLIMITED, False), (Quotas(queries_per_minute=1), False), (Quotas(chunks=0), True), (Quotas(bytes=9), True)],
 )
 def test_only_limits_on_amounts_have_to_be_counted(quotas: Quotas, limits: bool) -> None:
     assert quotas.limits_stock is limits
@@ -65,9 +53,4 @@ def test_retention_that_cannot_be_meant(days: int) -> None:
 
 def test_what_is_limited_by_time_is_no_stock() -> None:
     stock = Stock(documents=2, chunks=7, bytes=900)
-    assert [stock.of(name) for name in ("documents", "chunks", "bytes", "queries_per_minute")] == [
-        2,
-        7,
-        900,
-        0,
-    ]
+    assert [stock.of(name) for name in ("documents", "chunks", "bytes", "queries_per_minute")] == [2, 7, 900, 0]

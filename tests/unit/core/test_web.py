@@ -8,9 +8,7 @@ from pydantic import ValidationError
 from ragstone.core.web import WebResult, is_web, no_web_search, web_hits
 from ragstone.settings.web import WebSettings
 
-PAGE = WebResult(
-    "Ferries", "https://www.harbour.example/fares?x=1", "A dog pays half.", "2026-01-31", "searxng"
-)
+PAGE = WebResult("Ferries", "https://www.harbour.example/fares?x=1", "A dog pays half.", "2026-01-31", "searxng")
 
 
 def test_a_page_names_its_site_without_www() -> None:
@@ -49,13 +47,7 @@ def test_without_a_web_search_the_error_says_what_to_set() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "lacking"),
-    [
-        ("searxng", "url"),
-        ("brave", "api_key"),
-        ("tavily", "api_key"),
-        ("google", "api_key"),
-        ("fixture", "path"),
-    ],
+    [("searxng", "url"), ("brave", "api_key"), ("tavily", "api_key"), ("google", "api_key"), ("fixture", "path")],
 )
 def test_a_web_search_that_lacks_something_names_it(kind: str, lacking: str) -> None:
     with pytest.raises(ValidationError, match=f"web search with {kind} needs web.{lacking}"):

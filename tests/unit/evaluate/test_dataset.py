@@ -106,10 +106,7 @@ def test_a_missing_file_is_named_with_the_layout(tmp_path: Path, missing: str) -
         ('{"_id": "a", "text": 3}\n', "corpus.jsonl line 1: 'text' must be text, not 3"),
         ('{"_id": "a", "text": "x", "title": []}\n', "corpus.jsonl line 1: 'title' must be text, not []"),
         ('{"_id": "a", "text": "x", "metadata": [1]}\n', "corpus.jsonl line 1: 'metadata' must be an object"),
-        (
-            '{"_id": 1, "text": "x"}\n{"_id": "1", "text": "y"}\n',
-            "corpus.jsonl line 2: document id '1' was used",
-        ),
+        ('{"_id": 1, "text": "x"}\n{"_id": "1", "text": "y"}\n', "corpus.jsonl line 2: document id '1' was used"),
     ],
 )
 def test_a_malformed_document_is_named_by_file_and_line(tmp_path: Path, corpus: str, problem: str) -> None:
@@ -124,10 +121,7 @@ def test_a_malformed_document_is_named_by_file_and_line(tmp_path: Path, corpus: 
     [
         ("{\n", "queries.jsonl line 1: not JSON"),
         ('{"_id": "q1"}\n', "queries.jsonl line 1: 'text' must be text"),
-        (
-            '{"_id": "q1", "text": "a"}\n{"_id": "q1", "text": "b"}\n',
-            "queries.jsonl line 2: query id 'q1' was used",
-        ),
+        ('{"_id": "q1", "text": "a"}\n{"_id": "q1", "text": "b"}\n', "queries.jsonl line 2: query id 'q1' was used"),
         ('{"_id": "q2", "text": "a"}\n', "query 'q1' has judgements but is not in"),
     ],
 )

@@ -11,9 +11,7 @@ from ragstone.evaluate.gaps import fence, knowledge_gaps, why_unmet
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _search(
-    query: str, *, coverage: float = 0.0, results: int = 5, day: int = 0, missing: str = ""
-) -> LoggedSearch:
+def _search(query: str, *, coverage: float = 0.0, results: int = 5, day: int = 0, missing: str = "") -> LoggedSearch:
     return LoggedSearch(
         START + timedelta(days=day),
         "default",
@@ -39,9 +37,7 @@ def _search(
         (_search("A  B", coverage=0.0), {"a b": {"d": 1, "e": 0}}, ""),
     ],
 )
-def test_what_counts_as_not_found(
-    search: LoggedSearch, judged: dict[str, dict[str, int]], reason: str
-) -> None:
+def test_what_counts_as_not_found(search: LoggedSearch, judged: dict[str, dict[str, int]], reason: str) -> None:
     assert why_unmet(search, judged) == reason
 
 

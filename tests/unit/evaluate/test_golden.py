@@ -68,6 +68,4 @@ def test_code_is_no_query(code: str) -> None:
 def test_a_document_of_code_alone_is_asked_for_by_its_title() -> None:
     found = known_items([("d1", "How to book a crossing", "\n\n".join(CODE)), ("d2", "", CODE[0])])
     assert found is not None
-    assert [(query.text, found.grades[query.id]) for query in found.queries] == [
-        ("How to book a crossing", {"d1": 1})
-    ]
+    assert [(query.text, found.grades[query.id]) for query in found.queries] == [("How to book a crossing", {"d1": 1})]

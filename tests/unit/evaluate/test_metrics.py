@@ -40,9 +40,7 @@ def test_metrics_are_those_of_trec_eval(seed: int, k: int) -> None:
 def test_the_random_collections_hold_the_hard_cases() -> None:
     collections = [collection(seed) for seed in SEEDS]
     assert any(len(run) < len(grades) for grades, run in collections)
-    tied = [
-        scores for _, run in collections for scores in run.values() if len(set(scores.values())) < len(scores)
-    ]
+    tied = [scores for _, run in collections for scores in run.values() if len(set(scores.values())) < len(scores)]
     assert len(tied) > 50
 
 

@@ -59,9 +59,7 @@ async def test_means_and_scores_of_each_query_are_kept() -> None:
 
 
 async def test_a_query_that_finds_nothing_counts_as_zero() -> None:
-    row = await evaluate(
-        Ranked({"text of q1": [_hit("a")]}), _dataset({"q1": {"a": 1}, "q2": {"b": 1}}), system="s"
-    )
+    row = await evaluate(Ranked({"text of q1": [_hit("a")]}), _dataset({"q1": {"a": 1}, "q2": {"b": 1}}), system="s")
     assert row.per_query["ndcg@10"] == (1.0, 0.0)
     assert row.scores["ndcg@10"] == 0.5
 

@@ -10,16 +10,9 @@ from ragstone.core.results import SearchResult
 from ragstone.core.types import Hit
 from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.metrics import Interval
-from ragstone.evaluate.spaces import (
-    SpaceComparison,
-    compare_spaces,
-    label_of,
-    labels,
-)
+from ragstone.evaluate.spaces import SpaceComparison, compare_spaces, label_of, labels
 
-LONG = (
-    "One short. The harbour opens at six in the morning and closes long after the last ferry has left. End."
-)
+LONG = "One short. The harbour opens at six in the morning and closes long after the last ferry has left. End."
 
 
 class Answers:
@@ -34,9 +27,7 @@ class Answers:
 
     async def retrieve(self, query: str, k: int) -> SearchResult:
         found = self._answers.get(query, self._rest)[:k]
-        hits = tuple(
-            Hit(f"c-{one}", one, "", one, "", None, "", 1.0, {}, {"dataset_id": one}, 0, 0) for one in found
-        )
+        hits = tuple(Hit(f"c-{one}", one, "", one, "", None, "", 1.0, {}, {"dataset_id": one}, 0, 0) for one in found)
         return SearchResult(query, query, "fast", hits, (), self._degraded, 0.0)
 
 

@@ -101,10 +101,5 @@ def test_figures_of_an_ingest() -> None:
 
 def test_chunks_that_a_person_could_read() -> None:
     assert readable_share([]) is None
-    texts = [
-        "A sentence that anybody can read.",
-        "%$#@!*&^(){}[]|<>~`+=-",
-        "short",
-        "\ufffd" * 3 + " broken text here",
-    ]
+    texts = ["A sentence that anybody can read.", "%$#@!*&^(){}[]|<>~`+=-", "short", "\ufffd" * 3 + " broken text here"]
     assert readable_share(texts) == 0.25

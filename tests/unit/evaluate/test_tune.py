@@ -61,9 +61,7 @@ async def test_what_is_chosen_is_judged_by_other_queries() -> None:
 
 
 async def test_what_is_too_slow_is_not_chosen() -> None:
-    slow = Measured(
-        _by_weight, lambda changes: 500.0 if changes.get("retrieval.dense_weight") == 0.5 else 10.0
-    )
+    slow = Measured(_by_weight, lambda changes: 500.0 if changes.get("retrieval.dense_weight") == 0.5 else 10.0)
     tuning = await tune(slow, DATASET, [WEIGHT], 100)
     assert tuning.changes == {"retrieval.dense_weight": 0.9}
     assert [trial.within_budget for trial in tuning.trials].count(False) == 1

@@ -95,10 +95,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date(header: str | None, seconds
 
 def test_a_reason_is_short_and_holds_no_secret() -> None:
     packed = base64.b64encode(b"s3cret").decode()
-    assert (
-        redact(f"key s3cret\n or {packed} " + "x" * 300, "s3cret", None)
-        == ("key *** or *** " + "x" * 300)[:200]
-    )
+    assert redact(f"key s3cret\n or {packed} " + "x" * 300, "s3cret", None) == ("key *** or *** " + "x" * 300)[:200]
 
 
 def test_addresses_of_services() -> None:

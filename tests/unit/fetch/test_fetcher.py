@@ -33,9 +33,7 @@ async def test_a_page_comes_with_its_address_and_headers(web: WebDouble, make_fe
     assert request.headers["host"] == f"127.0.0.1:{web.port}"
 
 
-async def test_a_name_is_connected_to_where_it_was_resolved(
-    web: WebDouble, make_fetcher: MakeFetcher
-) -> None:
+async def test_a_name_is_connected_to_where_it_was_resolved(web: WebDouble, make_fetcher: MakeFetcher) -> None:
     web.on("/", html("x"))
     fetcher = make_fetcher(allow=("wiki.example",))
     assert (await fetcher.get(web.url(host="wiki.example"))).status == 200
@@ -108,9 +106,7 @@ async def test_not_modified_is_an_answer(web: WebDouble, make_fetcher: MakeFetch
         ("identity", b"text" * 100),
     ],
 )
-async def test_bodies_are_unpacked(
-    web: WebDouble, make_fetcher: MakeFetcher, encoding: str, body: bytes
-) -> None:
+async def test_bodies_are_unpacked(web: WebDouble, make_fetcher: MakeFetcher, encoding: str, body: bytes) -> None:
     web.on("/", Reply(body, headers={"content-encoding": encoding}))
     assert (await make_fetcher().get(web.url())).content == b"text" * 100
 
@@ -182,12 +178,7 @@ async def test_passing_troubles_are_tried_again(
 
 @pytest.mark.parametrize(
     ("trouble", "status"),
-    [
-        (Reply(status=429), 429),
-        (Reply(status=502), 502),
-        (Reply(reset=True), 0),
-        (Reply(b"half", cut=True), 0),
-    ],
+    [(Reply(status=429), 429), (Reply(status=502), 502), (Reply(reset=True), 0), (Reply(b"half", cut=True), 0)],
 )
 async def test_a_lasting_trouble_is_an_error(
     web: WebDouble, make_fetcher: MakeFetcher, trouble: Reply, status: int
@@ -235,9 +226,7 @@ async def test_the_wait_that_a_server_asks_for_is_kept_up_to_a_minute(
     assert patience.waits == [waited]
 
 
-async def test_a_date_to_wait_for_is_kept(
-    web: WebDouble, make_fetcher: MakeFetcher, patience: Patience
-) -> None:
+async def test_a_date_to_wait_for_is_kept(web: WebDouble, make_fetcher: MakeFetcher, patience: Patience) -> None:
     date = format_datetime(now() + timedelta(seconds=40), usegmt=True)
     web.on("/", Reply(status=503, headers={"retry-after": date}), html("ok"))
     await make_fetcher(retries=1).get(web.url())
@@ -256,9 +245,7 @@ async def test_redirects_are_followed_so_many_times(web: WebDouble, make_fetcher
 
 
 @pytest.mark.req("R-SEC-20")
-async def test_what_was_meant_for_one_host_is_not_sent_to_another(
-    web: WebDouble, make_fetcher: MakeFetcher
-) -> None:
+async def test_what_was_meant_for_one_host_is_not_sent_to_another(web: WebDouble, make_fetcher: MakeFetcher) -> None:
     web.on("/here", redirect("/there"))
     web.on("/there", html("x"))
     fetcher = make_fetcher(allow=("127.0.0.1", "other.example"))
@@ -271,9 +258,7 @@ async def test_what_was_meant_for_one_host_is_not_sent_to_another(
     assert web.requests[3].headers["x-api-key"] == SECRET
 
 
-@pytest.mark.parametrize(
-    ("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
-)
+@pytest.mark.parametrize(("status", "method"), [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")])
 async def test_a_post_is_led_on_as_the_status_says(
     web: WebDouble, make_fetcher: MakeFetcher, status: int, method: str
 ) -> None:

@@ -59,16 +59,13 @@ def test_numbers_are_addresses(host: str, address: str) -> None:
     assert parse_literal(host) == ipaddress.ip_address(address)
 
 
-@pytest.mark.parametrize(
-    "host", ["example.com", "1.example", "0x7f.example", "a", "dead.beef", "127.0.0.1.nip.io"]
-)
+@pytest.mark.parametrize("host", ["example.com", "1.example", "0x7f.example", "a", "dead.beef", "127.0.0.1.nip.io"])
 def test_names_are_not(host: str) -> None:
     assert parse_literal(host) is None
 
 
 @pytest.mark.parametrize(
-    "host",
-    ["1.2.3.4.5", "256.1.1.1.1", "256.256.256.256", "1..2", "08.0.0.1", "0xg", "4294967296", "9" * 5000],
+    "host", ["1.2.3.4.5", "256.1.1.1.1", "256.256.256.256", "1..2", "08.0.0.1", "0xg", "4294967296", "9" * 5000]
 )
 async def test_what_looks_like_a_number_and_is_none_is_refused(host: str) -> None:
     with pytest.raises(AddressRefused, match="is not a host"):
@@ -84,10 +81,7 @@ async def test_what_cannot_be_a_name_is_refused(host: str) -> None:
 
 
 async def test_every_address_of_a_name_must_be_public() -> None:
-    assert await Guard(resolve=everything_is("8.8.8.8", "1.1.1.1")).addresses("a.example", 80) == [
-        "8.8.8.8",
-        "1.1.1.1",
-    ]
+    assert await Guard(resolve=everything_is("8.8.8.8", "1.1.1.1")).addresses("a.example", 80) == ["8.8.8.8", "1.1.1.1"]
     with pytest.raises(AddressRefused, match=r"a\.example leads to 10\.0\.0\.1") as refused:
         await Guard(resolve=everything_is("8.8.8.8", "10.0.0.1")).addresses("a.example", 80)
     assert "fetch.allow" in refused.value.hint
@@ -106,9 +100,7 @@ async def test_every_address_of_a_name_must_be_public() -> None:
     ],
 )
 async def test_an_operator_can_allow_what_is_not_public(allow: str, host: str, address: str) -> None:
-    assert await Guard((allow,), everything_is(address)).addresses(host, 80) == [
-        address.removeprefix("::ffff:")
-    ]
+    assert await Guard((allow,), everything_is(address)).addresses(host, 80) == [address.removeprefix("::ffff:")]
 
 
 @pytest.mark.parametrize(
@@ -125,9 +117,7 @@ async def test_what_is_allowed_is_no_more_than_that(allow: str, host: str, addre
         await Guard((allow,), everything_is(address)).addresses(host, 80)
 
 
-@pytest.mark.parametrize(
-    "entry", ["http://wiki.example", "wiki.example:80", "10.0.0.0/33", "*.example", "", "a/b"]
-)
+@pytest.mark.parametrize("entry", ["http://wiki.example", "wiki.example:80", "10.0.0.0/33", "*.example", "", "a/b"])
 def test_a_wrong_entry_is_named(entry: str) -> None:
     with pytest.raises(SettingsError, match=r"fetch\.allow"):
         Guard((entry,))
@@ -145,9 +135,7 @@ async def test_the_system_resolver_is_asked_by_default() -> None:
 
 
 @given(st.ip_addresses())
-def test_what_is_public_is_global_for_python_too(
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
-) -> None:
+def test_what_is_public_is_global_for_python_too(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     if is_public(address):
         assert not address.is_private
         assert not address.is_loopback

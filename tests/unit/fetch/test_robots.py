@@ -72,9 +72,7 @@ async def test_no_file_means_no_rules(web: WebDouble, make_fetcher: MakeFetcher,
     assert web.paths == ["/robots.txt"]
 
 
-@pytest.mark.parametrize(
-    "reply", [Reply(status=500), Reply(status=429), Reply(reset=True), Reply(b"x" * 600_000)]
-)
+@pytest.mark.parametrize("reply", [Reply(status=500), Reply(status=429), Reply(reset=True), Reply(b"x" * 600_000)])
 async def test_a_file_that_cannot_be_read_closes_the_site(
     web: WebDouble, make_fetcher: MakeFetcher, reply: Reply
 ) -> None:

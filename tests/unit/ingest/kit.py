@@ -41,13 +41,9 @@ class Kit:
     def pipeline(self, embedder: Embedder | None = None, model: str | None = None) -> IngestPipeline:
         model_in_use = embedder or self.embedder
         chunker = build_chunker(ChunkingSettings(strategy="sentence", size=8, overlap=0), WordTokenizer())
-        way = PrepareOptions(
-            lambda kind: chunker, model or model_in_use.model.id, self.max_chunks, enrich=self.enrich
-        )
+        way = PrepareOptions(lambda kind: chunker, model or model_in_use.model.id, self.max_chunks, enrich=self.enrich)
         verifier = Verifier(
-            self.ledger,
-            SqliteVectorIndex(self.ledger, IndexCache(16)),
-            SqliteLexicalIndex(self.ledger, IndexCache(16)),
+            self.ledger, SqliteVectorIndex(self.ledger, IndexCache(16)), SqliteLexicalIndex(self.ledger, IndexCache(16))
         )
         return IngestPipeline(self.ledger, Preparer(parsed, way), model_in_use, verifier, LimitSettings())
 
@@ -77,9 +73,7 @@ class Kit:
 
     async def by_word(self, query: str) -> set[str]:
         index = SqliteLexicalIndex(self.ledger, IndexCache(16))
-        return await self._owners(
-            [one.chunk_id for one in await index.search("t", await self.kb(), query, 50)]
-        )
+        return await self._owners([one.chunk_id for one in await index.search("t", await self.kb(), query, 50)])
 
     async def by_meaning(self, query: str) -> set[str]:
         index = SqliteVectorIndex(self.ledger, IndexCache(16))

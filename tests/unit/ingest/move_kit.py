@@ -112,10 +112,7 @@ class MoveKit(Kit):
 
     async def states(self) -> list[tuple[str, int, str, int]]:
         """Model, generation, state and number of vectors of each Space."""
-        return [
-            (one.space.model, one.space.generation, one.space.state, one.vectors)
-            for one in await self.spaces()
-        ]
+        return [(one.space.model, one.space.generation, one.space.state, one.vectors) for one in await self.spaces()]
 
     async def near(self, query: str) -> set[str]:
         """Documents found by meaning with the model of the live Space."""

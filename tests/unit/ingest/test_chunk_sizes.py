@@ -78,6 +78,4 @@ async def test_an_ingest_and_a_job_tell_it(tmp_path: Path, monkeypatch: pytest.M
     assert report.warnings[0].endswith("over 20 tokens")
     assert report.warnings[1] == "1 chunk is under 5 tokens, 1 of them whole documents"
     assert status.job is not None
-    assert [remark.split(" ", 1)[1] for remark in status.job.progress.remarks] == [
-        "chunks are over 20 tokens"
-    ]
+    assert [remark.split(" ", 1)[1] for remark in status.job.progress.remarks] == ["chunks are over 20 tokens"]

@@ -67,13 +67,7 @@ def test_files_come_in_order_of_path_each_folder_s_own_first(folder: Path) -> No
     for name in ("b.txt", "a.txt", "sub/z.txt", "sub/deep/y.txt", "Also/x.txt"):
         write(folder / name)
     shown = [item.uri for item in items(folder)]
-    assert shown == [
-        "docs/a.txt",
-        "docs/b.txt",
-        "docs/Also/x.txt",
-        "docs/sub/z.txt",
-        "docs/sub/deep/y.txt",
-    ]
+    assert shown == ["docs/a.txt", "docs/b.txt", "docs/Also/x.txt", "docs/sub/z.txt", "docs/sub/deep/y.txt"]
 
 
 def test_several_paths_come_in_the_order_they_were_named(folder: Path, tmp_path: Path) -> None:

@@ -52,9 +52,7 @@ class LateReader:
         self._ledger = ledger
         self.reads = 0
 
-    async def identities(
-        self, tenant: str, kb: KnowledgeBase, source: str, names: Sequence[str]
-    ) -> Mapping[str, str]:
+    async def identities(self, tenant: str, kb: KnowledgeBase, source: str, names: Sequence[str]) -> Mapping[str, str]:
         self.reads += 1
         return {} if self.reads == 1 else await self._ledger.identities(tenant, kb, source, names)
 

@@ -86,13 +86,7 @@ def test_the_title_is_the_source_s_then_the_file_s_then_the_name(given: str, sta
 
 @pytest.mark.req("R-NRM-10")
 def test_what_the_source_says_wins_and_the_rest_is_kept() -> None:
-    source = {
-        "author": "Ben",
-        "date": "2025-05-05",
-        "content_type": "news",
-        "source": "gmail",
-        "labels": ["a"],
-    }
+    source = {"author": "Ben", "date": "2025-05-05", "content_type": "news", "source": "gmail", "labels": ["a"]}
     found = merged(source, author="Ada", date="2026-01-01", content_type="doc", source="forged", pages=3)
     assert found["author"] == "Ben"
     assert found["date"] == "2025-05-05T00:00:00+00:00"
@@ -103,12 +97,7 @@ def test_what_the_source_says_wins_and_the_rest_is_kept() -> None:
 
 
 def test_a_file_cannot_say_where_it_is_from() -> None:
-    claims = {
-        "parent_doc_id": "other",
-        "attachment": True,
-        "hidden_characters": 7,
-        "near_duplicate_of": "other",
-    }
+    claims = {"parent_doc_id": "other", "attachment": True, "hidden_characters": 7, "near_duplicate_of": "other"}
     found = merged(source="bank", near_duplicate_similarity=1.0, **claims)
     assert found["source"] == "files"
     assert not {*claims, "near_duplicate_similarity"} & set(found)
@@ -158,15 +147,7 @@ def test_dates(value: Any, moment: str) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    [
-        "soon",
-        "9999-99-99",
-        "0001-01-01T00:00:00+14:00",
-        "Sat, 99 Foo 2026 10:00:00 +9999",
-        "1" * 5000,
-        True,
-        10**30,
-    ],
+    ["soon", "9999-99-99", "0001-01-01T00:00:00+14:00", "Sat, 99 Foo 2026 10:00:00 +9999", "1" * 5000, True, 10**30],
 )
 def test_a_date_that_cannot_be_read_is_not_one(value: Any) -> None:
     item = replace(ITEM, modified_at=MODIFIED)
@@ -190,12 +171,7 @@ def test_a_date_for_people_is_kept_as_written() -> None:
         ("notes/a.html", {}, {"url": "https://sound.example/a"}, "https://sound.example/a"),
         ("notes/a.md", {}, {"source": "https://sound.example/a"}, "https://sound.example/a"),
         ("notes/a.md", {}, {"url": "/a"}, None),
-        (
-            "gmail:1",
-            {"url": "https://mail.example/1"},
-            {"url": "https://evil.example"},
-            "https://mail.example/1",
-        ),
+        ("gmail:1", {"url": "https://mail.example/1"}, {"url": "https://evil.example"}, "https://mail.example/1"),
         ("https://sound.example/a", {"url": "javascript:alert(1)"}, {}, "https://sound.example/a"),
         ("notes/a.md", {}, {"url": "https://bank.example@evil.example/"}, None),
         ("https://user:secret@sound.example/a", {}, {}, None),

@@ -24,9 +24,7 @@ async def test_the_webhook_hears_how_uploads_ended(data_dir: Path, monkeypatch: 
     with WebDouble() as server:
         server.on("/hook", Reply(status=500), Reply(status=500), Reply())
         settings = Settings(
-            data_dir=data_dir,
-            jobs={"webhook": server.url("/hook"), "webhook_secret": "s3cret"},
-            fetch={"retries": 0},
+            data_dir=data_dir, jobs={"webhook": server.url("/hook"), "webhook_secret": "s3cret"}, fetch={"retries": 0}
         )
         async with open_engine(settings) as engine:
             good = await workspace_of(engine).documents.upload(b"Good words.", "good.txt")

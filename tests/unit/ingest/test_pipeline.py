@@ -152,18 +152,14 @@ async def test_a_document_that_was_emptied_says_nothing_any_more(kit: Kit, conte
     ("name", "content"),
     [("a.html", b"<script>fill()</script>"), ("a.html", b"<img src=a.png>"), ("a.pdf", b"%PDF-1.7 cut off")],
 )
-async def test_a_document_whose_words_cannot_be_seen_keeps_those_it_had(
-    kit: Kit, name: str, content: bytes
-) -> None:
+async def test_a_document_whose_words_cannot_be_seen_keeps_those_it_had(kit: Kit, name: str, content: bytes) -> None:
     await kit.run([item(name, "The pier is oak.")])
     report = await kit.run([item(name, content)])
     assert (len(report.failed), report.removed) == (1, 0)
     assert await kit.by_word("oak") == {name}
 
 
-async def test_a_picture_without_words_is_skipped_and_not_read_again(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_picture_without_words_is_skipped_and_not_read_again(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[str] = []
 
     def nothing(content: bytes, name: str, options: ParseOptions) -> Parsed:
@@ -221,9 +217,7 @@ async def test_a_source_that_breaks_off_surfaces_its_error_and_what_was_stored_s
     assert counts(await kit.run([item("n0"), item("more")])) == (1, 0, 1, 0)
 
 
-async def test_a_store_that_fails_ends_the_run_with_its_error(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_store_that_fails_ends_the_run_with_its_error(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     await kit.run([item("pier")])
 
     def full(tenant: str) -> object:
@@ -298,9 +292,7 @@ async def test_a_kb_that_does_not_exist_is_made(kit: Kit) -> None:
     assert (await kit.kb()).name == "default"
 
 
-async def test_the_ledger_is_asked_for_a_wave_not_for_each_document(
-    kit: Kit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_ledger_is_asked_for_a_wave_not_for_each_document(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     reads: list[str] = []
     read = kit.ledger.read
 

@@ -40,9 +40,7 @@ async def parse(content: bytes, name: str, options: ParseOptions) -> Parsed:
     return Parsed(text, (Block("paragraph", 0, len(text)),), title="Parsed title", metadata=metadata)
 
 
-def preparer(
-    *, size: int = 8, model: str = "model@1", max_chunks: int = 100, strategy: str = "sentence"
-) -> Preparer:
+def preparer(*, size: int = 8, model: str = "model@1", max_chunks: int = 100, strategy: str = "sentence") -> Preparer:
     chosen = ChunkingSettings.model_validate({"strategy": strategy, "size": size, "overlap": 0})
     chunker = build_chunker(chosen, WordTokenizer(), lambda texts: np.ones((len(texts), 1), np.float32))
     return Preparer(parse, PrepareOptions(lambda kind: chunker, model, max_chunks))
@@ -80,10 +78,7 @@ async def live(item: Item, by: Preparer, **changes: Any) -> Document:
 async def test_text_is_cut_and_analysed() -> None:
     item = replace(ITEM, content="The ferry leaves at nine. Dogs travel for two crowns.")
     prepared = await prepared_by(preparer(), item)
-    assert [chunk.text for chunk in prepared.chunks] == [
-        "The ferry leaves at nine.",
-        "Dogs travel for two crowns.",
-    ]
+    assert [chunk.text for chunk in prepared.chunks] == ["The ferry leaves at nine.", "Dogs travel for two crowns."]
     assert prepared.terms == ("ferri leav nine", "dog travel two crown")
     assert prepared.content_hash == content_hash(item.content)
 
@@ -168,9 +163,7 @@ async def test_another_chunker_makes_everything_worth_doing_again() -> None:
     assert not preparer(size=9).is_current(ITEM, await live(ITEM, preparer()))
 
 
-@pytest.mark.parametrize(
-    ("strategy", "current"), [("sentence", True), ("semantic", False), ("hybrid", False)]
-)
+@pytest.mark.parametrize(("strategy", "current"), [("sentence", True), ("semantic", False), ("hybrid", False)])
 async def test_another_model_does_so_only_where_it_says_where_to_cut(strategy: str, current: bool) -> None:
     before = preparer(strategy=strategy, model="model@1")
     after = preparer(strategy=strategy, model="model@2")
@@ -207,10 +200,7 @@ def test_text_without_a_visible_character_is_refused_by_name(text: str) -> None:
         (ITEM, None),
         (replace(ITEM, content="lone \ud800 surrogate", title="\ud800"), None),
         (replace(ITEM, source=""), Failure("mail/42", "invalid_input", "the source of 'mail/42' is missing")),
-        (
-            replace(ITEM, external_id=""),
-            Failure("mail/42", "invalid_input", "the external id of 'mail/42' is missing"),
-        ),
+        (replace(ITEM, external_id=""), Failure("mail/42", "invalid_input", "the external id of 'mail/42' is missing")),
         (replace(ITEM, uri=""), Failure("42", "invalid_input", "the uri of '42' is missing")),
         (
             replace(ITEM, external_id="\udcff"),

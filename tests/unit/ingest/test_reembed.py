@@ -36,12 +36,7 @@ async def filled(kit: MoveKit) -> MoveKit:
 @pytest.mark.req("R-EMB-21", "R-EMB-22", "R-EMB-24", "R-EMB-28", "R-REL-09")
 async def test_a_new_generation_is_built_beside_the_live_one_and_takes_its_place(filled: MoveKit) -> None:
     report = await filled.reembed()
-    assert (report.outcome, report.mode, report.model, report.generation) == (
-        "promoted",
-        "full",
-        "other@1",
-        2,
-    )
+    assert (report.outcome, report.mode, report.model, report.generation) == ("promoted", "full", "other@1", 2)
     assert (report.replaced, report.written, report.refused, report.chunks) == ("fake@1", 6, 0, 6)
     assert await filled.states() == [("fake@1", 1, "retired", 6), ("other@1", 2, "live", 6)]
     kept = (await filled.spaces())[0].keep_until
@@ -126,8 +121,7 @@ async def test_three_queries_are_asked_of_both_in_every_comparison(filled: MoveK
 async def test_labelled_queries_decide_when_they_are_given(filled: MoveKit, tmp_path: Path) -> None:
     file = tmp_path / "golden.jsonl"
     file.write_text(
-        '{"query": "where is the pier", "relevant": ["test/pier"]}\n'
-        '{"query": "gull", "relevant": ["nothing"]}\n'
+        '{"query": "where is the pier", "relevant": ["test/pier"]}\n{"query": "gull", "relevant": ["nothing"]}\n'
     )
     report = await filled.reembed(mode="dual", queries=file)
     assert report.comparison is not None
@@ -171,12 +165,7 @@ async def test_incremental_fills_what_was_stored_without_a_model(filled: MoveKit
     await filled.run([item("mast"), item("pier", "The pier has gone.")])
     assert await filled.near("mast") == set(NAMES) - {"pier"}
     report = await filled.reembed(None)
-    assert (report.mode, report.outcome, report.generation, report.written) == (
-        "incremental",
-        "filled",
-        1,
-        2,
-    )
+    assert (report.mode, report.outcome, report.generation, report.written) == ("incremental", "filled", 1, 2)
     assert await filled.near("mast") == {*NAMES, "mast"}
     assert (await filled.document("mast")).embedded
     assert counts(await filled.run([item("mast")])) == (0, 0, 1, 0)
@@ -192,17 +181,13 @@ async def test_incremental_gives_a_kb_its_first_space(kit: MoveKit) -> None:
 
 
 async def test_incremental_does_not_mix_models(filled: MoveKit) -> None:
-    with pytest.raises(
-        ModelMismatch, match=r"was built with fake@1 \(64 dimensions\), not with other@1 \(32\)"
-    ):
+    with pytest.raises(ModelMismatch, match=r"was built with fake@1 \(64 dimensions\), not with other@1 \(32\)"):
         await filled.reembed("other", mode="incremental")
 
 
 async def test_a_full_run_with_the_same_model_shows_and_mends_what_went_wrong(filled: MoveKit) -> None:
     async with filled.ledger.file("t") as file, file.turn:
-        await file.write(
-            lambda db: db.execute("UPDATE vectors SET vector = (SELECT min(vector) FROM vectors)")
-        )
+        await file.write(lambda db: db.execute("UPDATE vectors SET vector = (SELECT min(vector) FROM vectors)"))
     report = await filled.reembed("fake", mode="full")
     assert (report.outcome, report.generation, report.written) == ("promoted", 2, 6)
     assert report.comparison is not None
@@ -214,24 +199,14 @@ async def test_a_full_run_with_the_same_model_shows_and_mends_what_went_wrong(fi
 async def test_without_a_mode_a_kb_that_has_the_model_is_left_as_it_is(filled: MoveKit) -> None:
     await filled.reembed()
     report = await filled.reembed()
-    assert (report.mode, report.outcome, report.written, report.generation) == (
-        "incremental",
-        "filled",
-        0,
-        2,
-    )
+    assert (report.mode, report.outcome, report.written, report.generation) == ("incremental", "filled", 0, 2)
 
 
 async def test_rolling_back_brings_what_came_in_since(filled: MoveKit) -> None:
     await filled.reembed()
     await filled.run([item("mast"), item("gull", "No gull any more.")], embedder=filled.models["other"])
     report = await filled.rollback()
-    assert (report.outcome, report.model, report.replaced, report.written) == (
-        "rolled back",
-        "fake@1",
-        "other@1",
-        2,
-    )
+    assert (report.outcome, report.model, report.replaced, report.written) == ("rolled back", "fake@1", "other@1", 2)
     assert await filled.states() == [("fake@1", 1, "live", 7), ("other@1", 2, "retired", 7)]
     assert await filled.near("mast") == {*NAMES, "mast"}
     assert (await filled.rollback()).model == "other@1"
@@ -252,10 +227,7 @@ async def test_a_retired_space_goes_after_its_grace_period(filled: MoveKit) -> N
     await filled.rollback()
     await filled.reembed(mode="full", grace_days=0)
     await upkeep.clean("t")
-    assert [one[:3] for one in await filled.states()] == [
-        ("other@1", 2, "retired"),
-        ("other@1", 3, "live"),
-    ]
+    assert [one[:3] for one in await filled.states()] == [("other@1", 2, "retired"), ("other@1", 3, "live")]
     assert await filled.reembedder.clean("t", "default", retired=True, building=False) == 1
     async with filled.ledger.file("t") as file:
         held = await file.read(lambda db: db.execute("SELECT DISTINCT space_id FROM vectors").fetchall())

@@ -43,9 +43,7 @@ class FollowedKit(MoveKit):
         async with self.ledger.file("t") as file:
             tenant_id = file.tenant_id
         return {
-            mark.space_id: await self.provider.count(
-                VectorPartition(tenant_id, f"s{mark.space_id}", mark.dimension)
-            )
+            mark.space_id: await self.provider.count(VectorPartition(tenant_id, f"s{mark.space_id}", mark.dimension))
             for mark in marks
         }
 

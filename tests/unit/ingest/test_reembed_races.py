@@ -36,9 +36,7 @@ async def kit(data_dir: Path) -> AsyncIterator[MoveKit]:
 async def ingest(kit: MoveKit, items: list[Item], choice: ModelChoice) -> IngestReport:
     """As a process does that may follow the kb to another model."""
     made = kit.pipeline(choice.own, choice.configured)
-    pipeline = IngestPipeline(
-        kit.ledger, made._preparer, choice.own, made._verifier, LimitSettings(), choice=choice
-    )
+    pipeline = IngestPipeline(kit.ledger, made._preparer, choice.own, made._verifier, LimitSettings(), choice=choice)
     return await pipeline.run("t", "default", items)
 
 
@@ -55,9 +53,7 @@ async def test_what_comes_in_while_a_space_is_built_is_in_it_when_it_is_live(kit
     assert (await kit.states())[1] == ("slow@1", 2, "live", 3)
 
 
-async def test_the_last_few_are_embedded_while_nobody_writes(
-    kit: MoveKit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_last_few_are_embedded_while_nobody_writes(kit: MoveKit, monkeypatch: pytest.MonkeyPatch) -> None:
     promote, attempts = kit.book.promote, []
 
     async def at_the_last_moment(*given, **options):  # type: ignore[no-untyped-def]
@@ -87,9 +83,7 @@ async def test_what_is_too_much_for_the_last_moment_is_embedded_first(
     assert (attempts, report.written) == ([False, True], 6)
 
 
-async def test_writers_that_are_faster_than_the_model_are_told(
-    kit: MoveKit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_writers_that_are_faster_than_the_model_are_told(kit: MoveKit, monkeypatch: pytest.MonkeyPatch) -> None:
     async def never(*given, **options):  # type: ignore[no-untyped-def]
         return False
 

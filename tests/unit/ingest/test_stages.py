@@ -179,9 +179,7 @@ async def test_what_a_listing_no_longer_has_goes_and_what_moved_stays(kit: Kit) 
     moved = replace(item("b"), external_id="elsewhere/b", uri="test/elsewhere/b")
     before = (await kit.document("b")).id
     kit.embedded_texts()
-    report = await kit.run(
-        [item("a"), moved], listings=[SourceListing("test", frozenset({"a", "elsewhere/b"}))]
-    )
+    report = await kit.run([item("a"), moved], listings=[SourceListing("test", frozenset({"a", "elsewhere/b"}))])
     assert counts(report) == (0, 1, 1, 0)
     assert (report.removed, report.moved) == (1, 1)
     assert await kit.names() == ["a", "elsewhere/b"]
@@ -196,9 +194,7 @@ async def test_a_listing_minds_only_its_own_part(kit: Kit) -> None:
     assert await kit.names() == ["other/b"]
 
 
-LETTER = " ".join(
-    f"The {word} of the harbour is told in this sentence." for word in "abcdefghijklmnopqrstuvwxyz"
-)
+LETTER = " ".join(f"The {word} of the harbour is told in this sentence." for word in "abcdefghijklmnopqrstuvwxyz")
 
 
 async def test_a_near_duplicate_says_so(kit: Kit) -> None:
@@ -219,9 +215,7 @@ async def test_near_duplicates_of_one_run_are_found(kit: Kit) -> None:
 
 async def test_what_is_there_though_not_listed_stays(kit: Kit) -> None:
     await kit.run([item("docs/a"), item("docs/.hidden")])
-    there = SourceListing(
-        "test", frozenset({"docs/a"}), under="docs/", is_there=lambda one: one == "docs/.hidden"
-    )
+    there = SourceListing("test", frozenset({"docs/a"}), under="docs/", is_there=lambda one: one == "docs/.hidden")
     assert (await kit.run([item("docs/a")], listings=[there])).removed == 0
     assert await kit.names() == ["docs/.hidden", "docs/a"]
 
@@ -298,14 +292,7 @@ async def test_what_is_deleted_while_it_is_read_does_not_come_back(kit: Kit) -> 
 @pytest.mark.req("R-CHK-17")
 async def test_the_contextual_text_is_what_the_model_gets(kit: Kit) -> None:
     await kit.run(
-        [
-            Item(
-                "test",
-                "page",
-                "page.md",
-                b"# Fares\n\nDogs travel for two crowns.\n\n## Boats\n\nAll of them.",
-            )
-        ]
+        [Item("test", "page", "page.md", b"# Fares\n\nDogs travel for two crowns.\n\n## Boats\n\nAll of them.")]
     )
     document = await kit.document("page")
     chunks = [one.chunk for one in await kit.ledger.document_chunks("t", document.id)]

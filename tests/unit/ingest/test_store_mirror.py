@@ -42,9 +42,7 @@ class Interrupted(DerivedIndex):
 def _supersede(connection: Connection, tenant_id: str, document_id: str) -> None:
     """As a newer version that went live leaves it."""
     connection.execute("DELETE FROM chunks WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
-    connection.execute(
-        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-    )
+    connection.execute("DELETE FROM versions WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
 
 
 class FollowedKit(Kit):
@@ -85,9 +83,7 @@ async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: Followed
     assert await kit.ledger.kbs("t") == []
 
 
-async def test_what_is_no_longer_wanted_is_not_left_staged(
-    kit: FollowedKit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_no_longer_wanted_is_not_left_staged(kit: FollowedKit, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted, calls = store_module._select_wanted, []
 
     async def cancelled_meanwhile(tx: Transaction, wave: Sequence[Prepared]) -> list[Prepared]:

@@ -49,9 +49,7 @@ def worker(
         pass
 
     queue = SqlQueue(kit.ledger)
-    return Worker(
-        queue, kit.ledger, kit.pipeline(embedder), settings, no_sync, no_maintenance, registry=registry
-    )
+    return Worker(queue, kit.ledger, kit.pipeline(embedder), settings, no_sync, no_maintenance, registry=registry)
 
 
 async def jobs(kit: Kit) -> list[tuple[str, str, int]]:
@@ -137,10 +135,7 @@ async def test_a_defect_costs_its_own_document_only(kit: Kit, monkeypatch: pytes
     monkeypatch.setattr("ragstone.ingest.prepare.analyze", spring)
     await worker(kit, FakeEmbedder()).run(until_idle=True)
     found = {job.uri: (job.state, job.error) for job in await SqlQueue(kit.ledger).jobs(T)}
-    assert found == {
-        "0.txt": ("completed", ""),
-        "1.txt": ("failed", "1.txt met a defect: RuntimeError: sprung"),
-    }
+    assert found == {"0.txt": ("completed", ""), "1.txt": ("failed", "1.txt met a defect: RuntimeError: sprung")}
 
 
 async def test_a_stale_worker_cannot_store_what_another_one_took_over(kit: Kit) -> None:
@@ -314,11 +309,7 @@ async def test_of_a_wave_only_the_document_whose_ticket_is_void_is_left_out(kit:
     await worker(kit, model).run(until_idle=True)
     assert len(model.calls) == 1
     assert await kit.names() == ["0", "2"]
-    assert await jobs(kit) == [
-        ("0.txt", "completed", 1),
-        ("1.txt", "cancelled", 1),
-        ("2.txt", "completed", 1),
-    ]
+    assert await jobs(kit) == [("0.txt", "completed", 1), ("1.txt", "cancelled", 1), ("2.txt", "completed", 1)]
 
 
 async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
@@ -344,9 +335,7 @@ async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
 async def test_documents_do_not_wait_for_a_slow_source(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     async with kit.ledger.transaction(T) as tx:
-        await tx.enqueue(
-            await tx.open_kb("default"), NewJob("sync", "slow", "slow", "source:slow", Priority.UPLOAD)
-        )
+        await tx.enqueue(await tx.open_kb("default"), NewJob("sync", "slow", "slow", "source:slow", Priority.UPLOAD))
     working = worker(kit, FakeEmbedder())
     fetching = asyncio.Event()
 
@@ -404,7 +393,5 @@ async def test_what_a_living_worker_holds_stays_with_it(kit: Kit, tmp_path: Path
         await SqlQueue(kit.ledger).claim(T, "alive", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
-                await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), registry).run(
-                    until_idle=True
-                )
+                await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), registry).run(until_idle=True)
     assert await jobs(kit) == [("0.txt", "running", 1)]

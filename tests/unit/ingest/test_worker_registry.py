@@ -78,9 +78,7 @@ def test_a_killed_worker_is_dead_until_unregistered(tmp_path: Path) -> None:
     assert registry.find_dead() == []
 
 
-def test_who_is_taken_for_dead_before_the_lock_enrols_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_is_taken_for_dead_before_the_lock_enrols_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     flock, calls = module.fcntl.flock, []
 
     def late(handle: int, operation: int) -> None:

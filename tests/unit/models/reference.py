@@ -67,9 +67,7 @@ def granite_vector(pack: Path, ids: list[int]) -> Array:
         else:
             scales = np.frombuffer(raw[count:], "<f4").astype(np.float64)
             values = np.frombuffer(raw[:count], np.int8) * np.repeat(scales, 64)
-        tensors[entry["name"].replace(".w", ".weight").replace(".b", ".bias")] = values.reshape(
-            entry["shape"]
-        )
+        tensors[entry["name"].replace(".w", ".weight").replace(".b", ".bias")] = values.reshape(entry["shape"])
     x = tensors["word_emb"][ids] + tensors["pos_emb"][np.arange(len(ids)) + 2] + tensors["type_emb"][0]
     x = _norm(x, tensors, "emb_ln", 1e-12)
     for index in range(6):
@@ -85,8 +83,7 @@ def granite_vector(pack: Path, ids: list[int]) -> Array:
 def _tensors(folder: Path) -> dict[str, Array]:
     named = load_file(folder / "model.safetensors")
     bare = {
-        name.split(".", 1)[1] if name.split(".")[0] in ("bert", "roberta", "mpnet") else name: name
-        for name in named
+        name.split(".", 1)[1] if name.split(".")[0] in ("bert", "roberta", "mpnet") else name: name for name in named
     }
     return {name: named[full].astype(np.float64) for name, full in bare.items()}
 

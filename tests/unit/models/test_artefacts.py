@@ -30,13 +30,7 @@ def test_damage_is_noticed(tmp_path: Path, damage: str, caplog: pytest.LogCaptur
     artefacts.store(path, b"content" * 1000)
     whole = path.read_bytes()
     flipped = whole[:5000] + bytes([whole[5000] ^ 1]) + whole[5001:]
-    ways = {
-        "flip": flipped,
-        "cut": whole[:-10],
-        "empty": b"",
-        "foreign": b"x" * 9000,
-        "headless": whole[:100],
-    }
+    ways = {"flip": flipped, "cut": whole[:-10], "empty": b"", "foreign": b"x" * 9000, "headless": whole[:100]}
     path.write_bytes(ways[damage])
     assert artefacts.load(path) is None
     assert "made again" in caplog.text

@@ -33,10 +33,7 @@ def inside(embedder: object) -> object:
         (EmbeddingSettings(model="sentence-transformers/all-mpnet-base-v2"), LocalEmbedder),
         (EmbeddingSettings(model="wordllama-256"), StaticEmbedder),
         (EmbeddingSettings(model="text-embedding-3-small"), RemoteEmbedder),
-        (
-            EmbeddingSettings(model="mistral-embed", remote=RemoteModel(base_url="http://m/v1")),
-            RemoteEmbedder,
-        ),
+        (EmbeddingSettings(model="mistral-embed", remote=RemoteModel(base_url="http://m/v1")), RemoteEmbedder),
         (EmbeddingSettings(model="nomic", remote=RemoteModel(base_url="http://m/v1")), RemoteEmbedder),
         (EmbeddingSettings(model="org/some-model"), LocalEmbedder),
     ],
@@ -50,9 +47,7 @@ def test_a_folder_chooses_by_what_it_holds(tmp_path: Path) -> None:
     static = tmp_path / "static"
     static.mkdir()
     (static / "tokenizer.json").write_text(tiny_tokenizer().to_str())
-    save_file(
-        {"t": tiny_tensors("bert", 0, 0)["embeddings.word_embeddings.weight"]}, static / "model.safetensors"
-    )
+    save_file({"t": tiny_tensors("bert", 0, 0)["embeddings.word_embeddings.weight"]}, static / "model.safetensors")
     assert isinstance(inside(build_embedder(EmbeddingSettings(path=encoder))), LocalEmbedder)
     assert isinstance(inside(build_embedder(EmbeddingSettings(path=static))), StaticEmbedder)
 

@@ -58,15 +58,11 @@ async def test_closing_lets_go_of_the_others_only(pool: EmbedderPool, workshop: 
 
 
 async def test_other_weights_of_the_same_name_are_refused(pool: EmbedderPool, workshop: Workshop) -> None:
-    with pytest.raises(
-        ModelMismatch, match=r"this index was built with other@2; other@1 is what is installed"
-    ):
+    with pytest.raises(ModelMismatch, match=r"this index was built with other@2; other@1 is what is installed"):
         await pool.for_space("other@2")
     assert [one.closed for one in workshop.built] == [True]
 
 
 async def test_a_model_that_cannot_be_built_is_not_available(pool: EmbedderPool) -> None:
-    with pytest.raises(
-        ModelUnavailable, match="this index was built with nowhere@1: 'nowhere' has no address"
-    ):
+    with pytest.raises(ModelUnavailable, match="this index was built with nowhere@1: 'nowhere' has no address"):
         await pool.for_space("nowhere@1")

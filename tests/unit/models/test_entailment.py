@@ -49,12 +49,8 @@ async def test_the_order_of_the_classes_is_the_models_own(tmp_path: Path, labels
         assert made.score == pytest.approx(shares[best], abs=0.01)
 
 
-@pytest.mark.parametrize(
-    "labels", [{}, {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, {"0": "neutral", "x": "y"}]
-)
-async def test_a_model_that_does_not_name_its_classes_is_refused(
-    tmp_path: Path, labels: dict[str, str]
-) -> None:
+@pytest.mark.parametrize("labels", [{}, {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}, {"0": "neutral", "x": "y"}])
+async def test_a_model_that_does_not_name_its_classes_is_refused(tmp_path: Path, labels: dict[str, str]) -> None:
     model = NliModel.open("tiny", path=write_nli(tmp_path / "model", labels), cache_dir=tmp_path)
     with pytest.raises(ModelError, match="does not name the classes"):
         await model.label(PREMISES, CLAIM)

@@ -95,9 +95,7 @@ def test_a_folder_that_does_not_exist(tmp_path: Path) -> None:
         ({"num_hidden_layers": 3}, "no tensor encoder.layer.2"),
     ],
 )
-def test_a_model_that_cannot_be_run_is_refused(
-    tmp_path: Path, change: dict[str, object], message: str
-) -> None:
+def test_a_model_that_cannot_be_run_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = write_tiny_model(tmp_path / "model")
     config = json.loads((path / "config.json").read_text()) | change
     (path / "config.json").write_text(json.dumps(config))
@@ -133,9 +131,7 @@ def test_half_precision_is_widened(tmp_path: Path) -> None:
     save_file(halves, path / "model.safetensors")
     read = read_tensors(path / "model.safetensors")
     assert all(tensor.dtype == np.float32 for tensor in read.values())
-    np.testing.assert_allclose(
-        read["embeddings.LayerNorm.bias"], full["embeddings.LayerNorm.bias"], atol=1e-3
-    )
+    np.testing.assert_allclose(read["embeddings.LayerNorm.bias"], full["embeddings.LayerNorm.bias"], atol=1e-3)
 
 
 def test_bfloat16_is_widened(tmp_path: Path) -> None:

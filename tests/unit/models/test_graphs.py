@@ -71,15 +71,11 @@ def test_plain_weights_meet_plain_activations(tmp_path: Path, monkeypatch: pytes
     np.testing.assert_allclose(made[0], made[1], atol=1e-6)
 
 
-def test_a_model_compiled_with_other_options_is_another_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_compiled_with_other_options_is_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_tiny_model(tmp_path / "model", "bert")
     cache = tmp_path / "cache"
     usual = openvino_runtime._options
     for option in ({}, {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 32}, {}):
-        monkeypatch.setattr(
-            openvino_runtime, "_options", lambda precision, option=option: usual(precision) | option
-        )
+        monkeypatch.setattr(openvino_runtime, "_options", lambda precision, option=option: usual(precision) | option)
         open_runtime("openvino", "tiny", ModelFolder(folder).encoder, threads=1, cache=cache)
     assert len(list(cache.glob("*.artefact"))) == 2

@@ -154,9 +154,7 @@ def dear(service: OpenAIDouble) -> OpenAILLM:
 
 @pytest.mark.req("R-TEN-12")
 async def test_what_a_reply_costs_is_on_the_bill(service: OpenAIDouble, dear: OpenAILLM) -> None:
-    service.script.extend(
-        [chat_reply("Because.", usage=(100, 20)), stream_reply("Be", "cause.", usage=(50, 10))]
-    )
+    service.script.extend([chat_reply("Because.", usage=(100, 20)), stream_reply("Be", "cause.", usage=(50, 10))])
     with collect_costs() as bill:
         await dear.complete(TALK, max_tokens=50, seconds=5)
         assert bill == {"llm": pytest.approx(400e-6)}
@@ -184,9 +182,7 @@ async def test_a_service_that_does_not_count_is_paid_by_estimate(
 
 
 @pytest.mark.req("R-TEN-12")
-@pytest.mark.parametrize(
-    "fault", [chat_reply("Because of th", "length", (9, 50)), chat_reply("  ", usage=(9, 50))]
-)
+@pytest.mark.parametrize("fault", [chat_reply("Because of th", "length", (9, 50)), chat_reply("  ", usage=(9, 50))])
 async def test_a_reply_of_no_use_is_paid_for(service: OpenAIDouble, dear: OpenAILLM, fault: Reply) -> None:
     service.script.append(fault)
     with collect_costs() as bill, pytest.raises(RemoteError):

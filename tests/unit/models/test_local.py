@@ -131,9 +131,7 @@ async def test_when_nothing_works_it_is_the_model(folder: Path, flaky: Callable[
     await embedder.close()
 
 
-async def test_the_event_loop_does_not_run_the_model(
-    folder: Path, flaky: Callable[..., FlakyRuntime]
-) -> None:
+async def test_the_event_loop_does_not_run_the_model(folder: Path, flaky: Callable[..., FlakyRuntime]) -> None:
     runtime = flaky(lambda ids: False)
     embedder = open_tiny(folder)
     await embedder.embed(["the cat"])
@@ -152,9 +150,7 @@ async def test_batches_have_32_texts_by_default(folder: Path, flaky: Callable[..
     await embedder.close()
 
 
-async def test_a_query_does_not_wait_for_the_batches(
-    folder: Path, flaky: Callable[..., FlakyRuntime]
-) -> None:
+async def test_a_query_does_not_wait_for_the_batches(folder: Path, flaky: Callable[..., FlakyRuntime]) -> None:
     gate = threading.Event()
     query = tiny_tokenizer().token_to_id("rates")
     flaky(lambda ids: not bool((ids == query).any()) and not gate.wait(30))
@@ -197,9 +193,7 @@ async def test_a_cancelled_call_leaves_a_working_embedder(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("runtime", ["openvino", "onnxruntime"])
-async def test_a_damaged_cache_is_built_again(
-    folder: Path, runtime: str, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_a_damaged_cache_is_built_again(folder: Path, runtime: str, caplog: pytest.LogCaptureFixture) -> None:
     first = open_tiny(folder, runtime=runtime)
     expected = await first.embed(["the cat"])
     await first.close()
@@ -297,9 +291,7 @@ def test_importing_the_models_loads_no_runtime() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-async def test_granite_embeds_a_query_from_its_package(
-    model_cache: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_granite_embeds_a_query_from_its_package(model_cache: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     embedder = LocalEmbedder.open("granite-embedding-30m-english", cache_dir=model_cache, threads=1)
     made = await embedder.embed(["what is the role of BRCA1?"], "query")

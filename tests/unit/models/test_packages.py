@@ -65,9 +65,7 @@ def test_an_archive_cannot_write_outside(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.req("R-EMB-01")
-def test_mpnet_that_is_not_installed_says_what_to_type(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mpnet_that_is_not_installed_says_what_to_type(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "MPNET_PARTS", ("no-such-distribution-001",))
     with pytest.raises(ModelUnavailable, match="all-mpnet-base-v2 are not installed") as caught:
         find_weights("sentence-transformers/all-mpnet-base-v2", path=None, cache=tmp_path)

@@ -26,8 +26,7 @@ def embeddings(request: Request) -> Reply:
     dimension = request.body.get("dimensions", 1536)
     vectors = asyncio.run(BEHIND.embed(texts)).vectors[:, :dimension]
     rows = [
-        {"object": "embedding", "index": index, "embedding": vector.tolist()}
-        for index, vector in enumerate(vectors)
+        {"object": "embedding", "index": index, "embedding": vector.tolist()} for index, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": 3 * len(texts), "total_tokens": 3 * len(texts)}
     return json_reply({"object": "list", "data": rows, "model": "m", "usage": usage})
@@ -180,9 +179,7 @@ async def test_a_service_that_is_down() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422, 429, 500])
-async def test_no_secret_is_repeated(
-    service: OpenAIDouble, status: int, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_no_secret_is_repeated(service: OpenAIDouble, status: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.WARNING)
     service.script.extend([json_reply({"error": {"message": f"key {SECRET} is wrong"}}, status)] * 3)
     embedder = remote(service, sleep=Patience())

@@ -73,9 +73,7 @@ async def test_no_rows_are_no_work(model: Model, room: Callable[..., Room]) -> N
 
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.lists(st.integers(1, 600), max_size=40), max_size=6), st.integers(1, 3), st.integers(1, 9))
-def test_every_row_is_worked_on_once_within_bounds(
-    calls: list[list[int]], workers: int, batch_size: int
-) -> None:
+def test_every_row_is_worked_on_once_within_bounds(calls: list[list[int]], workers: int, batch_size: int) -> None:
     batches: list[list[tuple[int, int]]] = []
 
     def work(rows: Sequence[tuple[int, int]]) -> list[int]:
@@ -167,9 +165,7 @@ async def test_large_calls_end_one_after_the_other(model: Model, room: Callable[
     assert order.index("c") >= 39
 
 
-async def test_a_large_call_is_not_held_up_by_many_small_ones(
-    model: Model, room: Callable[..., Room]
-) -> None:
+async def test_a_large_call_is_not_held_up_by_many_small_ones(model: Model, room: Callable[..., Room]) -> None:
     model.gate.clear()
     waiting = room(batch_size=1)
     large = asyncio.create_task(run(waiting, [f"large {number}" for number in range(20)]))
@@ -181,9 +177,7 @@ async def test_a_large_call_is_not_held_up_by_many_small_ones(
     assert len(order) - order[::-1].index("l") <= 2 * 20 + 2
 
 
-async def test_what_nobody_waits_for_any_more_is_not_worked_on(
-    model: Model, room: Callable[..., Room]
-) -> None:
+async def test_what_nobody_waits_for_any_more_is_not_worked_on(model: Model, room: Callable[..., Room]) -> None:
     model.gate.clear()
     waiting = room(batch_size=1)
     call = asyncio.create_task(run(waiting, [f"row {number}" for number in range(50)]))

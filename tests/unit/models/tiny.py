@@ -56,9 +56,7 @@ def tiny_tokenizer(family: str = "bert") -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     if family == "bert":
         tokenizer.post_processor = processors.TemplateProcessing(
-            single="[CLS] $A [SEP]",
-            pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-            special_tokens=[("[CLS]", 1), ("[SEP]", 2)],
+            single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B:1 [SEP]:1", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
         )
     else:
         tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
@@ -115,8 +113,4 @@ def layer_names(family: str, index: int) -> dict[str, Any]:
 
 
 def head_names(family: str) -> tuple[str, str]:
-    return (
-        ("bert.pooler.dense", "classifier")
-        if family == "bert"
-        else ("classifier.dense", "classifier.out_proj")
-    )
+    return ("bert.pooler.dense", "classifier") if family == "bert" else ("classifier.dense", "classifier.out_proj")

@@ -38,9 +38,7 @@ class Mover:
     async def import_archive(self, path: Path, *, tenant: str = "default", **options: Any) -> ImportReport:
         given = {"kbs": None, "overwrite": False, "on_progress": None, **options}
         await self.access.write(tenant)
-        return await import_archive(
-            self.stores, tenant, path, admission=self.access, secret_keys=_secrets, **given
-        )
+        return await import_archive(self.stores, tenant, path, admission=self.access, secret_keys=_secrets, **given)
 
     async def migrate(self, to: Adapter, *, on_progress: Any = lambda *_: None, **options: Any) -> MoveReport:
         given = {"tenants": None, **options}
@@ -93,17 +91,11 @@ def version(number: int, *, chunks: int = 3, word: str = "", dimension: int = 32
         "none": None,
     }
     return make_version(
-        f"{number:05d}",
-        texts,
-        vectors=unit_vectors(chunks, dimension, seed=number),
-        metadata=metadata,
-        **given,
+        f"{number:05d}", texts, vectors=unit_vectors(chunks, dimension, seed=number), metadata=metadata, **given
     )
 
 
-async def stock(
-    one: Site, count: int, *, first: int = 0, tenant: str = "default", kb: str = "default"
-) -> None:
+async def stock(one: Site, count: int, *, first: int = 0, tenant: str = "default", kb: str = "default") -> None:
     """Put documents into a kb."""
     for start in range(first, first + count, 100):
         numbers = range(start, min(start + 100, first + count))

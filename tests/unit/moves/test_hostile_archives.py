@@ -148,14 +148,8 @@ FORGED = {
         in_kb("facts.spaces.0.dimension", 31),
         "does not hold 9 vectors of 31 dimensions",
     ),
-    "a dimension beyond measure": (
-        in_kb("facts.spaces.0.dimension", 10**9),
-        "'dimension' of an entry of 'spaces'",
-    ),
-    "a state that no Space has": (
-        in_kb("facts.spaces.0.state", "gone"),
-        "is not one of building, live, retired",
-    ),
+    "a dimension beyond measure": (in_kb("facts.spaces.0.dimension", 10**9), "'dimension' of an entry of 'spaces'"),
+    "a state that no Space has": (in_kb("facts.spaces.0.state", "gone"), "is not one of building, live, retired"),
     "other counts": (in_kb("documents", 4), "has other counts than its manifest says"),
     "a part too many": (in_kb("parts", 2), "000001.documents.jsonl is missing"),
     "a sources file that is not there": (in_kb("sources", 1), "sources.jsonl is missing"),
@@ -175,19 +169,13 @@ FORGED = {
     "fewer chunks than there are": (in_kb("chunks", 8), "has other counts than its manifest says"),
     "a chunk beyond count": (in_line(DOCUMENTS, 0, chunks=2**60), "has other counts than its manifest says"),
     "half a character": (in_line(DOCUMENTS, 0, title="\ud800"), "not valid Unicode"),
-    "an id that leads out": (
-        in_line(DOCUMENTS, 0, id="../../../../etc/passwd"),
-        "'id' of line 1 .* is not an id",
-    ),
+    "an id that leads out": (in_line(DOCUMENTS, 0, id="../../../../etc/passwd"), "'id' of line 1 .* is not an id"),
     "a parent that leads out": (in_line(DOCUMENTS, 0, parent_id="../x"), "'parent_id' of line 1"),
     "a time that is none": (in_line(DOCUMENTS, 0, created_at="yesterday"), "'created_at' of line 1"),
     "a document twice": (twice, "is not the chunk that stands in its place|is out of order"),
     "a chunk missing": (without_last_chunk, "lacks chunks"),
     "a chunk too many": (with_another_chunk, "has chunks that are no document's"),
-    "a chunk of another document": (
-        in_line(CHUNKS, 0, document_id="0" * 32),
-        "not the chunk that stands in its place",
-    ),
+    "a chunk of another document": (in_line(CHUNKS, 0, document_id="0" * 32), "not the chunk that stands in its place"),
     "a chunk out of its place": (in_line(CHUNKS, 0, index=1), "not the chunk that stands in its place"),
     "a chunk with other words": (in_line(CHUNKS, 0, text="planted"), "is not what its document says there"),
     "a chunk beyond its document": (in_line(CHUNKS, 0, end=10**6), "'end' of line 1"),
@@ -221,9 +209,7 @@ async def test_what_was_changed_is_known_by_its_checksum(
     assert await there.stores.ledger.kbs("default") == []
 
 
-async def test_a_file_that_was_cut_short_is_refused_wherever_it_ends(
-    honest: Path, there: Site, tmp_path: Path
-) -> None:
+async def test_a_file_that_was_cut_short_is_refused_wherever_it_ends(honest: Path, there: Site, tmp_path: Path) -> None:
     content, damaged = await asyncio.to_thread(honest.read_bytes), tmp_path / "x.zip"
     for at in range(1, len(content), len(content) // 12):
         damaged.write_bytes(content[:at])

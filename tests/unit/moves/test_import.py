@@ -162,12 +162,7 @@ async def test_documents_without_vectors_are_found_by_word(tmp_path: Path) -> No
 
 
 async def test_sources_come_at_rest_and_without_their_secrets(tmp_path: Path) -> None:
-    config = {
-        "host": "mail.example",
-        "user": "ada",
-        "password": "hunter2",
-        "folder": "imap://u:hunter2@mail.example",
-    }
+    config = {"host": "mail.example", "user": "ada", "password": "hunter2", "folder": "imap://u:hunter2@mail.example"}
     async with site(tmp_path / "a") as here:
         await stock(here, 1)
         book = here.stores.book
@@ -181,8 +176,7 @@ async def test_sources_come_at_rest_and_without_their_secrets(tmp_path: Path) ->
         report = await there.mover.import_archive(tmp_path / "x.zip")
         assert report.sources == 1
         assert (
-            "source 'post' of 'default' rests: resume it once it has been given its password, folder"
-            in report.remarks
+            "source 'post' of 'default' rests: resume it once it has been given its password, folder" in report.remarks
         )
         (found,) = await there.stores.book.all("default")
         assert (found.paused, found.cursor, found.schedule) == (True, {"uid": 7}, "*/15 * * * *")
@@ -259,9 +253,7 @@ async def test_what_was_staged_and_never_went_live_is_no_hindrance(
         assert len(found) == 10
 
 
-async def test_a_source_may_read_the_environment_for_its_secrets_only_and_that_is_told(
-    tmp_path: Path,
-) -> None:
+async def test_a_source_may_read_the_environment_for_its_secrets_only_and_that_is_told(tmp_path: Path) -> None:
     config = {"host": "post.example", "user": "me"}
     async with site(tmp_path / "a") as here:
         await stock(here, 1)

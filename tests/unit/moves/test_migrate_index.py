@@ -116,9 +116,7 @@ async def test_one_point_that_is_not_what_it_should_be_is_named(
     assert [one for one in move.differences.named if one.endswith(said)]
 
 
-async def test_an_engine_that_answers_wrongly_is_found_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_engine_that_answers_wrongly_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def search(*_: object) -> list[Candidate]:
         return []
 
@@ -146,9 +144,7 @@ def _forget_changes(connection: object, tenant_id: str) -> None:
     connection.execute("DELETE FROM changes WHERE tenant_id = ?", (tenant_id,))  # type: ignore[attr-defined]
 
 
-async def test_what_is_written_during_the_move_is_there_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_is_written_during_the_move_is_there_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with site(tmp_path / "a") as here:
         await stock(here, 10)
         written = False

@@ -50,10 +50,7 @@ async def test_everything_is_the_same_there_and_nothing_has_changed_here(here: S
     (move,) = report.tenants
     assert (move.kbs, move.documents, move.chunks, move.vectors, move.written) == (2, 14, 42, 42, 14)
     assert (move.searches, move.agreement) == (2 * (36 + 6), 1.0)
-    assert report.settings == {
-        "store": {"ledger": {"kind": "sqlite"}},
-        "data_dir": str(tmp_path / "b"),
-    }
+    assert report.settings == {"store": {"ledger": {"kind": "sqlite"}}, "data_dir": str(tmp_path / "b")}
     assert await here.stores.ledger.sequence("default") == before
     async with site(tmp_path / "b") as there:
         assert await same(here, there, tmp_path)
@@ -107,9 +104,7 @@ async def test_what_somebody_else_wrote_there_is_safe(here: Site, tmp_path: Path
         assert "test:00500" in await there.uris()
 
 
-async def test_a_move_that_was_cut_short_goes_on(
-    here: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_move_that_was_cut_short_goes_on(here: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 9)
 
     def cut(what: str, done: int, _total: int) -> None:
@@ -158,9 +153,7 @@ async def test_a_ledger_that_never_rests_is_said_to(
 
 async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: Path) -> None:
     stores, kb = here.stores, await here.kb()
-    added = await stores.book.add(
-        "default", kb, "pages", "web", {"urls": ["https://a.example"]}, "daily", None
-    )
+    added = await stores.book.add("default", kb, "pages", "web", {"urls": ["https://a.example"]}, "daily", None)
     async with stores.ledger.transaction("default") as tx:
         await tx.advance(added.id, {"page": 3})
     await stores.tenants.set_quotas("default", Quotas(documents=1000))
@@ -300,10 +293,7 @@ def test_what_does_not_stand_as_it_should_is_named(change: dict[str, Any], said:
         ({"kind": "sqlite", "options": {"m": 1}}, "a sqlite ledger takes no options"),
         ({"kind": "sqlite", "url": "http://a.example"}, "a sqlite ledger takes no url"),
         ({"kind": "sqlite", "dsn": "postgresql://a"}, "a sqlite ledger takes no dsn"),
-        (
-            {"kind": "pgvector", "dsn": "x", "api_key": "y", "url": "z"},
-            "a postgres ledger takes no api_key, url",
-        ),
+        ({"kind": "pgvector", "dsn": "x", "api_key": "y", "url": "z"}, "a postgres ledger takes no api_key, url"),
     ],
 )
 async def test_what_a_ledger_has_no_use_for_is_refused(

@@ -40,9 +40,7 @@ def versions(draw: st.DrawFn) -> list[NewVersion]:
         given_metadata = draw(METADATA)
         base = make_version(name, texts, metadata=given_metadata, context=draw(st.just("") | WORDS))
         chunks = tuple(
-            replace(
-                chunk, section=tuple(draw(st.lists(WORDS, max_size=2))), metadata={"score": 0.25}, level=at
-            )
+            replace(chunk, section=tuple(draw(st.lists(WORDS, max_size=2))), metadata={"score": 0.25}, level=at)
             for at, chunk in enumerate(base.chunks)
         )
         made.append(
@@ -128,9 +126,7 @@ async def test_documents_chunks_vectors_and_answers_are_the_same_afterwards(tmp_
         assert await there.stores.lexical.search("default", theirs, "ferry document4", 10) == words
 
 
-async def test_a_part_ends_when_there_is_enough_in_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_part_ends_when_there_is_enough_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 7)
     async with site(tmp_path / "a") as here, site(tmp_path / "b") as there:
         await stock(here, 10)

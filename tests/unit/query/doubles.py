@@ -11,16 +11,7 @@ from typing import Any
 from ragstone.core.errors import RagstoneError
 from ragstone.core.filters import Filter, matches
 from ragstone.core.protocols import Reranker
-from ragstone.core.types import (
-    Candidate,
-    Chunk,
-    Document,
-    KnowledgeBase,
-    LiveChunk,
-    Space,
-    Stats,
-    Vector,
-)
+from ragstone.core.types import Candidate, Chunk, Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.request import SearchRequest
@@ -61,18 +52,14 @@ class Index:
 class Shelf:
     """The part of a ledger that searching reads. Chunk `d1#0` is the first of document `d1`."""
 
-    def __init__(
-        self, texts: Mapping[str, str], metadata: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> None:
+    def __init__(self, texts: Mapping[str, str], metadata: Mapping[str, Mapping[str, Any]] | None = None) -> None:
         self.texts = dict(texts)
         self.embedded = True
         self.apart = False
         """Whether chunks of a document stand one after the other."""
         self.metadata = metadata or {}
 
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]:
+    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
         return {name: self._live(name) for name in chunk_ids if name in self.texts}
 
     async def document(self, tenant: str, document_id: str) -> Document | None:
@@ -102,9 +89,7 @@ class Shelf:
     async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
         return [self._live(name) for name in sorted(self.texts) if name.partition("#")[0] == document_id]
 
-    async def known_vectors(
-        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
-    ) -> Mapping[str, Vector]:
+    async def known_vectors(self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
         embedded = await EMBEDDER.embed(texts)
         return dict(zip(texts, embedded.vectors, strict=True))
 
@@ -126,9 +111,7 @@ class Shelf:
             metadata={"of_chunk": True},
         )
         metadata = self.metadata.get(document, {})
-        return LiveChunk(
-            name, document, 1, chunk, f"Title of {document}", f"test:{document}", "files", metadata
-        )
+        return LiveChunk(name, document, 1, chunk, f"Title of {document}", f"test:{document}", "files", metadata)
 
 
 class Clock:

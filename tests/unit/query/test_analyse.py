@@ -59,9 +59,7 @@ def test_without_names_of_its_own_only_common_words_tell() -> None:
         ("what is there to see", (), ()),
     ],
 )
-def test_names_and_days_as_they_are_spelt(
-    query: str, entities: tuple[str, ...], dates: tuple[str, ...]
-) -> None:
+def test_names_and_days_as_they_are_spelt(query: str, entities: tuple[str, ...], dates: tuple[str, ...]) -> None:
     analysis = analyse(query, SHOP)
     assert (analysis.entities, analysis.dates) == (entities, dates)
 

@@ -98,9 +98,7 @@ async def test_the_same_search_is_answered_from_memory_for_a_minute(cache: Searc
     ],
     ids=repr,
 )
-async def test_whatever_differs_is_another_search(
-    cache: SearchCache, kb: Kb, changes: dict[str, Any]
-) -> None:
+async def test_whatever_differs_is_another_search(cache: SearchCache, kb: Kb, changes: dict[str, Any]) -> None:
     await look(cache, kb)
     await look(cache, kb, **changes)
     assert kb.searches == 2

@@ -7,17 +7,7 @@ import json
 from collections.abc import Sequence
 
 import pytest
-from tests.unit.query.doubles import (
-    KB,
-    Clock,
-    Index,
-    Judge,
-    Shelf,
-    ask,
-    candidates,
-    fake_embedder,
-    make_pipeline,
-)
+from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, fake_embedder, make_pipeline
 
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
@@ -55,9 +45,7 @@ def searching(
     return make_pipeline(Shelf(texts), found, found, retrieval=settings, compress=stage)
 
 
-async def search(
-    pipeline: SearchPipeline, query: str = QUERY, kb: KnowledgeBase = KB, **more: object
-) -> SearchResult:
+async def search(pipeline: SearchPipeline, query: str = QUERY, kb: KnowledgeBase = KB, **more: object) -> SearchResult:
     return await pipeline.search("default", kb, ask(query, mode="thorough", **more))
 
 
@@ -201,9 +189,7 @@ async def test_what_an_llm_is_not_given_is_kept() -> None:
 
 
 def test_rare_words_count_more() -> None:
-    shares = measure_shares(
-        "ferry timetable", [("The ferry.", ""), ("A ferry.", ""), ("Ferry timetable.", "")]
-    )
+    shares = measure_shares("ferry timetable", [("The ferry.", ""), ("A ferry.", ""), ("Ferry timetable.", "")])
     assert [share.own for share in shares][2] == 1.0
     assert shares[0].own < 0.5
     assert measure_shares("ferry", [("", "Ferry")])[0].enough

@@ -59,9 +59,7 @@ def loading(clock: Clock, seconds: float) -> Loading:
     return index
 
 
-async def test_the_first_search_of_an_index_has_five_times_as_long(
-    clock: Clock, limits: list[float | None]
-) -> None:
+async def test_the_first_search_of_an_index_has_five_times_as_long(clock: Clock, limits: list[float | None]) -> None:
     search = make_pipeline(
         Shelf({"a#0": "text"}), Index([]), Index(candidates("a#0")), retrieval=RetrievalSettings(timeout=3.0)
     )
@@ -78,9 +76,7 @@ async def test_the_first_search_of_an_index_has_five_times_as_long(
 
 async def test_an_index_that_was_never_there_in_time_stays_cold(limits: list[float | None]) -> None:
     hanging = Index(candidates("a#0"), hangs=True)
-    search = make_pipeline(
-        Shelf({"a#0": "text"}), Index([]), hanging, retrieval=RetrievalSettings(timeout=0.01)
-    )
+    search = make_pipeline(Shelf({"a#0": "text"}), Index([]), hanging, retrieval=RetrievalSettings(timeout=0.01))
     for _ in range(2):
         limits.clear()
         result = await search.search("acme", KB, ask(arms="lexical"))
@@ -91,19 +87,12 @@ async def test_what_the_first_search_takes_is_not_counted(clock: Clock) -> None:
     texts = {"a#0": "first text", "b#0": "second text"}
     judge = Judge({"first text": 0.1, "second text": 0.9})
     search = make_pipeline(
-        Shelf(texts),
-        Index([]),
-        loading(clock, 8.0),
-        reranker=judge,
-        reranking=RerankingSettings(kind="cross_encoder"),
+        Shelf(texts), Index([]), loading(clock, 8.0), reranker=judge, reranking=RerankingSettings(kind="cross_encoder")
     )
     cold = await search.search("acme", KB, ask(arms="lexical"))
     assert [hit.chunk_id for hit in cold.hits] == ["b#0", "a#0"]
     warm = await search.search("acme", KB, ask(arms="lexical"))
-    assert [hit.chunk_id for hit in warm.hits] == [
-        "a#0",
-        "b#0",
-    ]  # 8 s are over any deadline: nothing is reranked
+    assert [hit.chunk_id for hit in warm.hits] == ["a#0", "b#0"]  # 8 s are over any deadline: nothing is reranked
 
 
 def test_what_two_arms_load_at_the_same_time_is_excused_once(clock: Clock) -> None:
@@ -172,10 +161,7 @@ async def test_a_read_that_is_refused_costs_its_stage_only(
     monkeypatch.setattr(Refusing, "refused", (method,))
     dense = Index(candidates("a#0", "b#0"))
     search = make_pipeline(
-        Refusing({"a#0": "one", "b#0": "two"}),
-        dense,
-        Index([]),
-        retrieval=RetrievalSettings(**settings),
+        Refusing({"a#0": "one", "b#0": "two"}), dense, Index([]), retrieval=RetrievalSettings(**settings)
     )
     result = await search.search("acme", KB, ask(candidates=2, k=2))
     assert [hit.chunk_id for hit in result.hits] == hits

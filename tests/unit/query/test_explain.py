@@ -39,9 +39,7 @@ async def explained(
 ) -> Explanation:
     shelf = Shelf(TEXTS, METADATA)
     shelf.embedded = embedded
-    search = make_pipeline(
-        shelf, Index(candidates(*dense), BY_CHUNK), Index(candidates(*lexical), BY_CHUNK), **parts
-    )
+    search = make_pipeline(shelf, Index(candidates(*dense), BY_CHUNK), Index(candidates(*lexical), BY_CHUNK), **parts)
     return await explain(shelf, search, "default", KB, request, document)
 
 
@@ -91,10 +89,7 @@ async def test_a_filter_sees_facts_and_chunks(document: str, where: dict[str, An
 async def test_lost_because_no_arm_knows_it() -> None:
     lost = await explained("c", ask(), dense=("a#0",))
     assert (lost.found, lost.lost_at) == (False, "arms")
-    assert (
-        lost.reason
-        == "dense: it is under retrieval.min_similarity; lexical: it shares no word with the query"
-    )
+    assert lost.reason == "dense: it is under retrieval.min_similarity; lexical: it shares no word with the query"
 
 
 async def test_lost_because_it_stands_too_low_in_both_arms() -> None:
@@ -133,19 +128,14 @@ async def test_lost_to_a_reranker_that_puts_it_lower() -> None:
     judge = Judge({text: 0.1 if text == "alpha words" else 0.9 for text in TEXTS.values()})
     settings = RerankingSettings(kind="cross_encoder")
     lost = await explained("a", ask(k=2), reranker=judge, reranking=settings)
-    assert (lost.lost_at, lost.reason) == (
-        "rerank",
-        "rank 1 after fusion, 4 after reranking; 2 were asked for",
-    )
+    assert (lost.lost_at, lost.reason) == ("rerank", "rank 1 after fusion, 4 after reranking; 2 were asked for")
     step = next(stage for stage in lost.stages if stage["stage"] == "rerank")
     assert (step["rank"], step["score"], step["skipped"]) == (4, 0.1, [])
 
 
 async def test_lost_to_a_better_passage_that_is_the_same() -> None:
     shelf = Shelf({"a#0": "the ferry leaves at nine", "b#0": "the ferry leaves at nine"})
-    search = make_pipeline(
-        shelf, Index(candidates("a#0", "b#0")), Index([]), retrieval=RetrievalSettings(collapse=0.9)
-    )
+    search = make_pipeline(shelf, Index(candidates("a#0", "b#0")), Index([]), retrieval=RetrievalSettings(collapse=0.9))
     lost = await explain(shelf, search, "default", KB, ask(), "b")
     assert (lost.lost_at, lost.reason) == ("select", "it is too much like a better passage")
 

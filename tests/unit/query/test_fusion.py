@@ -48,16 +48,12 @@ def test_rrf_k_is_60_unless_set() -> None:
 @pytest.mark.req("R-HYB-04")
 @pytest.mark.parametrize("strategy", ["rrf", "weighted_rrf"])
 def test_rrf_looks_at_ranks_only(strategy: Fusion) -> None:
-    scaled = {
-        arm: [Candidate(one.chunk_id, one.score * 1000 - 7) for one in found] for arm, found in BOTH.items()
-    }
+    scaled = {arm: [Candidate(one.chunk_id, one.score * 1000 - 7) for one in found] for arm, found in BOTH.items()}
     assert scores(strategy, scaled, TULIA) == scores(strategy, BOTH, TULIA)
 
 
 def test_rrf_of_one_arm_of_two_reaches_half() -> None:
-    found = scores(
-        "rrf", {"dense": [Candidate("a", 1.0), Candidate("b", 0.5)], "lexical": [Candidate("b", 9.0)]}, EVEN
-    )
+    found = scores("rrf", {"dense": [Candidate("a", 1.0), Candidate("b", 0.5)], "lexical": [Candidate("b", 9.0)]}, EVEN)
     assert found["a"] == 0.5
     assert scores("rrf", {"dense": DENSE}, EVEN)["a"] == 1.0
     assert scores("rrf", {"dense": DENSE, "lexical": [Candidate("a", 1.0)]}, EVEN)["a"] == 1.0
@@ -67,13 +63,7 @@ def test_rrf_of_one_arm_of_two_reaches_half() -> None:
 def test_weighted_rrf_gives_each_arm_its_weight() -> None:
     most = (0.7 + 0.3) / 61
     assert scores("weighted_rrf", BOTH, TULIA) == pytest.approx(
-        {
-            "a": 0.7 / 61 / most,
-            "b": (0.7 / 62 + 0.3 / 61) / most,
-            "c": 0.3 / 62 / most,
-            "d": 0.7 / 63 / most,
-        },
-        rel=1e-12,
+        {"a": 0.7 / 61 / most, "b": (0.7 / 62 + 0.3 / 61) / most, "c": 0.3 / 62 / most, "d": 0.7 / 63 / most}, rel=1e-12
     )
 
 
@@ -117,9 +107,7 @@ def test_zscore_is_the_logistic_of_weighted_standard_scores() -> None:
         {"dense": [Candidate("a", 0.0)]},
     ],
 )
-def test_equal_scores_and_empty_lists_divide_by_nothing(
-    strategy: Fusion, arms: dict[str, list[Candidate]]
-) -> None:
+def test_equal_scores_and_empty_lists_divide_by_nothing(strategy: Fusion, arms: dict[str, list[Candidate]]) -> None:
     found = scores(strategy, arms, TULIA)
     assert set(found) == {one.chunk_id for candidates in arms.values() for one in candidates}
     assert all(0 <= score <= 1 for score in found.values())

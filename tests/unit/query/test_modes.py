@@ -110,9 +110,7 @@ async def test_an_llm_reranks_in_thorough_mode_only(mode: Mode, asked: int) -> N
 @pytest.mark.parametrize(("mode", "asked"), [("fast", 0), ("balanced", 0), ("thorough", 1)])
 async def test_an_llm_rewrites_in_thorough_mode_only(mode: Mode, asked: int) -> None:
     llm = FakeLLM(["better words"])
-    search = make_pipeline(
-        SHELF, Index(candidates(*NAMES)), Index([]), transformer=Transformer(["rewrite"], llm=llm)
-    )
+    search = make_pipeline(SHELF, Index(candidates(*NAMES)), Index([]), transformer=Transformer(["rewrite"], llm=llm))
     result = await search.search("default", KB, ask("bad words", mode=mode))
     assert len(llm.requests) == asked
     assert result.rewritten_query == ("better words" if asked else "bad words")

@@ -7,26 +7,9 @@ import logging
 from typing import Any
 
 import pytest
-from tests.unit.query.doubles import (
-    KB,
-    SPACE,
-    Clock,
-    Index,
-    Judge,
-    Shelf,
-    ask,
-    candidates,
-    make_pipeline,
-)
+from tests.unit.query.doubles import KB, SPACE, Clock, Index, Judge, Shelf, ask, candidates, make_pipeline
 
-from ragstone.core.errors import (
-    ModelError,
-    ModelUnavailable,
-    RagstoneError,
-    RemoteError,
-    StoreBusy,
-    StoreError,
-)
+from ragstone.core.errors import ModelError, ModelUnavailable, RagstoneError, RemoteError, StoreBusy, StoreError
 from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
@@ -71,9 +54,7 @@ async def test_a_hit_says_what_and_where_and_why() -> None:
 async def test_the_arms_run_at_the_same_time() -> None:
     # Each arm waits for the other: one after the other would never end.
     barrier = asyncio.Barrier(2)
-    search = make_pipeline(
-        SHELF, Index(candidates("a#0"), barrier=barrier), Index(candidates("b#0"), barrier=barrier)
-    )
+    search = make_pipeline(SHELF, Index(candidates("a#0"), barrier=barrier), Index(candidates("b#0"), barrier=barrier))
     async with asyncio.timeout(10):
         result = await search.search("default", KB, ask())
     assert {hit.chunk_id for hit in result.hits} == {"a#0", "b#0"}
@@ -81,8 +62,7 @@ async def test_the_arms_run_at_the_same_time() -> None:
 
 @pytest.mark.req("R-HYB-15", "R-HYB-26")
 @pytest.mark.parametrize(
-    ("arms", "found"),
-    [("dense", ["a#0", "b#0"]), ("lexical", ["b#0", "c#0"]), ("hybrid", ["b#0", "a#0", "c#0"])],
+    ("arms", "found"), [("dense", ["a#0", "b#0"]), ("lexical", ["b#0", "c#0"]), ("hybrid", ["b#0", "a#0", "c#0"])]
 )
 async def test_either_arm_or_both_can_be_asked(arms: Arm, found: list[str]) -> None:
     dense, lexical = Index(candidates("a#0", "b#0")), Index(candidates("b#0", "c#0"))
@@ -109,9 +89,7 @@ async def test_the_trace_names_every_stage_with_its_counts() -> None:
 
 
 @pytest.mark.parametrize("error", [ModelError("broken"), ModelUnavailable("no weights")])
-async def test_without_a_model_words_still_answer(
-    error: ModelError, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_without_a_model_words_still_answer(error: ModelError, caplog: pytest.LogCaptureFixture) -> None:
     embedder = FakeEmbedder(errors=[error])
 
     async def failing(model: str) -> FakeEmbedder:
@@ -222,9 +200,7 @@ async def test_within_one_list_too() -> None:
 
 async def test_a_failure_is_named_once_however_often_it_was_tried() -> None:
     stale = [f"stale{n}#0" for n in range(30)]
-    search = make_pipeline(
-        SHELF, Index([], error=StoreError("down")), Index(candidates(*stale, "a#0", step=0.01))
-    )
+    search = make_pipeline(SHELF, Index([], error=StoreError("down")), Index(candidates(*stale, "a#0", step=0.01)))
     result = await search.search("default", KB, ask(k=5, candidates=5))
     assert [hit.chunk_id for hit in result.hits] == ["a#0"]
     assert result.degraded == ("dense: down",)
@@ -356,10 +332,7 @@ async def test_loading_the_embedder_does_not_count(clock: Clock) -> None:
 
 
 @pytest.mark.req("R-HYB-16")
-@pytest.mark.parametrize(
-    ("query", "first"),
-    [("moduleControllerCreate", "b#0"), ("how are modules made", "a#0")],
-)
+@pytest.mark.parametrize(("query", "first"), [("moduleControllerCreate", "b#0"), ("how are modules made", "a#0")])
 async def test_a_name_leans_on_its_spelling_and_a_question_on_its_meaning(query: str, first: str) -> None:
     search = make_pipeline(SHELF, Index(candidates("a#0", "b#0")), Index(candidates("b#0", "a#0")))
     result = await search.search("default", KB, ask(query, fusion="zscore"))

@@ -15,13 +15,7 @@ from ragstone.settings.retrieval import Transform
 
 @pytest.mark.parametrize(
     ("raw", "clean"),
-    [
-        ("  words \n", "words"),
-        ("a\x00b", "a b"),
-        ("a\ud800b", "a?b"),
-        ("x" * 20, "x" * 20),
-        ("ü 日本", "ü 日本"),
-    ],
+    [("  words \n", "words"), ("a\x00b", "a b"), ("a\ud800b", "a?b"), ("x" * 20, "x" * 20), ("ü 日本", "ü 日本")],
 )
 def test_a_query_is_cleaned(raw: str, clean: str) -> None:
     assert checked_query(raw, 20) == clean
@@ -62,12 +56,7 @@ def test_the_command_line_offers_every_strategy() -> None:
 
 @pytest.mark.parametrize(
     ("what", "action"),
-    [
-        ("query", Action.SEARCH),
-        ("question", Action.ASK),
-        ("topic", Action.RESEARCH),
-        ("claim", Action.VERIFY),
-    ],
+    [("query", Action.SEARCH), ("question", Action.ASK), ("topic", Action.RESEARCH), ("claim", Action.VERIFY)],
 )
 def test_what_is_empty_is_named(what: Asked, action: Action) -> None:
     with pytest.raises(InputError, match=f"the {what} is empty") as raised:

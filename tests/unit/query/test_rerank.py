@@ -95,9 +95,7 @@ async def test_what_was_scored_before_a_failure_counts() -> None:
 @pytest.mark.req("R-RRK-15")
 async def test_a_second_stage_reads_the_best_of_the_first() -> None:
     settings = RerankingSettings(
-        kind="cross_encoder",
-        candidates=40,
-        then=RerankingStage(kind="cross_encoder", candidates=3, threshold=0.5),
+        kind="cross_encoder", candidates=40, then=RerankingStage(kind="cross_encoder", candidates=3, threshold=0.5)
     )
     first, second = Judge(BACKWARDS), Judge({"text d39#0": 0.6, "text d38#0": 0.4, "text d37#0": 0.9})
     result = await reranked(first, settings, then=second)

@@ -79,13 +79,7 @@ def test_what_changes_from_day_to_day_is_asked_of_the_web_too(query: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "query",
-    [
-        "electric current in a wire",
-        "is it known how cells divide",
-        "newsletter archive",
-        "price list of 2019",
-    ],
+    "query", ["electric current in a wire", "is it known how cells divide", "newsletter archive", "price list of 2019"]
 )
 def test_what_does_not(query: str) -> None:
     assert route(query, web=True).kind == "retrieve"

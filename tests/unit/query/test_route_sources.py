@@ -93,14 +93,10 @@ async def look(
 ) -> SearchResult:
     pipeline: Any = world
     cache = SearchCache(world, world.identity, seconds=0)
-    federated = FederatedSearch(
-        lambda _: pipeline, cache, world.find if web else None, Rows(world) if rows else None
-    )
+    federated = FederatedSearch(lambda _: pipeline, cache, world.find if web else None, Rows(world) if rows else None)
     retrieval = RetrievalSettings(**{"routing": "auto"} | settings)
     request = SearchRequest(query, 10, "balanced", "hybrid", "rrf", 100, where=parse_filter(where))
-    return await federated.search(
-        "acme", KB, retrieval, request, world.confidence, overrides or RoutingOverrides()
-    )
+    return await federated.search("acme", KB, retrieval, request, world.confidence, overrides or RoutingOverrides())
 
 
 @pytest.mark.req("R-MOD-18")
@@ -121,9 +117,7 @@ async def test_the_web_is_left_alone_when_the_kb_suffices() -> None:
 
 
 @pytest.mark.req("R-MOD-19")
-@pytest.mark.parametrize(
-    ("sure", "hits", "sufficient"), [(0.39, (HIT,), 0.4), (0.8, (HIT,), 0.9), (1, (), 0)]
-)
+@pytest.mark.parametrize(("sure", "hits", "sufficient"), [(0.39, (HIT,), 0.4), (0.8, (HIT,), 0.9), (1, (), 0)])
 async def test_and_asked_when_it_does_not(sure: float, hits: tuple[Hit, ...], sufficient: float) -> None:
     found = await look(World(sure=sure, hits=hits), PLAIN, sufficient=sufficient)
     assert (found.route, found.hits, found.web) == ("web", hits, (PAGE,))

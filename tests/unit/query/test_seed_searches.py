@@ -88,9 +88,7 @@ async def test_a_weighted_merge_of_ten_and_ten_gives_five() -> None:
 
 
 @pytest.mark.req("R-HYB-28")
-async def test_an_index_of_words_comes_from_its_file_and_vectors_from_whoever_has_them(
-    tmp_path: Path,
-) -> None:
+async def test_an_index_of_words_comes_from_its_file_and_vectors_from_whoever_has_them(tmp_path: Path) -> None:
     save_index(build_index([(1, "b#0", "ferry"), (2, "c#0", "ferry ticket")]), tmp_path / "index")
     loaded, _ = load_index(tmp_path / "index")
 
@@ -134,9 +132,7 @@ def made(retrieval: RetrievalSettings, reranking: RerankingSettings, replies: li
 async def test_naive_advanced_and_modular_retrieval_are_settings() -> None:
     reranker = {"kind": "cross_encoder", "candidates": 20}
     naive = made(RetrievalSettings(arms="dense"), RerankingSettings(), [])
-    advanced = made(
-        RetrievalSettings(transforms=("rewrite",)), RerankingSettings(**reranker), ["fuller words"]
-    )
+    advanced = made(RetrievalSettings(transforms=("rewrite",)), RerankingSettings(**reranker), ["fuller words"])
     modular = made(
         RetrievalSettings(transforms=("decompose", "rewrite", "expand"), diversity=0.3),
         RerankingSettings(**reranker, then=reranker),
@@ -147,11 +143,7 @@ async def test_naive_advanced_and_modular_retrieval_are_settings() -> None:
     request = ask("some words", mode="thorough")
     plain = await naive.search("default", KB, ask("some words", arms="dense"))
     assert stages(plain) == always | vector
-    assert stages(await advanced.search("default", KB, request)) == always | vector | {
-        "transform",
-        "lexical",
-        "rerank",
-    }
+    assert stages(await advanced.search("default", KB, request)) == always | vector | {"transform", "lexical", "rerank"}
     assert stages(await modular.search("default", KB, request)) == always | vector | {
         "transform",
         "lexical",

@@ -38,16 +38,11 @@ async def test_transforms_are_left_out_when_the_time_is_up(
 ) -> None:
     clock = Clock()
     monkeypatch.setattr(trace, "time", clock)
-    search = make_pipeline(
-        Shelf({"a#0": "text"}), Index([]), Index([]), transformer=Transformer(["decompose"])
-    )
+    search = make_pipeline(Shelf({"a#0": "text"}), Index([]), Index([]), transformer=Transformer(["decompose"]))
     begun = search.begin("default", KB, ask("ferries and bridges", strategy=strategy))
     clock.seconds = 1000.0
     results = await search.run(begun)
-    assert (results.variants.lexical, results.variants.dense) == (
-        ("ferries and bridges",),
-        ("ferries and bridges",),
-    )
+    assert (results.variants.lexical, results.variants.dense) == (("ferries and bridges",), ("ferries and bridges",))
     assert ("transform", "out of time") in [(stage.stage, stage.skipped) for stage in begun.record.stages]
 
 
@@ -62,9 +57,7 @@ async def test_a_document_is_read_once_for_all_its_hits(monkeypatch: pytest.Monk
         return await document_chunks(tenant, document_id)
 
     monkeypatch.setattr(shelf, "document_chunks", noted)
-    search = make_pipeline(
-        shelf, Index(candidates("a#0", "a#2")), Index([]), retrieval=RetrievalSettings(neighbours=1)
-    )
+    search = make_pipeline(shelf, Index(candidates("a#0", "a#2")), Index([]), retrieval=RetrievalSettings(neighbours=1))
     hits = (await search.search("default", KB, ask())).hits
     assert [hit.context for hit in hits] == ["zero\n\none", "one\n\ntwo"]
     assert read == ["a"]
@@ -82,9 +75,7 @@ def test_nothing_is_diverse_among_nothing() -> None:
 
 async def test_lost_at_the_cut_though_it_was_read() -> None:
     shelf = Shelf({"a#0": "the ferry leaves at nine", "b#0": "the bridge is closed today"})
-    search = make_pipeline(
-        shelf, Index(candidates("a#0", "b#0")), Index([]), retrieval=RetrievalSettings(collapse=0.9)
-    )
+    search = make_pipeline(shelf, Index(candidates("a#0", "b#0")), Index([]), retrieval=RetrievalSettings(collapse=0.9))
     lost = await explain(shelf, search, "default", KB, ask(k=1), "b")
     assert (lost.lost_at, lost.reason) == ("pack", "rank 2 after fusion; 1 were asked for")
 
@@ -99,6 +90,4 @@ def test_a_dictionary_larger_than_any_is_refused_unread(tmp_path: Path) -> None:
 
 def test_words_in_brackets_that_do_not_fit_the_letters_before_them_explain_nothing() -> None:
     assert other_names("the SLA", ["An SLA (Total Cost Price) is signed."]).words == ()
-    assert other_names("the SLA", ["An SLA (Service Level Agreement) is signed."]).words == (
-        "Service Level Agreement",
-    )
+    assert other_names("the SLA", ["An SLA (Service Level Agreement) is signed."]).words == ("Service Level Agreement",)

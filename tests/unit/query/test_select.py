@@ -11,12 +11,7 @@ from ragstone.query.select import LONGEST, join_chunks
 from ragstone.settings.retrieval import RetrievalSettings
 
 FERRY = "the ferry leaves the harbour at nine in the morning"
-TEXTS = {
-    "a#0": FERRY,
-    "b#0": FERRY + " today",
-    "c#0": "lanterns are lit along the pier when it gets dark",
-    "d#0": "",
-}
+TEXTS = {"a#0": FERRY, "b#0": FERRY + " today", "c#0": "lanterns are lit along the pier when it gets dark", "d#0": ""}
 
 
 async def found(retrieval: RetrievalSettings, texts: dict[str, str] = TEXTS, k: int = 2) -> SearchResult:
@@ -47,9 +42,7 @@ async def test_passages_that_share_less_are_both_kept() -> None:
 
 
 async def test_diversity_prefers_what_is_unlike_the_hits_before_it() -> None:
-    result = await found(
-        RetrievalSettings(diversity=0.5), {name: TEXTS[name] for name in ("a#0", "b#0", "c#0")}
-    )
+    result = await found(RetrievalSettings(diversity=0.5), {name: TEXTS[name] for name in ("a#0", "b#0", "c#0")})
     assert order(result) == ["a#0", "c#0"]
     assert "diversify" in [stage.stage for stage in result.trace]
 

@@ -60,13 +60,7 @@ async def test_no_search_is_made_twice(kb: Kb, session: SearchSession) -> None:
 
 
 async def test_other_options_are_another_search(kb: Kb, session: SearchSession) -> None:
-    for options in (
-        {},
-        {"k": 3},
-        {"where": {"year": 1}},
-        {"where": {"year": True}},
-        {"where": {"year": "1"}},
-    ):
+    for options in ({}, {"k": 3}, {"where": {"year": 1}}, {"where": {"year": True}}, {"where": {"year": "1"}}):
         await session.search(SearchQuery("ferry", **options))
     await session.search("Ferry")
     assert len(kb.made) == 6
@@ -132,9 +126,7 @@ async def test_a_failure_is_not_remembered(kb: Kb, session: SearchSession) -> No
     assert len(session) == 1
 
 
-async def test_a_failure_is_not_remembered_either_when_nobody_waited_for_it(
-    kb: Kb, session: SearchSession
-) -> None:
+async def test_a_failure_is_not_remembered_either_when_nobody_waited_for_it(kb: Kb, session: SearchSession) -> None:
     kb.errors.append(StoreBusy("busy"))
     leaving = asyncio.ensure_future(session.search("ferry"))
     await asyncio.sleep(0)

@@ -44,9 +44,7 @@ async def test_every_variant_is_searched_for_and_vectors_are_made_in_one_call() 
     lexical = Index([], by_query={"one": candidates("a#0", "b#0"), "two": candidates("b#0", "c#0")})
     dense = Index(candidates("d#0"))
     variants = Variants("one or two", "one two", dense=("one", "two"), lexical=("one", "two"))
-    search = make_pipeline(
-        Shelf(TEXTS), dense, lexical, embedder_for=embedder_for, transformer=Given(variants)
-    )
+    search = make_pipeline(Shelf(TEXTS), dense, lexical, embedder_for=embedder_for, transformer=Given(variants))
     result = await search.search("default", KB, ask("one or two"))
     assert embedder.calls == [(("one", "two"), "query")]
     assert sorted(hit.chunk_id for hit in result.hits) == sorted(TEXTS)

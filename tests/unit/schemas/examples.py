@@ -45,9 +45,7 @@ HIT = Hit(
 BARE_HIT = Hit("c2", "d2", "", "rota.html", "", None, "Ada minds it.", 0.0, {}, {"source": "wiki"}, 0, 13)
 STAGES = (Stage("dense", 1.5, 1, 20), Stage("rerank", 0.0, 5, 5, "no time"))
 PAGE = WebResult("Ferries", "https://www.ferry.example/", "They sail.", "2026-01-31", "brave")
-ANALYSIS = QueryAnalysis(
-    "product", ("Ada",), ("2026",), ("documents", "internet"), "thorough", "it names a product"
-)
+ANALYSIS = QueryAnalysis("product", ("Ada",), ("2026",), ("documents", "internet"), "thorough", "it names a product")
 SEARCH = SearchResult(
     "dogs", "dogs pay", "balanced", (HIT, BARE_HIT), STAGES, ("dense: model failed",), 12.5, "web", (PAGE,),
     (BARE_HIT,),
@@ -57,9 +55,7 @@ BARE_SEARCH = SearchResult("dogs", "dogs", "fast", (), (), (), 0.0)
 EXPLANATION = Explanation("dogs", "d1", "Fares", False, "rerank", "it fell", ({"stage": "dense", "rank": 3},))
 WEB = WebFindings("ferries", (PAGE,), cached=True, problem="slow")
 
-CITATION = Citation(
-    1, "A dog pays.", "c1", "d1", "Fares", "guides/fares.md", 2, "Dogs", 3, 14, "ferry.example"
-)
+CITATION = Citation(1, "A dog pays.", "c1", "d1", "Fares", "guides/fares.md", 2, "Dogs", 3, 14, "ferry.example")
 SENTENCE = Sentence("A dog pays.", "supported", (1, 2))
 ANSWER = Answer(
     "Do dogs pay?", "A dog pays. [1]", (SENTENCE,), (CITATION, replace(CITATION, n=2, page=None, site="")),

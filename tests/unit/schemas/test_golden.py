@@ -80,10 +80,7 @@ SHAPES: dict[str, dict[str, Schema | list[Schema]]] = {
         "stream": [event_schema(event) for event in of.EVENTS],
         "receipt checked": ReceiptReportSchema.of(of.CHECKED),
     },
-    "claims": {
-        "verify": VerdictSchema.of(of.VERDICT),
-        "research": ResearchSchema.of(of.RESEARCH),
-    },
+    "claims": {"verify": VerdictSchema.of(of.VERDICT), "research": ResearchSchema.of(of.RESEARCH)},
     "tools": {
         "search_knowledge": results.knowledge_answer(of.SEARCH),
         "message": results.tool_message(results.knowledge_answer(of.SEARCH).as_json()),

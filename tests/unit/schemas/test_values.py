@@ -17,9 +17,7 @@ from ragstone.schemas.jobs import JobSchema, WebhookSchema
 from ragstone.schemas.research import SourcedResearchSchema
 
 
-@pytest.mark.parametrize(
-    ("status", "confidence"), [("VERIFIED", "high"), ("LIKELY", "medium"), ("UNVERIFIED", "low")]
-)
+@pytest.mark.parametrize(("status", "confidence"), [("VERIFIED", "high"), ("LIKELY", "medium"), ("UNVERIFIED", "low")])
 def test_a_verdict_says_how_sure_it_is(status: Status, confidence: str) -> None:
     assert VerdictSchema.of(replace(of.VERDICT, status=status)).confidence == confidence
 
@@ -38,14 +36,7 @@ def test_only_a_completed_job_is_at_a_hundred_percent(state: JobState, progress:
         ({"last_run_at": of.MOMENT, "last_error": "no such host", "paused": True}, "paused"),
         ({"last_run_at": of.MOMENT, "source_failures": SourceFailures(2)}, "partly"),
         ({"last_run_at": of.MOMENT, "source_failures": SourceFailures(2, total=True)}, "failing"),
-        (
-            {
-                "last_run_at": of.MOMENT,
-                "source_failures": SourceFailures(2, total=True),
-                "last_error": "down",
-            },
-            "failed",
-        ),
+        ({"last_run_at": of.MOMENT, "source_failures": SourceFailures(2, total=True), "last_error": "down"}, "failed"),
         ({"source_failures": SourceFailures(2)}, "new"),
     ],
 )
@@ -79,9 +70,7 @@ def test_research_is_grouped_by_source_best_first() -> None:
 
 
 def test_a_receipt_holds_when_it_is_intact_and_every_sentence_stands() -> None:
-    stands = replace(
-        of.CHECKED, tampering=(), differences=(), sentences=(CheckedSentence("A dog pays.", True, ""),)
-    )
+    stands = replace(of.CHECKED, tampering=(), differences=(), sentences=(CheckedSentence("A dog pays.", True, ""),))
     fallen = replace(stands, sentences=(*stands.sentences, CheckedSentence("Cats too.", False, "gone")))
     forged = replace(stands, tampering=("its digest is another",))
     assert [(report.intact, report.holds) for report in (stands, fallen, forged)] == [

@@ -65,9 +65,7 @@ def test_a_plain_file_is_still_read_when_there_is_a_key(folder: Path) -> None:
 def test_without_its_key_a_file_is_refused_by_the_name_of_the_key(folder: Path) -> None:
     name = before(folder).put(DOCUMENT, b"content")
     for blobs in (plain(folder), Blobs(folder, Vault(NEW))):
-        with pytest.raises(
-            StoreError, match=f"document {DOCUMENT} is encrypted with key {Vault(OLD).key_id}"
-        ):
+        with pytest.raises(StoreError, match=f"document {DOCUMENT} is encrypted with key {Vault(OLD).key_id}"):
             blobs.get(DOCUMENT, name)
 
 
@@ -76,9 +74,7 @@ def test_files_that_change_places_are_refused(folder: Path) -> None:
     first, second, third = blobs.put(DOCUMENT, b"1"), blobs.put(DOCUMENT, b"2"), blobs.put(ANOTHER, b"3")
     for source in (folder / DOCUMENT / second, folder / ANOTHER / third):
         shutil.copy(source, folder / DOCUMENT / first)
-        with pytest.raises(
-            StoreCorrupt, match=f"document {DOCUMENT} is damaged, or belongs to something else"
-        ):
+        with pytest.raises(StoreCorrupt, match=f"document {DOCUMENT} is damaged, or belongs to something else"):
             blobs.get(DOCUMENT, first)
     assert blobs.get(DOCUMENT, second) == b"2"
 
@@ -178,9 +174,7 @@ def test_a_full_disk_stops_rotation_and_leaves_every_file_as_it_was(
     assert after(folder).rotate() == Rotation(3, 0, ())
 
 
-def test_a_rename_that_fails_is_told_and_leaves_the_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rename_that_fails_is_told_and_leaves_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = before(folder).put(DOCUMENT, b"content")
 
     def refused(*places: Any) -> None:
@@ -188,9 +182,7 @@ def test_a_rename_that_fails_is_told_and_leaves_the_file(
 
     with monkeypatch.context() as patched:
         patched.setattr(module.os, "replace", refused)
-        assert after(folder).rotate() == Rotation(
-            0, 0, (f"{folder / DOCUMENT / name}: Read-only file system",)
-        )
+        assert after(folder).rotate() == Rotation(0, 0, (f"{folder / DOCUMENT / name}: Read-only file system",))
     assert files(folder) == [folder / DOCUMENT / name]
     assert before(folder).get(DOCUMENT, name) == b"content"
 
@@ -268,9 +260,7 @@ def test_what_is_deleted_during_rotation_stays_deleted(
     assert Blobs(folder, Vault(NEW)).get(DOCUMENT, kept) == b"kept"
 
 
-def test_a_folder_that_a_draft_kept_from_going_goes_after_it(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_a_draft_kept_from_going_goes_after_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     name = before(folder).put(DOCUMENT, b"gone")
     real = module._open_new
 

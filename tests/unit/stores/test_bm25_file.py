@@ -17,15 +17,7 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
-from ragstone.stores.lexical.bm25_file import (
-    ARRAYS,
-    DEFAULT_PATH,
-    MAGIC,
-    Origin,
-    build_index,
-    load_index,
-    save_index,
-)
+from ragstone.stores.lexical.bm25_file import ARRAYS, DEFAULT_PATH, MAGIC, Origin, build_index, load_index, save_index
 from ragstone.testing.builders import delete, make_version, put
 
 CHUNKS = [(7, "a", "server map server"), (8, "b", "map"), (9, "c", ""), (12, "d", "shop map chat")]
@@ -168,9 +160,7 @@ def test_a_file_that_cannot_be_used_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("R-STO-20")
-async def test_a_saved_index_spares_the_reading_and_catches_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_saved_index_spares_the_reading_and_catches_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger, index = open_index(tmp_path / "data")
     kb = await put(ledger, *(make_version(f"d{n}", ("server " * n, "map")) for n in range(1, 6)))
     await index.save_index("default", kb, tmp_path / "x")
@@ -180,9 +170,7 @@ async def test_a_saved_index_spares_the_reading_and_catches_up(
     ledger, index = open_index(tmp_path / "data")
     await index.load_index("default", kb, tmp_path / "x")
     loaded: list[str] = []
-    monkeypatch.setattr(
-        "ragstone.stores.lexical.bm25._load_terms", lambda *arguments: loaded.append(arguments[-2])
-    )
+    monkeypatch.setattr("ragstone.stores.lexical.bm25._load_terms", lambda *arguments: loaded.append(arguments[-2]))
     assert await index.search("default", kb, "server", 10) == before
     assert loaded == []
     monkeypatch.undo()

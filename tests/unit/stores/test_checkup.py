@@ -185,9 +185,7 @@ async def test_a_store_that_was_left(stores: Stores, tmp_path: Path) -> None:
     for given in ({}, {"repair": True}, {"forget": "engine"}, {"repair": True, "forget": "other"}):
         assert troubles(await examine(others, **given)) == left  # type: ignore[arg-type]
     findings = await examine(others, repair=True, forget="engine")
-    assert [one.repair for one in findings if one.repaired] == [
-        "forgotten: what it holds must be removed by hand"
-    ]
+    assert [one.repair for one in findings if one.repaired] == ["forgotten: what it holds must be removed by hand"]
     assert troubles(await examine(others)) == {}
     await others.close()
 
@@ -210,9 +208,7 @@ async def test_reservations_that_have_lapsed(stores: Stores) -> None:
             lambda db, values=values: db.execute("INSERT INTO reservations VALUES (?, ?, ?, ?, ?)", values)
         )
     await check_and_repair(stores, "sqlite", "reservations", "1 of quotas have lapsed")
-    left = await stores.ledger.control_read(
-        lambda db: db.execute("SELECT id FROM reservations").fetchall(), []
-    )
+    left = await stores.ledger.control_read(lambda db: db.execute("SELECT id FROM reservations").fetchall(), [])
     assert left == [("young",)]
 
 

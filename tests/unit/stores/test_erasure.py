@@ -57,9 +57,7 @@ def files_with(folder: Path, words: bytes) -> list[str]:
     found = [place.name for place in folder.rglob("*") if place.is_file() and words in place.read_bytes()]
     for place in folder.rglob("ledger.db"):
         with closing(sqlite3.connect(place)) as database:
-            packed = database.execute(
-                "SELECT text FROM versions UNION ALL SELECT terms FROM terms"
-            ).fetchall()
+            packed = database.execute("SELECT text FROM versions UNION ALL SELECT terms FROM terms").fetchall()
         found += ["packed" for (blob,) in packed if words in zlib.decompress(blob)]
     return found
 
@@ -93,8 +91,7 @@ async def test_no_version_that_was_replaced_is_left_either(ledger: SqliteLedger,
         kb = await put(ledger, ordinary(number), secret(number))
     for number in range(12):
         await put(
-            ledger,
-            replace(ordinary(number), external_id=f"secret{number}", document_id=secret(number).document_id),
+            ledger, replace(ordinary(number), external_id=f"secret{number}", document_id=secret(number).document_id)
         )
     await ledger.scrub("default", [kb.id])
     assert files_with(tmp_path, CANARY.encode()) == []
@@ -231,9 +228,7 @@ async def test_what_somebody_works_on_is_not_swept(ledger: SqliteLedger) -> None
     kb = await ledger.kb("default", "default")
     assert kb is not None
     async with ledger.transaction("default") as tx:
-        await tx.enqueue(
-            kb, NewJob("document", "test", "secret2", "u", Priority.UPLOAD, secret(2).document_id)
-        )
+        await tx.enqueue(kb, NewJob("document", "test", "secret2", "u", Priority.UPLOAD, secret(2).document_id))
     await ledger.clean_up("default")
     assert (await ledger.read("default", erasure_counts.count_tenant))["versions"] == 2
 

@@ -24,9 +24,7 @@ SHOWN = (
 )
 NESTED = st.recursive(
     st.sampled_from([*filter_cases.SCALARS, None]),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("ak"), inner, max_size=2)
-    ),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.sampled_from("ak"), inner, max_size=2)),
     max_leaves=5,
 )
 STORABLE = st.characters(exclude_categories=["Cs"], exclude_characters="\x00")
@@ -41,9 +39,7 @@ def rows() -> Iterator[PostgresConnection]:
         yield PostgresConnection(connection)
 
 
-def selects(
-    rows: PostgresConnection, where: Filter, metadata: Mapping[str, Any], **columns: Scalar | None
-) -> bool:
+def selects(rows: PostgresConnection, where: Filter, metadata: Mapping[str, Any], **columns: Scalar | None) -> bool:
     """Whether a document of this metadata passes the filter's SQL."""
     shown = {"id": "d1", "title": "A title", "modified_at": None, "page": 3, "level": 0} | columns
     parameters: list[Any] = [
@@ -81,18 +77,14 @@ def test_sql_and_python_agree(rows: PostgresConnection, where: Filter, metadata:
 
 @settings(deadline=None)
 @given(where=filter_cases.filters, value=NESTED)
-def test_lists_and_objects_inside_match_nothing_of_theirs(
-    rows: PostgresConnection, where: Filter, value: Any
-) -> None:
+def test_lists_and_objects_inside_match_nothing_of_theirs(rows: PostgresConnection, where: Filter, value: Any) -> None:
     metadata = without_nul(clean_metadata({"a": value}))
     assume("\\x00" not in repr(where))
     assert selects(rows, where, metadata) == matches(where, metadata)
 
 
 @pytest.mark.parametrize("metadata", filter_cases.sample_payloads())
-def test_every_kind_of_value_against_every_common_filter(
-    rows: PostgresConnection, metadata: dict[str, Any]
-) -> None:
+def test_every_kind_of_value_against_every_common_filter(rows: PostgresConnection, metadata: dict[str, Any]) -> None:
     for name, where in filter_cases.COMMON.items():
         assert selects(rows, where, metadata) == matches(where, without_nul(metadata)), name
 
@@ -107,9 +99,7 @@ def test_every_kind_of_value_against_every_common_filter(
             st.floats(allow_nan=False, allow_infinity=False),
             st.text(STORABLE, max_size=8),
         ),
-        lambda inner: st.one_of(
-            st.lists(inner, max_size=3), st.dictionaries(st.text(STORABLE), inner, max_size=2)
-        ),
+        lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(STORABLE), inner, max_size=2)),
         max_leaves=6,
     )
 )
@@ -156,9 +146,7 @@ def kinds(value: Any) -> Any:
         ({"not": {"modified_at": "2026-01-01"}}, True),
     ],
 )
-def test_columns_are_filtered_by_their_own_type(
-    rows: PostgresConnection, raw: dict[str, Any], passes: bool
-) -> None:
+def test_columns_are_filtered_by_their_own_type(rows: PostgresConnection, raw: dict[str, Any], passes: bool) -> None:
     where = parse_filter(raw)
     assert where is not None
     assert selects(rows, where, {}) is passes
@@ -183,9 +171,7 @@ def test_a_nul_and_half_a_surrogate_pair_are_found_as_what_they_became(rows: Pos
 @pytest.mark.parametrize("field", ["tag", "title", "page"])
 def test_the_longest_list_of_values_is_taken(rows: PostgresConnection, field: str) -> None:
     values = [f"v{n}" for n in range(MAX_VALUES - 1)]
-    where = parse_filter(
-        {"or": [{field: {"in": [*values, last]}} for last in [*range(MAX_TERMS - 1), "hit"]]}
-    )
+    where = parse_filter({"or": [{field: {"in": [*values, last]}} for last in [*range(MAX_TERMS - 1), "hit"]]})
     assert where is not None
     assert selects(rows, where, {"tag": "hit"}, title="hit", page=7)
     assert not selects(rows, where, {"tag": "other"}, title="other", page=99)

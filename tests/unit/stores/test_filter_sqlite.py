@@ -58,9 +58,7 @@ def _combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-FILTERS = st.one_of(
-    LEAVES, _combined(LEAVES), _combined(_combined(LEAVES)), _combined(_combined(_combined(LEAVES)))
-)
+FILTERS = st.one_of(LEAVES, _combined(LEAVES), _combined(_combined(LEAVES)), _combined(_combined(_combined(LEAVES))))
 
 
 def selects(where: Filter, metadata: Mapping[str, Any], **columns: Scalar | None) -> bool:
@@ -138,9 +136,7 @@ def test_dates_compare_as_moments(bounds: dict[str, str], passes: bool) -> None:
 @pytest.mark.parametrize("field", ["tag", "title", "page"])
 def test_the_longest_list_of_values_is_taken(field: str) -> None:
     values = [f"v{n}" for n in range(MAX_VALUES - 1)]
-    where = parse_filter(
-        {"or": [{field: {"in": [*values, last]}} for last in [*range(MAX_TERMS - 1), "hit"]]}
-    )
+    where = parse_filter({"or": [{field: {"in": [*values, last]}} for last in [*range(MAX_TERMS - 1), "hit"]]})
     assert where is not None
     assert selects(where, {"tag": "hit"}, title="hit", page=7)
     assert not selects(where, {"tag": "other"}, title="other", page=99)

@@ -24,9 +24,7 @@ async def test_a_jump_of_the_clock_gives_no_job_away(
     queue = SqlQueue(ledger)
     await put(ledger, document_job("a"), document_job("b"))
     (held,) = await take(queue, most=1)
-    await queue.put_back(
-        T, (await take(queue, most=1))[0].ticket, wait_seconds=60, code="", error="", counts=True
-    )
+    await queue.put_back(T, (await take(queue, most=1))[0].ticket, wait_seconds=60, code="", error="", counts=True)
     jumped = datetime.now(UTC) + timedelta(hours=hours)
     monkeypatch.setattr(jobs, "now", lambda: jumped)
     assert await take(queue) == []

@@ -14,8 +14,7 @@ from ragstone.testing.oracles import check_ranking
 
 POOL = unit_vectors(40, 8)
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["put", "remove"]), st.lists(st.integers(0, 19), max_size=6, unique=True)),
-    max_size=20,
+    st.tuples(st.sampled_from(["put", "remove"]), st.lists(st.integers(0, 19), max_size=6, unique=True)), max_size=20
 )
 
 

@@ -20,11 +20,7 @@ from ragstone.stores.ledger.sqlite.file import SqliteFile
 from ragstone.stores.migrations import HEADS, Schema, create, is_current, upgrade
 from ragstone.stores.sql import schema
 
-SCHEMAS: list[tuple[Schema, MetaData]] = [
-    ("control", schema.control),
-    ("tenant", schema.tenant),
-    ("log", schema.log),
-]
+SCHEMAS: list[tuple[Schema, MetaData]] = [("control", schema.control), ("tenant", schema.tenant), ("log", schema.log)]
 OPEN_LEDGER = """
 import asyncio, sys
 from pathlib import Path
@@ -130,9 +126,7 @@ def test_files_are_for_their_owner_only(tmp_path: Path) -> None:
     assert file.path.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_who_opens_a_file_that_another_begins_to_write_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_opens_a_file_that_another_begins_to_write_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.db"
     path.touch()
     waits: list[float] = []

@@ -97,10 +97,7 @@ async def external_ids(ledger: PostgresLedger, tenant: str = "default") -> list[
 
 def start(script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", script, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -207,9 +204,7 @@ async def test_a_writer_killed_in_the_middle_leaves_nothing_half_visible(
     assert await external_ids(ledger) == ["acknowledged", "next"]
 
 
-async def test_processes_claim_without_taking_the_same_job(
-    ledger: PostgresLedger, dsn: str, tmp_path: Path
-) -> None:
+async def test_processes_claim_without_taking_the_same_job(ledger: PostgresLedger, dsn: str, tmp_path: Path) -> None:
     queued = await enqueue(ledger, *(document_job(str(n)) for n in range(50)))
     children = [start(CLAIM_ALL, dsn, tmp_path) for _ in range(4)]
     for child in children:
@@ -253,14 +248,10 @@ async def test_the_feed_follows_the_commits_of_each_tenant(dsn: str, tmp_path: P
 
 
 def _feed(connection: Connection, tenant_id: str) -> list[Any]:
-    return connection.execute(
-        "SELECT seq FROM changes WHERE tenant_id = ? ORDER BY seq", (tenant_id,)
-    ).fetchall()
+    return connection.execute("SELECT seq FROM changes WHERE tenant_id = ? ORDER BY seq", (tenant_id,)).fetchall()
 
 
-async def test_a_connection_that_the_server_dropped_is_replaced(
-    ledger: PostgresLedger, tmp_path: Path
-) -> None:
+async def test_a_connection_that_the_server_dropped_is_replaced(ledger: PostgresLedger, tmp_path: Path) -> None:
     await put(ledger, make_version("before"))
     await asyncio.gather(*(ledger.sequence("default") for _ in range(8)))
     name = server(18).name_of(tmp_path)
@@ -274,9 +265,7 @@ async def test_a_connection_that_the_server_dropped_is_replaced(
     assert await external_ids(ledger) == ["after", "before"]
 
 
-async def test_a_connection_dropped_inside_a_transaction_undoes_it(
-    ledger: PostgresLedger, tmp_path: Path
-) -> None:
+async def test_a_connection_dropped_inside_a_transaction_undoes_it(ledger: PostgresLedger, tmp_path: Path) -> None:
     kb = await put(ledger, make_version("kept"))
 
     async def cut_off() -> None:
@@ -334,9 +323,7 @@ async def test_what_runs_outside_of_transactions_leaves_nothing_behind(ledger: P
 
 
 async def test_what_postgres_cannot_keep_becomes_another_character(ledger: PostgresLedger) -> None:
-    version = make_version(
-        "a\x00b", ("one\x00two \ud800 three",), metadata={"x\x00y".replace("\x00", "_"): "\x00"}
-    )
+    version = make_version("a\x00b", ("one\x00two \ud800 three",), metadata={"x\x00y".replace("\x00", "_"): "\x00"})
     kb = await put(ledger, version)
     (chunk,) = await ledger.document_chunks("default", version.document_id)
     assert chunk.chunk.text == "one\ufffdtwo ? three"
@@ -369,12 +356,7 @@ async def test_a_deleted_tenant_leaves_nothing_and_its_name_is_free(
         await ledger.keep_originals(name, [("ab", b"original")])
     tenant_id = (await book.delete("one")).id
     with psycopg.connect(server(18).admin(server(18).name_of(tmp_path))) as admin:
-        assert (
-            admin.execute(
-                "SELECT relname FROM pg_class WHERE relname LIKE %s", (f"%{tenant_id}%",)
-            ).fetchall()
-            == []
-        )
+        assert admin.execute("SELECT relname FROM pg_class WHERE relname LIKE %s", (f"%{tenant_id}%",)).fetchall() == []
         for (table,) in admin.execute(
             "SELECT table_name FROM information_schema.columns "
             "WHERE table_schema = 'ragstone' AND column_name = 'tenant_id'"
@@ -432,9 +414,7 @@ async def test_a_server_that_cannot_be_reached_is_told_without_the_password(
         shown = shown.__cause__ or (None if shown.__suppress_context__ else shown.__context__)
 
 
-@pytest.mark.parametrize(
-    ("change", "hint"), [({"dbname": "nowhere"}, "CREATE DATABASE"), ({"user": "nobody"}, "role")]
-)
+@pytest.mark.parametrize(("change", "hint"), [({"dbname": "nowhere"}, "CREATE DATABASE"), ({"user": "nobody"}, "role")])
 async def test_a_server_that_lets_nobody_in_is_not_tried_again(
     dsn: str, tmp_path: Path, change: dict[str, str], hint: str
 ) -> None:

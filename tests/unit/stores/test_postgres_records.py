@@ -120,9 +120,7 @@ async def test_takaro_keeps_1536_dimensions_under_an_hnsw_index(
     content, contextual, kind, dimension, same, title, path = row
     assert (kind, dimension, same, title, path) == ("vector", 1536, True, "Guide 3", ["Ferry"])
     assert contextual == f"# Guide 3\n## Ferry\n\n{content}"
-    plan = (
-        "EXPLAIN SELECT seq FROM ragstone.chunks WHERE tenant_id = %s AND content_tsv @@ to_tsquery('ferry')"
-    )
+    plan = "EXPLAIN SELECT seq FROM ragstone.chunks WHERE tenant_id = %s AND content_tsv @@ to_tsquery('ferry')"
     tenant_id = app.execute("SELECT current_setting('ragstone.tenant')").fetchone()
     app.execute("SET enable_seqscan = off")
     assert "content_tsv @@" in "\n".join(line for (line,) in app.execute(plan, tenant_id))
@@ -137,15 +135,11 @@ async def test_the_records_of_uploads_and_chunks_are_views_too(
     async with opened("takaro", tmp_path) as engine:
         done = await workspace_of(engine).documents.upload(text, "guide.md", title="Island", metadata=facts)
         await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
-        waiting = await workspace_of(engine).documents.upload(
-            b"Later.", "later.txt", metadata={"tags": ["soon"]}
-        )
+        waiting = await workspace_of(engine).documents.upload(b"Later.", "later.txt", metadata={"tags": ["soon"]})
         failed = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
         assert failed.job is not None
         await workspace_of(engine).jobs.cancel(failed.job.id)
-        statuses = [
-            await workspace_of(engine).documents.status(one.document_id) for one in (done, waiting, failed)
-        ]
+        statuses = [await workspace_of(engine).documents.status(one.document_id) for one in (done, waiting, failed)]
         records = await workspace_of(engine).documents.chunk_records(done.document_id)
     assert app.execute("SELECT count(*) FROM document_records").fetchone() == (0,)
     act_for_the_tenant(app)
@@ -234,9 +228,7 @@ async def test_originals_of_an_earlier_version_are_counted_after_the_upgrade(
     async with opened("takaro", tmp_path) as engine:
         assert (await engine.tenants.usage("one")).stock.originals == len(b"second words")
         assert (await engine.tenants.usage("two")).stock.originals == len(b"%PDF-1.7 cut")
-    assert app.execute(
-        "SELECT has_table_privilege('public', 'ragstone_views.chunks', 'SELECT')"
-    ).fetchone() == (True,)
+    assert app.execute("SELECT has_table_privilege('public', 'ragstone_views.chunks', 'SELECT')").fetchone() == (True,)
 
 
 def test_a_view_of_somebody_s_own_does_not_stop_the_upgrade(app: psycopg.Connection, tmp_path: Path) -> None:

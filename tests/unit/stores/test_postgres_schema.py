@@ -51,9 +51,7 @@ def version(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def admin(version: int, tmp_path: Path) -> Iterator[psycopg.Connection]:
     """Looks at the test's database from above."""
-    with psycopg.connect(
-        server(version).admin(server(version).name_of(tmp_path)), autocommit=True
-    ) as connection:
+    with psycopg.connect(server(version).admin(server(version).name_of(tmp_path)), autocommit=True) as connection:
         connection.execute("SET search_path = ragstone, public")
         yield connection
 
@@ -86,9 +84,7 @@ def test_a_migrated_database_equals_the_schema(
             opts={
                 "compare_type": True,
                 "compare_server_default": True,
-                "include_name": lambda name, kind, _: (
-                    kind != "table" or not name.startswith("alembic_version")
-                ),
+                "include_name": lambda name, kind, _: kind != "table" or not name.startswith("alembic_version"),
             },
         )
         assert compare_metadata(context, wanted) == []
@@ -105,31 +101,22 @@ async def test_every_table_of_tenants_is_guarded_and_so_is_every_partition(
     tables = {name: (forced, policies) for name, forced, policies, _ in admin.execute(GUARDED)}
     assert {name for name, state in tables.items() if state != (True, 1)} == KNOWN_TO_ALL
     parts = {name for name, _, _, is_part in admin.execute(GUARDED) if is_part}
-    assert parts == {
-        f"{table}_{tenant_id}" for table in PARTITIONED & set(tables) for tenant_id in ids.values()
-    }
+    assert parts == {f"{table}_{tenant_id}" for table in PARTITIONED & set(tables) for tenant_id in ids.values()}
 
 
 @pytest.mark.req("R-TEN-06", "R-DOM-01")
-async def test_nobody_sees_or_writes_rows_of_another_tenant_even_by_hand(
-    version: int, tmp_path: Path
-) -> None:
+async def test_nobody_sees_or_writes_rows_of_another_tenant_even_by_hand(version: int, tmp_path: Path) -> None:
     dsn = server(version).database(tmp_path)
     ids = await fill(dsn, tmp_path, "one", "two")
     with psycopg.connect(dsn, autocommit=True) as app:
         app.execute("SET search_path = ragstone, ragstone_views, public")
         tables = [name for name, _, policies, _ in app.execute(GUARDED) if policies]
-        assert [
-            name for name in tables if app.execute(f"SELECT count(*) FROM {name}").fetchone() != (0,)
-        ] == []
+        assert [name for name in tables if app.execute(f"SELECT count(*) FROM {name}").fetchone() != (0,)] == []
         app.execute("SELECT set_config('ragstone.tenant', %s, false)", (ids["one"],))
         for name in tables:
             seen = {row[0] for row in app.execute(f"SELECT DISTINCT tenant_id FROM {name}")}
             assert seen <= {ids["one"]}, name
-        assert app.execute("SELECT content FROM chunks ORDER BY seq").fetchall() == [
-            ("words of one",),
-            ("more",),
-        ]
+        assert app.execute("SELECT content FROM chunks ORDER BY seq").fetchall() == [("words of one",), ("more",)]
         assert app.execute(f"SELECT count(*) FROM chunks_{ids['two']}").fetchone() == (0,)
         for statement in (
             "INSERT INTO counters (tenant_id, name, value) VALUES (%s, 'x', 1)",
@@ -175,9 +162,7 @@ async def test_what_belongs_to_a_row_goes_with_it(
 
 @pytest.mark.req("R-DOM-06", "R-DOM-08", "R-DOM-11")
 def test_the_chunks_have_their_indexes_by_name(admin: psycopg.Connection) -> None:
-    found = dict(
-        admin.execute("SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'chunks'").fetchall()
-    )
+    found = dict(admin.execute("SELECT indexname, indexdef FROM pg_indexes WHERE tablename = 'chunks'").fetchall())
     assert "USING gin (content_tsv)" in found["idx_chunks_fts"]
     assert "(tenant_id, kb_id)" in found["idx_chunks_tenant"]
     assert "(document_id, version, chunk_index, tenant_id)" in found["idx_chunks_document"]
@@ -198,14 +183,10 @@ def columns(admin: psycopg.Connection, view: str) -> dict[str, str]:
 
 
 @pytest.mark.req("R-DOM-03")
-async def test_views_have_the_columns_that_others_know(
-    admin: psycopg.Connection, version: int, tmp_path: Path
-) -> None:
+async def test_views_have_the_columns_that_others_know(admin: psycopg.Connection, version: int, tmp_path: Path) -> None:
     uuids = dict.fromkeys(("id", "tenant_id"), "uuid")
     moment = "timestamp with time zone"
-    assert columns(admin, "documents") == uuids | dict.fromkeys(
-        ("source_url", "title", "content"), "text"
-    ) | {
+    assert columns(admin, "documents") == uuids | dict.fromkeys(("source_url", "title", "content"), "text") | {
         "metadata": "jsonb",
         "created_at": moment,
         "updated_at": moment,
@@ -253,17 +234,13 @@ async def test_views_show_live_content_of_the_tenant_alone(version: int, tmp_pat
         assert app.execute(
             "SELECT kb, content, content_with_context, content_tsvector::text, document_title, section_path "
             "FROM knowledge_embeddings"
-        ).fetchall() == [
-            ("default", "running words", "Part > running words", "'run':1 'word':2", "Title of a", [])
-        ]
+        ).fetchall() == [("default", "running words", "Part > running words", "'run':1 'word':2", "Title of a", [])]
 
 
 async def test_ten_processes_may_start_on_an_empty_database_at_once(version: int, tmp_path: Path) -> None:
     dsn = server(version).dsn(server(version).create(EMPTY))
     ledgers = [PostgresLedger(dsn, tmp_path / str(n), pool_size=2) for n in range(10)]
-    await asyncio.gather(
-        *(put(ledger, make_version(f"d{n}")) for n, ledger in enumerate(ledgers)),
-    )
+    await asyncio.gather(*(put(ledger, make_version(f"d{n}")) for n, ledger in enumerate(ledgers)))
     kb = await ledgers[0].kb("default", "default")
     assert kb is not None
     assert (await ledgers[0].stats("default", kb)).documents == 10
@@ -272,15 +249,11 @@ async def test_ten_processes_may_start_on_an_empty_database_at_once(version: int
 
 
 @pytest.mark.req("R-DOM-09")
-async def test_a_superuser_makes_everything_and_then_acts_as_a_lesser_role(
-    version: int, tmp_path: Path
-) -> None:
+async def test_a_superuser_makes_everything_and_then_acts_as_a_lesser_role(version: int, tmp_path: Path) -> None:
     name = server(version).create("template0")
     ids = await fill(server(version).admin(name), tmp_path, "one", "two")
     with psycopg.connect(server(version).admin(name)) as admin:
-        owners = admin.execute(
-            "SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'ragstone'"
-        ).fetchall()
+        owners = admin.execute("SELECT DISTINCT tableowner FROM pg_tables WHERE schemaname = 'ragstone'").fetchall()
         assert owners == [(SERVICE,)]
         assert admin.execute(
             "SELECT rolsuper OR rolbypassrls OR rolcanlogin FROM pg_roles WHERE rolname = %s", (SERVICE,)
@@ -302,9 +275,7 @@ def test_a_role_that_may_not_add_the_extension_is_told_who_may(version: int) -> 
     assert "CREATE EXTENSION vector" in raised.value.hint
 
 
-async def test_a_role_above_row_security_that_cannot_make_another_is_refused(
-    version: int, tmp_path: Path
-) -> None:
+async def test_a_role_above_row_security_that_cannot_make_another_is_refused(version: int, tmp_path: Path) -> None:
     name = server(version).create(EMPTY)
     with psycopg.connect(server(version).admin(name), autocommit=True) as admin:
         admin.execute("DROP ROLE IF EXISTS above")

@@ -51,9 +51,7 @@ class ThreeWays:
         self.postings.remove(numbers)
 
     def _forget(self, numbers: Sequence[int]) -> None:
-        self.writer.remove(
-            self.connection, 1, [(number, " ".join(self.texts.pop(number))) for number in numbers]
-        )
+        self.writer.remove(self.connection, 1, [(number, " ".join(self.texts.pop(number))) for number in numbers])
 
     def check(self, query: Sequence[str]) -> None:
         expected = bm25(query, {name(number): words for number, words in self.texts.items()})
@@ -64,9 +62,7 @@ class ThreeWays:
 
     def by_fts(self, query: Sequence[str]) -> list[Candidate]:
         match = " OR ".join(f'"{term}"' for term in query)
-        rows = self.connection.execute(
-            "SELECT rowid, bm25(lexical_1) FROM lexical_1 WHERE lexical_1 MATCH ?", (match,)
-        )
+        rows = self.connection.execute("SELECT rowid, bm25(lexical_1) FROM lexical_1 WHERE lexical_1 MATCH ?", (match,))
         found = [Candidate(name(number), -score) for number, score in rows]
         return sorted(found, key=lambda one: (-one.score, one.chunk_id))
 

@@ -69,9 +69,7 @@ def only_qdrant(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"lexical": {"kind": "qdrant", "url": "http://q"}}, "store.lexical.url means nothing", "vectors do"),
     ],
 )
-def test_settings_that_cannot_be_meant_are_refused(
-    tmp_path: Path, store: dict[str, Any], said: str, hint: str
-) -> None:
+def test_settings_that_cannot_be_meant_are_refused(tmp_path: Path, store: dict[str, Any], said: str, hint: str) -> None:
     with pytest.raises(SettingsError, match=said) as refused:
         opened(tmp_path, **store)
     assert hint in refused.value.hint
@@ -86,9 +84,7 @@ async def test_chunks_with_and_without_a_vector_are_found_by_word(
     assert isinstance(stores.lexical, QdrantLexicalIndex)
     search_words, inside = QdrantProvider.search_words, []
 
-    async def watched(
-        self: QdrantProvider, at: VectorPartition, words: Words, k: int, where: Any = None
-    ) -> Any:
+    async def watched(self: QdrantProvider, at: VectorPartition, words: Words, k: int, where: Any = None) -> Any:
         inside.append(where)
         return await search_words(self, at, words, k, where)
 
@@ -142,9 +138,7 @@ async def test_what_was_made_without_words_is_built_anew_by_doctor(tmp_path: Pat
 async def test_doctor_finds_and_writes_chunks_without_a_vector(tmp_path: Path) -> None:
     stores = opened(tmp_path)
     kb = await put(
-        stores.ledger,
-        make_version("a", ("harbour",), vectors=unit_vectors(1)),
-        make_version("b", ("harbour again",)),
+        stores.ledger, make_version("a", ("harbour",), vectors=unit_vectors(1)), make_version("b", ("harbour again",))
     )
     lost = (await stores.ledger.document_chunks("default", make_version("b").document_id))[0].id
     await engine_of(stores).delete(await place(stores, kb), [lost])
@@ -167,9 +161,7 @@ async def test_a_folder_that_was_lost_is_filled_again(tmp_path: Path) -> None:
     await again.close()
 
 
-async def test_while_the_engine_is_away_the_ledger_finds_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_while_the_engine_is_away_the_ledger_finds_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = opened(tmp_path)
     kb = await put(stores.ledger, make_version("a", ("harbour",), vectors=unit_vectors(1)))
     assert await found(stores, kb, "harbour") == ["a"]
@@ -180,9 +172,7 @@ async def test_while_the_engine_is_away_the_ledger_finds_words(
     monkeypatch.setattr(QdrantProvider, "search_words", down)
     with collect_notes() as said:
         assert len(await stores.lexical.search("default", kb, "harbour", 5)) == 1
-    assert said == [
-        "qdrant could not be asked, and the ledger answers in its place: Qdrant at q cannot be reached"
-    ]
+    assert said == ["qdrant could not be asked, and the ledger answers in its place: Qdrant at q cannot be reached"]
     await stores.close()
 
 
@@ -246,9 +236,7 @@ async def test_words_are_weighed_anew_when_chunks_become_longer(tmp_path: Path) 
     await stores.close()
 
 
-async def test_weighing_anew_starts_over_when_it_was_cut_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_weighing_anew_starts_over_when_it_was_cut_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stores = opened(tmp_path)
     kb = await put(stores.ledger, make_version("first", ("harbour",), vectors=unit_vectors(1)))
     one = await _only_chunk(stores, make_version("first").document_id)
@@ -274,9 +262,7 @@ async def test_weighing_anew_starts_over_when_it_was_cut_short(
     await stores.close()
 
 
-async def test_words_of_a_postgres_ledger_are_found_in_qdrant(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_words_of_a_postgres_ledger_are_found_in_qdrant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     only_qdrant(monkeypatch)
     dsn = postgres_server.server(18).database(tmp_path)
     stores = opened(tmp_path, ledger={"kind": "postgres", "dsn": dsn})

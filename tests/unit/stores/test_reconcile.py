@@ -135,17 +135,13 @@ async def test_an_index_that_was_away_for_too_long_keeps_nothing_that_went(opene
     await put(opened.ledger, make_version("d9", vectors=unit_vectors(1, seed=9)))
     await opened.ledger.write(
         "default",
-        lambda connection, _: connection.execute(
-            "DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)"
-        ),
+        lambda connection, _: connection.execute("DELETE FROM changes WHERE seq < (SELECT max(seq) FROM changes)"),
     )
     await opened.index.catch_up("default")
     assert await opened.look() == Difference(10, 0, 0)
 
 
-async def test_a_hundred_thousand_ids_take_little_memory(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_hundred_thousand_ids_take_little_memory(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     class Large(MemoryProvider):
         async def ids(self, place: VectorPartition) -> AsyncIterator[Sequence[str]]:
             for start in range(0, 100_000, 1000):

@@ -204,9 +204,7 @@ async def test_who_gives_up_waiting_takes_nobody_along(
     assert await _logged(ledger) == ["q"]
 
 
-async def test_only_the_newest_are_kept(
-    ledger: SqliteLedger, log: SearchLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_only_the_newest_are_kept(ledger: SqliteLedger, log: SearchLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retrieval_log, "MOST_SEARCHES", 2)
     monkeypatch.setattr(feedback, "MOST_VOTES", 2)
     await _note(ledger, log, *(f"q{n}" for n in range(4)))
@@ -284,9 +282,7 @@ async def test_the_table_has_the_names_defaults_and_indexes_of_a_retrieval_log(
     await log.close()
     [file] = _files(tmp_path, "retrieval_log")
     with closing(sqlite3.connect(file)) as db:
-        columns = {
-            name: default for _, name, _, _, default, _ in db.execute("PRAGMA table_info(retrieval_log)")
-        }
+        columns = {name: default for _, name, _, _, default, _ in db.execute("PRAGMA table_info(retrieval_log)")}
         names = [one[1] for one in db.execute("PRAGMA index_list(retrieval_log)")]
         indexes = {tuple(one[2] for one in db.execute(f"PRAGMA index_info({name})")) for name in names}
     counts = ("document_results_count", "database_results_count", "internet_results_count", "total_results")

@@ -13,15 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.errors import (
-    InputError,
-    KbGone,
-    NotFoundError,
-    StoreBusy,
-    StoreCorrupt,
-    StoreError,
-    StoreFull,
-)
+from ragstone.core.errors import InputError, KbGone, NotFoundError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.sqlite import file as sqlite_file
 from ragstone.stores.ledger.sqlite.file import translated
@@ -167,9 +159,7 @@ async def test_a_transaction_that_went_wrong_cannot_be_committed(ledger: SqliteL
     assert await external_ids(ledger) == ["kept", "next"]
 
 
-async def test_a_file_that_another_process_holds_is_busy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_file_that_another_process_holds_is_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_file, "BUSY_SECONDS", 0.05)
     ledger = SqliteLedger(tmp_path, [Fts5Writer()])
     await put(ledger, make_version("kept"))

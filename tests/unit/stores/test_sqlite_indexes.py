@@ -45,9 +45,7 @@ async def test_disk_and_memory_answer_alike(ledger: SqliteLedger) -> None:
         await delete(ledger, make_version(f"d{step}").document_id)
 
 
-async def test_many_changes_are_read_in_the_background(
-    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_changes_are_read_in_the_background(ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexical_module, "INLINE_CHANGES", 3)
     kb = await put(ledger, *(make_version(f"d{n}", ("server map",)) for n in range(10)))
     index = SqliteLexicalIndex(ledger, IndexCache(16))
@@ -63,9 +61,7 @@ async def test_many_changes_are_read_in_the_background(
 
 
 async def test_a_shortened_feed_means_reading_everything_anew(ledger: SqliteLedger) -> None:
-    kb = await put(
-        ledger, *(make_version(f"d{n}", ("server",), vectors=unit_vectors(1, seed=n)) for n in range(3))
-    )
+    kb = await put(ledger, *(make_version(f"d{n}", ("server",), vectors=unit_vectors(1, seed=n)) for n in range(3)))
     residents = IndexCache(16)
     lexical, vectors = SqliteLexicalIndex(ledger, residents), SqliteVectorIndex(ledger, residents)
     query = unit_vectors(1, seed=9)[0]
@@ -107,9 +103,7 @@ async def test_indexes_follow_while_the_feed_is_shortened(
 async def test_what_left_memory_is_read_again(ledger: SqliteLedger) -> None:
     residents = IndexCache(0)
     vectors = SqliteVectorIndex(ledger, residents)
-    kbs = [
-        await put(ledger, make_version(kb=name, vectors=unit_vectors(1)), kb=name) for name in ("one", "two")
-    ]
+    kbs = [await put(ledger, make_version(kb=name, vectors=unit_vectors(1)), kb=name) for name in ("one", "two")]
     for _ in range(2):
         for kb in kbs:
             assert len(await vectors.search("default", kb, unit_vectors(1)[0], 10)) == 1
@@ -122,8 +116,7 @@ async def test_an_index_survives_a_restart(tmp_path: Path) -> None:
         ledger = SqliteLedger(tmp_path, [Fts5Writer()])
         if turn == 0:
             versions = (
-                make_version(f"d{n}", ("server " * n + "map",), vectors=unit_vectors(1, seed=n))
-                for n in range(9)
+                make_version(f"d{n}", ("server " * n + "map",), vectors=unit_vectors(1, seed=n)) for n in range(9)
             )
             await put(ledger, *versions)
         kb = await ledger.kb("default", "default")
@@ -187,9 +180,7 @@ async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchange
     there = 1
     for writes in range(5):
         assert len(await vectors.search("default", kb, unit_vectors(1)[0], 100)) == there
-        await put(
-            ledger, make_version("x", tenant="second"), tenant="second"
-        )  # the first file has to make room
+        await put(ledger, make_version("x", tenant="second"), tenant="second")  # the first file has to make room
         await ledger.kb("default", "default")
         for n in range(writes):
             await put(other, make_version(f"{writes}.{n}", vectors=unit_vectors(1, seed=n)))

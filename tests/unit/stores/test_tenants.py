@@ -11,14 +11,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.errors import (
-    InputError,
-    NotFoundError,
-    SettingsError,
-    StoreBusy,
-    StoreError,
-    TenantGone,
-)
+from ragstone.core.errors import InputError, NotFoundError, SettingsError, StoreBusy, StoreError, TenantGone
 from ragstone.core.tenants import Quotas
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.control.tenants import SqlTenantBook
@@ -119,9 +112,7 @@ async def test_a_name_is_given_once(book: SqlTenantBook) -> None:
 
 
 @pytest.mark.req("R-TEN-16")
-@pytest.mark.parametrize(
-    "name", ["", "../x", "A", "a/b", "a.b", "a\x00", "é", "-a", "a" * 64, "~a", "a b", "\ud800"]
-)
+@pytest.mark.parametrize("name", ["", "../x", "A", "a/b", "a.b", "a\x00", "é", "-a", "a" * 64, "~a", "a b", "\ud800"])
 async def test_a_name_is_safe_wherever_it_is_used(book: SqlTenantBook, books: Books, name: str) -> None:
     await book.create("acme")
     for asked in (book.create(name), book.rename("acme", name)):
@@ -132,9 +123,7 @@ async def test_a_name_is_safe_wherever_it_is_used(book: SqlTenantBook, books: Bo
 
 
 @pytest.mark.req("R-TEN-17")
-async def test_names_that_look_like_another_ones_versions_are_apart(
-    book: SqlTenantBook, books: Books
-) -> None:
+async def test_names_that_look_like_another_ones_versions_are_apart(book: SqlTenantBook, books: Books) -> None:
     kin = ("acme", "acme_v2", "acme_old", "acme-v2")
     for name in kin:
         await fill(books.ledger, name, f"of {name}")

@@ -112,27 +112,15 @@ async def test_what_waits_in_the_queue_takes_room_too(book: SqlTenantBook, ledge
 @pytest.mark.parametrize(
     ("quotas", "amounts", "message"),
     [
-        (
-            Quotas(documents=2),
-            {"documents": 2},
-            "tenant 'acme' may have 2 documents and has 1: 2 more do not fit",
-        ),
+        (Quotas(documents=2), {"documents": 2}, "tenant 'acme' may have 2 documents and has 1: 2 more do not fit"),
         (Quotas(documents=1), {"documents": 1}, "may have 1 document and has 1: 1 more does not fit"),
         (Quotas(chunks=4), {"chunks": 2}, "tenant 'acme' may have 4 chunks and has 3: 2 more do not fit"),
-        (
-            Quotas(bytes=10_000),
-            {"bytes": 10_000},
-            r"tenant 'acme' may have 10,000 bytes and has \d\d: 10,000 more",
-        ),
+        (Quotas(bytes=10_000), {"bytes": 10_000}, r"tenant 'acme' may have 10,000 bytes and has \d\d: 10,000 more"),
         (Quotas(cost_per_month=1), {"cost_per_month": 2}, "may spend 1.00 USD per month and has spent 0.00"),
     ],
 )
 async def test_a_refusal_names_the_limit_and_what_is_used(
-    book: SqlTenantBook,
-    ledger: SqliteLedger,
-    quotas: Quotas,
-    amounts: dict[QuotaName, float],
-    message: str,
+    book: SqlTenantBook, ledger: SqliteLedger, quotas: Quotas, amounts: dict[QuotaName, float], message: str
 ) -> None:
     await put(ledger, make_version("a", ("one", "two", "three")), tenant="acme")
     await book.set_quotas("acme", quotas)
@@ -254,14 +242,10 @@ async def test_twenty_that_race_for_the_last_unit(book: SqlTenantBook, ledger: S
     """FAULTS 19."""
     await book.create("acme", Quotas(documents=3, queries_per_minute=1))
     await put(ledger, make_version("a"), make_version("b"), tenant="acme")
-    tries = await asyncio.gather(
-        *(book.reserve("acme", {"documents": 1}) for _ in range(20)), return_exceptions=True
-    )
+    tries = await asyncio.gather(*(book.reserve("acme", {"documents": 1}) for _ in range(20)), return_exceptions=True)
     assert sum(isinstance(one, Reservation) for one in tries) == 1
     assert sum(isinstance(one, QuotaExceeded) for one in tries) == 19
-    asked = await asyncio.gather(
-        *(book.spend("acme", "queries_per_minute") for _ in range(20)), return_exceptions=True
-    )
+    asked = await asyncio.gather(*(book.spend("acme", "queries_per_minute") for _ in range(20)), return_exceptions=True)
     assert sum(one is None for one in asked) == 1
 
 

@@ -94,9 +94,7 @@ def test_a_beginning_that_was_wiped_is_refused() -> None:
 
 @pytest.mark.parametrize("other", OTHERS)
 def test_what_belongs_to_something_else_is_refused(other: Owner) -> None:
-    with pytest.raises(
-        StoreCorrupt, match=f"{other.thing} {other.id} is damaged, or belongs to something else"
-    ):
+    with pytest.raises(StoreCorrupt, match=f"{other.thing} {other.id} is damaged, or belongs to something else"):
         VAULT.open(bytes(VAULT.seal(b"content", OWNER)), other)
     with pytest.raises(StoreCorrupt, match=f"{other.thing} {other.id}"):
         VAULT.open_text(VAULT.seal_text("content", OWNER), other)
@@ -124,9 +122,7 @@ def test_an_old_key_still_opens_and_a_missing_one_is_named() -> None:
     assert VAULT.open_text(text, OWNER) == "secret"
     for vault in (Vault(NEW), PLAIN):
         for opened in (lambda v=vault: v.open(stored, OWNER), lambda v=vault: v.open_text(text, OWNER)):
-            with pytest.raises(
-                StoreError, match=f"document ab12 is encrypted with key {before.key_id}"
-            ) as raised:
+            with pytest.raises(StoreError, match=f"document ab12 is encrypted with key {before.key_id}") as raised:
                 opened()
             assert type(raised.value) is StoreError
             assert "security.old_keys" in raised.value.hint
@@ -196,29 +192,14 @@ def test_a_changed_text_never_opens_as_another() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "sealed:",
-        "sealed:plain",
-        "sealed:v1",
-        "sealed:v1:",
-        "sealed:v1::",
-        "sealed:v2:00:AAAA",
-        "sealed:v1:é:é",
-    ],
+    "text", ["sealed:", "sealed:plain", "sealed:v1", "sealed:v1:", "sealed:v1::", "sealed:v2:00:AAAA", "sealed:v1:é:é"]
 )
 def test_a_text_that_only_begins_as_sealed_is_refused(text: str) -> None:
     with pytest.raises(StoreCorrupt, match="document ab12"):
         VAULT.open_text(text, OWNER)
 
 
-CONFIG = {
-    "host": "mail.example",
-    "port": 993,
-    "password": "canary",
-    "token": None,
-    "title": "sealed: a story",
-}
+CONFIG = {"host": "mail.example", "port": 993, "password": "canary", "token": None, "title": "sealed: a story"}
 SECRETS = {"password", "token", "absent"}
 SOURCE = Owner("tenant", "source", "inbox")
 
@@ -285,9 +266,7 @@ def test_a_new_key_is_one_that_the_settings_take() -> None:
     assert Vault.load(secret(first)).key_id != Vault.load(secret(second)).key_id
 
 
-@pytest.mark.parametrize(
-    "value", ["", " ", "canary", as_text(b"canary"), as_text(b"x" * 33), "é" * 44, "\0", "A" * 43]
-)
+@pytest.mark.parametrize("value", ["", " ", "canary", as_text(b"canary"), as_text(b"x" * 33), "é" * 44, "\0", "A" * 43])
 def test_what_is_not_a_key_is_refused_and_not_repeated(value: str, tmp_path: Path) -> None:
     """FAULTS 40, and an empty variable does not switch encryption off."""
     file = tmp_path / "key"
@@ -304,9 +283,7 @@ def test_what_is_not_a_key_is_refused_and_not_repeated(value: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("path", ["missing", "", ".", "a\0b", "~nobody-of-this-name/key"])
-def test_a_key_file_that_cannot_be_read_is_named(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_file_that_cannot_be_read_is_named(path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SettingsError) as raised:
         Vault.load(secret(f"file:{path}"))

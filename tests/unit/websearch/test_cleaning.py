@@ -54,9 +54,7 @@ def test_text_is_made_plain(sent: object, seen: str) -> None:
 
 
 def test_markup_goes_where_an_engine_sends_it() -> None:
-    found = make_result(
-        "engine", "<b>A</b> &amp; B", "https://host.example/", "x<script>y</script>", markup=True
-    )
+    found = make_result("engine", "<b>A</b> &amp; B", "https://host.example/", "x<script>y</script>", markup=True)
     assert found is not None
     assert (found.title, found.snippet) == ("A & B", "xy")
 

@@ -29,12 +29,8 @@ def searxng(request: Request) -> Reply:
     assert (request.method, request.path) == ("GET", "/search")
     assert request.query == {"q": "oriental spice", "format": "json"}
     assert "authorization" not in request.headers
-    found = [
-        {"title": a, "url": b, "content": c, "publishedDate": "2026-01-31T10:00:00"} for a, b, c in PAGES
-    ]
-    return json_reply(
-        {"query": "oriental spice", "results": found, "answers": [], "unresponsive_engines": []}
-    )
+    found = [{"title": a, "url": b, "content": c, "publishedDate": "2026-01-31T10:00:00"} for a, b, c in PAGES]
+    return json_reply({"query": "oriental spice", "results": found, "answers": [], "unresponsive_engines": []})
 
 
 def brave(request: Request) -> Reply:
@@ -60,13 +56,7 @@ def tavily(request: Request) -> Reply:
     assert request.headers["content-type"] == "application/json"
     assert json.loads(request.body) == {"query": "oriental spice", "max_results": 3, "search_depth": "basic"}
     found = [
-        {
-            "title": a,
-            "url": b,
-            "content": c,
-            "score": 0.9,
-            "published_date": "Sat, 31 Jan 2026 10:00:00 GMT",
-        }
+        {"title": a, "url": b, "content": c, "score": 0.9, "published_date": "Sat, 31 Jan 2026 10:00:00 GMT"}
         for a, b, c in PAGES
     ]
     return json_reply({"query": "oriental spice", "results": found, "response_time": 0.1})
@@ -167,9 +157,7 @@ async def test_a_proxy_before_searxng_may_want_a_key() -> None:
         return json_reply({"results": []})
 
     with RestDouble(proxy) as double:
-        searching = build_web_search(
-            WebSettings(kind="searxng", url=f"http://{double.host}/search/", api_key=KEY)
-        )
+        searching = build_web_search(WebSettings(kind="searxng", url=f"http://{double.host}/search/", api_key=KEY))
         assert await searching.search("x", 3) == []
         await searching.close()
     assert double.requests[0].path == "/search"

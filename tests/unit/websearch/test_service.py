@@ -44,9 +44,7 @@ async def calling(double: RestDouble, naps: Naps) -> AsyncIterator[SearchService
 
 
 @pytest.mark.parametrize("status", [408, 500, 503])
-async def test_what_passes_is_tried_again(
-    double: RestDouble, calling: SearchService, naps: Naps, status: int
-) -> None:
+async def test_what_passes_is_tried_again(double: RestDouble, calling: SearchService, naps: Naps, status: int) -> None:
     double.faults.extend([Reply(b"oops", status)] * 2)
     assert await calling.get({"q": "x"}) == {"fine": True}
     assert (len(double.requests), naps.taken) == (3, [0.5, 1.0])

@@ -12,14 +12,7 @@ from ragstone.answer.check import check_explicitly, find_grounds
 from ragstone.answer.extract import find_candidates
 from ragstone.answer.receipts.make import AnswerReceipt, is_made_of, read_receipt
 from ragstone.answer.reply import CitedSentence
-from ragstone.core.answers import (
-    CheckedCitation,
-    CheckedSentence,
-    Citation,
-    QuoteState,
-    ReceiptReport,
-    Sentence,
-)
+from ragstone.core.answers import CheckedCitation, CheckedSentence, Citation, QuoteState, ReceiptReport, Sentence
 from ragstone.core.documents import page_at, page_starts, table_head
 from ragstone.core.errors import InputError
 from ragstone.core.types import Hit, LiveChunk
@@ -64,14 +57,10 @@ def place_quote(citation: Citation, stored: LiveDocument | None) -> PlacedQuote:
         return PlacedQuote(citation, state, citation.start)
     end = start + len(citation.quote)
     holding = [live for live in stored.chunks if live.chunk.start <= start and end <= live.chunk.end]
-    touching = holding or [
-        live for live in stored.chunks if live.chunk.start < end and start < live.chunk.end
-    ]
+    touching = holding or [live for live in stored.chunks if live.chunk.start < end and start < live.chunk.end]
     if not touching:
         return PlacedQuote(citation, "changed", citation.start)  # a part that cannot be found is not given
-    best = max(
-        touching, key=lambda live: (live.id == citation.chunk_id, -len(_compare_names(citation, live, start)))
-    )
+    best = max(touching, key=lambda live: (live.id == citation.chunk_id, -len(_compare_names(citation, live, start))))
     parts = [best] if holding else touching
     first = min(parts, key=lambda live: live.chunk.start)
     passage = _build_passage(best, first, stored.text, max(live.chunk.end for live in parts))
@@ -86,9 +75,7 @@ def _find_quote(citation: Citation, stored: LiveDocument | None) -> tuple[QuoteS
     text, quote = stored.text, citation.quote
     if text[citation.start : citation.end] == quote:
         return "stands", citation.start
-    found = [
-        place for place in (_find_last_before(text, citation), text.find(quote, citation.start)) if place >= 0
-    ]
+    found = [place for place in (_find_last_before(text, citation), text.find(quote, citation.start)) if place >= 0]
     if not found:
         return "changed", citation.start
     return "moved", min(found, key=lambda place: abs(place - citation.start))
@@ -167,13 +154,8 @@ async def check_receipt(value: Mapping[str, Any], look: Look, marks: str = "") -
     return await asyncio.to_thread(_build_report, receipt, documents, marks)  # a long one takes a while
 
 
-def _build_report(
-    receipt: AnswerReceipt, documents: Mapping[str, LiveDocument | None], marks: str
-) -> ReceiptReport:
-    places = {
-        citation.n: place_quote(citation, documents.get(citation.document_id))
-        for citation in receipt.citations
-    }
+def _build_report(receipt: AnswerReceipt, documents: Mapping[str, LiveDocument | None], marks: str) -> ReceiptReport:
+    places = {citation.n: place_quote(citation, documents.get(citation.document_id)) for citation in receipt.citations}
     _check_size(receipt, places)
 
     @cache
@@ -187,18 +169,13 @@ def _build_report(
         _find_tampering(receipt),
         tuple(_build_citation(placed) for placed in places.values()),
         tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
-        (
-            *_find_foreign_marks(receipt, marks),
-            *(note for placed in places.values() for note in placed.differences),
-        ),
+        (*_find_foreign_marks(receipt, marks), *(note for placed in places.values() for note in placed.differences)),
         receipt.unanswered,
     )
 
 
 def _check_size(receipt: AnswerReceipt, places: Mapping[int, PlacedQuote]) -> None:
-    cited = [
-        places[n].passage for sentence in set(receipt.sentences) for n in sentence.citations if n in places
-    ]
+    cited = [places[n].passage for sentence in set(receipt.sentences) for n in sentence.citations if n in places]
     read = sum(len(passage.text) for passage in cited if passage)
     if read > MOST_READ_CHARS:
         raise InputError(
@@ -208,9 +185,7 @@ def _check_size(receipt: AnswerReceipt, places: Mapping[int, PlacedQuote]) -> No
 
 
 def _find_tampering(receipt: AnswerReceipt) -> tuple[str, ...]:
-    whole = is_made_of(
-        receipt.answer, receipt.sentences, receipt.citations, receipt.wording, answered=receipt.answered
-    )
+    whole = is_made_of(receipt.answer, receipt.sentences, receipt.citations, receipt.wording, answered=receipt.answered)
     return receipt.misfits if whole else (*receipt.misfits, "the answer is not made of its sentences")
 
 
@@ -224,14 +199,7 @@ def _find_foreign_marks(receipt: AnswerReceipt, marks: str) -> list[str]:
 def _build_citation(placed: PlacedQuote) -> CheckedCitation:
     cited = placed.citation
     return CheckedCitation(
-        cited.n,
-        placed.state,
-        cited.document_id,
-        cited.title,
-        cited.uri,
-        cited.quote,
-        placed.start,
-        placed.end,
+        cited.n, placed.state, cited.document_id, cited.title, cited.uri, cited.quote, placed.start, placed.end
     )
 
 

@@ -35,18 +35,11 @@ class Wording:
 
     def speaks(self) -> bool:
         """Return whether its marks hold more than a number and signs, so that they could say something to a reader."""
-        return self.style in ("index", "footnote") and not _SPEECHLESS.issuperset(
-            self.format.replace(INDEX, "")
-        )
+        return self.style in ("index", "footnote") and not _SPEECHLESS.issuperset(self.format.replace(INDEX, ""))
 
 
 def is_made_of(
-    answer: str,
-    sentences: Sequence[Sentence],
-    citations: Sequence[Citation],
-    wording: Wording,
-    *,
-    answered: bool,
+    answer: str, sentences: Sequence[Sentence], citations: Sequence[Citation], wording: Wording, *, answered: bool
 ) -> bool:
     """Return whether the sentences, written down in this way, are this answer."""
     if not answered or not sentences:
@@ -54,9 +47,9 @@ def is_made_of(
     if INDEX not in wording.format:
         return False
     numbered = {citation.n: citation for citation in citations}
-    return answer == " ".join(
-        _write_sentence(sentence, numbered, wording) for sentence in sentences
-    ) + list_sources(citations, wording.style, wording.format)
+    return answer == " ".join(_write_sentence(sentence, numbered, wording) for sentence in sentences) + list_sources(
+        citations, wording.style, wording.format
+    )
 
 
 def _write_sentence(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
@@ -122,9 +115,7 @@ class _Receipt(SettingsModel):
     status: Literal["answered", "no_evidence"]
     sentences: tuple[_Sentence, ...] = Field(max_length=MOST_SENTENCES)
     citations: tuple[_Citation, ...] = Field(max_length=MOST_CITATIONS)
-    unanswered: tuple[Annotated[str, Field(max_length=MOST_CHARS)], ...] = Field(
-        default=(), max_length=MOST_PARTS
-    )
+    unanswered: tuple[Annotated[str, Field(max_length=MOST_CHARS)], ...] = Field(default=(), max_length=MOST_PARTS)
     digest: str
 
 

@@ -79,9 +79,7 @@ class Researcher:
         known = {hit.chunk_id: hit.scores["dense"] for hit in hits if "dense" in hit.scores}
         return max(await self._judge_relevance(query, hits, embedder, known, {}), default=0.0)
 
-    async def _run_rounds(
-        self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]
-    ) -> Stopped:
+    async def _run_rounds(self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]) -> Stopped:
         proposed = asyncio.ensure_future(self._propose(task.topic, gathered, []))
         try:
             gathered.queries.append(task.topic)
@@ -136,18 +134,12 @@ class Researcher:
         room = MOST - len(proposed)
         about = gathered.about
         # Passages about something else have no sides of this topic to offer.
-        more = (
-            find_facets(gathered.topic, about, asked, room)
-            if about
-            else split_topic(gathered.topic, asked, room)
-        )
+        more = find_facets(gathered.topic, about, asked, room) if about else split_topic(gathered.topic, asked, room)
         return [*proposed, *more]
 
     async def _judge(self, task: ResearchTask, gathered: GatheredPassages) -> int:
         hits = gathered.hits_to_judge
-        judged = await self._judge_relevance(
-            task.topic, hits, task.embedder, gathered.cosines, gathered.degraded
-        )
+        judged = await self._judge_relevance(task.topic, hits, task.embedder, gathered.cosines, gathered.degraded)
         return gathered.add_relevance(hits, judged)
 
     async def _judge_relevance(

@@ -35,10 +35,7 @@ async def propose_queries(
         lines.append("Asked already, without finding enough:\n" + "\n".join(map(sanitize, asked)))
     if headings:
         lines.append("Headings of what was found:\n" + "\n".join(map(sanitize, headings[:_MOST_HEADINGS])))
-    messages = [
-        Message("system", _RULES.format(fewest=FEWEST, most=MOST)),
-        Message("user", "\n\n".join(lines)),
-    ]
+    messages = [Message("system", _RULES.format(fewest=FEWEST, most=MOST)), Message("user", "\n\n".join(lines))]
     return read_queries(await llm.complete(messages, max_tokens=_TOKENS, seconds=seconds), [topic, *asked])
 
 

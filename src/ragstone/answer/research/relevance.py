@@ -31,9 +31,7 @@ class Relevance:
     def __init__(self) -> None:
         self._unrelated = UnrelatedVectors()
 
-    async def judge(
-        self, query: str, hits: Sequence[Hit], embedder: Embedder | None, known: Cosines
-    ) -> list[float]:
+    async def judge(self, query: str, hits: Sequence[Hit], embedder: Embedder | None, known: Cosines) -> list[float]:
         """Return the relevance of each hit from 0 to 1, by words alone without an embedder; its errors are raised."""
         covered = [term_share(query, _read(hit)) for hit in hits]
         if embedder is None:
@@ -44,9 +42,7 @@ class Relevance:
             for closeness, share in zip(near, covered, strict=True)
         ]
 
-    async def _closeness(
-        self, query: str, hits: Sequence[Hit], embedder: Embedder, known: Cosines
-    ) -> list[float]:
+    async def _closeness(self, query: str, hits: Sequence[Hit], embedder: Embedder, known: Cosines) -> list[float]:
         asked = await embedder.embed([query], "query")
         vector = asked.vectors[0]
         unrelated = await self._unrelated.load(embedder, asked.model)

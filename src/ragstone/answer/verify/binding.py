@@ -89,9 +89,7 @@ def is_misbound(claim: str, sentence: str) -> bool:
 
 
 def _is_bound_elsewhere(figure: Figure, terms: frozenset[str], stated: Sequence[FigureSegment]) -> bool:
-    fitting = [
-        piece for piece in stated if any(_is_related(figure, other, "fits") for other, _ in piece.figures)
-    ]
+    fitting = [piece for piece in stated if any(_is_related(figure, other, "fits") for other, _ in piece.figures)]
     rivals = [
         piece
         for piece in stated

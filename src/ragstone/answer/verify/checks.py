@@ -6,23 +6,12 @@ import re
 from typing import Literal
 
 from ragstone.answer.verify.binding import has_mixed_names, has_reversed_roles, is_misbound, is_scattered
-from ragstone.answer.verify.conditions import (
-    find_exception,
-    find_framing,
-    is_at_certain_times,
-    is_denied_as_a_whole,
-)
+from ragstone.answer.verify.conditions import find_exception, find_framing, is_at_certain_times, is_denied_as_a_whole
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim, split_clauses
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
-from ragstone.language.dates import (
-    compare_moment,
-    date_spans,
-    find_moments,
-    is_on_other_days,
-    is_timed_otherwise,
-)
+from ragstone.language.dates import compare_moment, date_spans, find_moments, is_on_other_days, is_timed_otherwise
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.measurements import drops_bound, find_quantities, speaks_of_share
 from ragstone.language.negation import (
@@ -83,8 +72,7 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
         gaps.append(Objection(ObjectionKind.OPPOSITE_WORDS))
     for figure in dict.fromkeys(figure for figure, outcome in figures if outcome == "absent"):
         elsewhere = all(
-            outcome == "same"
-            for _, outcome in (*_compare_figures(claim, passage), *_compare_dates(claim, passage))
+            outcome == "same" for _, outcome in (*_compare_figures(claim, passage), *_compare_dates(claim, passage))
         )
         (gaps if elsewhere else voids).append(Objection(_MISSING[figure]))
     return Findings(
@@ -113,10 +101,7 @@ def _find_gaps(claim: str, sentence: str, around: str) -> list[Objection]:
     if _is_scattered(claim, sentence, around) is False:
         kinds.append(ObjectionKind.SEVERAL_CLAUSES)
     missing = find_missing_names(claim, f"{around}\n{sentence}")
-    return [
-        *(Objection(kind) for kind in kinds),
-        *(Objection(ObjectionKind.NAME_MISSING, name) for name in missing),
-    ]
+    return [*(Objection(kind) for kind in kinds), *(Objection(ObjectionKind.NAME_MISSING, name) for name in missing)]
 
 
 def _find_voids(claim: str, said: str, sentence: str, around: str) -> list[Objection]:

@@ -69,9 +69,7 @@ def drops_condition(claim: str, sentence: str) -> bool:
     if not stated:
         return False
     kept = [*_find_conditions(claim, _CLAIM), *_states(claim)]
-    return len(stated) == MOST or any(
-        not any(_are_same(mine, condition) for mine in kept) for condition in stated
-    )
+    return len(stated) == MOST or any(not any(_are_same(mine, condition) for mine in kept) for condition in stated)
 
 
 def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
@@ -139,8 +137,7 @@ _FRAME = re.compile(
     re.I,
 )
 _UNREAL = re.compile(
-    r"\b(?:would|could|might|should)(?: not| never)? have\b|^\s*(?:had|were)\b[^;]{1,300}\bwould\b|\bif only\b",
-    re.I,
+    r"\b(?:would|could|might|should)(?: not| never)? have\b|^\s*(?:had|were)\b[^;]{1,300}\bwould\b|\bif only\b", re.I
 )
 _TAKEN_BACK = re.compile(
     r"\b(?:former(?:ly)?|ex-\w{1,30}|previously|once(?= (?:was|were|had))|used to|until"
@@ -148,9 +145,7 @@ _TAKEN_BACK = re.compile(
     r"|potential|proposed|planned|hypothetical|not yet|no longer)\b",
     re.I,
 )
-_BARELY = re.compile(
-    r"\b(?:hardly|scarcely|barely|rarely|seldom|almost|nearly|former(?:ly)?|(?<!a )few(?!er))\b", re.I
-)
+_BARELY = re.compile(r"\b(?:hardly|scarcely|barely|rarely|seldom|almost|nearly|former(?:ly)?|(?<!a )few(?!er))\b", re.I)
 _ONLY = re.compile(r"\bonly ((?!when|if|after|on|in|at|by|for|with|\d)[^\W\d_]{2,30})", re.I)
 
 _SEASON = re.compile(

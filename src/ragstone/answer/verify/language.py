@@ -13,16 +13,7 @@ from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import OTHER_FIGURE, has_kind
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.detector import probability_of
-from ragstone.language.grammar import (
-    ADVERBS,
-    LINKS,
-    MODALS,
-    PARTICIPLES,
-    PASTS,
-    PREPOSITIONS,
-    is_known_verb,
-    words_of,
-)
+from ragstone.language.grammar import ADVERBS, LINKS, MODALS, PARTICIPLES, PASTS, PREPOSITIONS, is_known_verb, words_of
 
 _LEAST_ENGLISH, _LEAST_ENGLISH_SMALL = 0.02, 0.05
 """Probability of English of all words, and of those without a capital, under which a text is in another language.
@@ -53,9 +44,7 @@ _DENIALS = words_of(
     "nenhum nenhuma není nessun nessuna nessuno nicht nichts nie niemals niemand niet niets nigdy nikt ninguna "
     "ninguno ninguém ningún non nooit nu nunca não pas rien sans sem senza sin tampoco"
 )
-_FREQUENT = words_of(
-    "and are been could from not should that the their these they this were which with would"
-)
+_FREQUENT = words_of("and are been could from not should that the their these they this were which with would")
 _CLEARLY_ENGLISH = 0.15
 """Share of these among the words from which the detector, which takes a while to load, is not asked."""
 _ENGLISH = (STOP_WORDS | ADVERBS | LINKS | MODALS | PARTICIPLES | PASTS | PREPOSITIONS) - _SHARED

@@ -75,9 +75,7 @@ async def _judge(
         chosen = readings[:PREMISES]
         try:
             labels = await entailer.label([reading.premise for reading in chosen], claim)
-            made = (
-                judge_by_entailment(reading, label) for reading, label in zip(chosen, labels, strict=True)
-            )
+            made = (judge_by_entailment(reading, label) for reading, label in zip(chosen, labels, strict=True))
             return tuple(made), entailer.name
         except (ModelError, RemoteError) as error:
             logger.warning("checking a claim without %s: %s", entailer.name, error)

@@ -105,9 +105,7 @@ def _drop_missing_number(found: Findings) -> Findings:
     )
 
 
-def _compare_figures(
-    claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]
-) -> list[Outcome]:
+def _compare_figures(claimed: Sequence[Quantity], cells: Sequence[Cell], named: Sequence[Cell]) -> list[Outcome]:
     """Return what a row says of each figure: another one only in the one column that the claim names."""
     bound = [any(_fits(quantity, cell) for cell in named) for quantity in claimed]
     # Of what its other cells say nothing is claimed until the column that is named has a figure, too.
@@ -130,9 +128,7 @@ def _fits(claimed: Quantity, cell: Cell) -> bool:
 def _quantities(cell: Cell) -> Sequence[Quantity]:
     """Return the figures of a cell, by themselves and of what its column is named after: 120 are 120 employees."""
     name, value = cell
-    return [
-        quantity for words in ("", *name.split()) for quantity in find_quantities(f"{value} {words}".strip())
-    ]
+    return [quantity for words in ("", *name.split()) for quantity in find_quantities(f"{value} {words}".strip())]
 
 
 def _is_rival(claimed: Quantity, stated: Quantity) -> bool:

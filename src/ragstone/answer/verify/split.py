@@ -69,9 +69,7 @@ def _parts_here(left: str, right: str, *, weak: bool) -> bool:
         return False
     verb = first_verb(before) or first_verb(before, shared=True)
     own, shared = first_verb(after), first_verb(after, shared=True)
-    if verb is None or (
-        weak and not verb.sure and verb.place == len(before) - 1 and not _ends_alike(verb, own, after)
-    ):
+    if verb is None or (weak and not verb.sure and verb.place == len(before) - 1 and not _ends_alike(verb, own, after)):
         return False
     closed = not weak or _is_closed(before, verb)
     if shared and shared.agrees_with(verb) and (shared.sure or closed):
@@ -126,7 +124,5 @@ def _shared_lead(before: str, part: str) -> str:
     after = words[verb.place + 1 : verb.place + 2]
     acts = any(word.word in OWNING for word in after)
     helping = verb.form == "base" and first.token.word in MODALS
-    passive = (
-        verb.form == "participle" and first.token.word in BE | HAVE and not acts and " born " not in before
-    )
+    passive = verb.form == "participle" and first.token.word in BE | HAVE and not acts and " born " not in before
     return before[: first.token.end] + " " if helping or passive else before[: first.token.start]

@@ -58,9 +58,7 @@ class ReembedReport:
 class Reembedder:
     """Moves kbs from model to model."""
 
-    def __init__(
-        self, ledger: Ledger, book: SpaceBook, embedders: EmbedderPool, search: SearchPipeline
-    ) -> None:
+    def __init__(self, ledger: Ledger, book: SpaceBook, embedders: EmbedderPool, search: SearchPipeline) -> None:
         self._ledger = ledger
         self._book = book
         self._embedders = embedders
@@ -148,13 +146,7 @@ class Reembedder:
         return found
 
     async def _fill_live(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        model: str,
-        dimension: int,
-        filled: FillResult,
-        on_progress: OnFill | None,
+        self, tenant: str, kb: KnowledgeBase, model: str, dimension: int, filled: FillResult, on_progress: OnFill | None
     ) -> KnowledgeBase:
         async with self._ledger.transaction(tenant) as tx:
             kb = await tx.open_space(kb, model, dimension)
@@ -163,9 +155,7 @@ class Reembedder:
         await self._book.note_embedded(tenant, kb, filled.refused)
         return kb
 
-    async def _promote(
-        self, tenant: str, kb: KnowledgeBase, space: Space, filled: FillResult, grace_days: int
-    ) -> None:
+    async def _promote(self, tenant: str, kb: KnowledgeBase, space: Space, filled: FillResult, grace_days: int) -> None:
         keep_until = now() + timedelta(days=grace_days)
         try:
             for _ in range(ATTEMPTS):

@@ -79,12 +79,7 @@ class Refresher:
     """Keeps the embeddings of kbs what their model makes of their text."""
 
     def __init__(
-        self,
-        ledger: Ledger,
-        book: SpaceBook,
-        embedders: EmbedderPool,
-        reembedder: Reembedder,
-        access: TenantAccess,
+        self, ledger: Ledger, book: SpaceBook, embedders: EmbedderPool, reembedder: Reembedder, access: TenantAccess
     ) -> None:
         self._ledger = ledger
         self._book = book
@@ -93,9 +88,7 @@ class Refresher:
         self._access = access
         self._filler = SpaceFiller(book, embedders.for_space)
 
-    async def run(
-        self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None
-    ) -> RefreshReport:
+    async def run(self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None) -> RefreshReport:
         """Fill the live Space, compare some of it with what its model makes today, and make it anew if that differs."""
         kb = await self._ledger.kb(tenant, kb_name)
         if kb is None:
@@ -111,9 +104,7 @@ class Refresher:
         outcome: Outcome = "filled" if filled.written else "fresh"
         if anew:
             outcome = "promoted" if anew.outcome == "promoted" else "not promoted"
-        return RefreshReport(
-            kb_name, outcome, kb.space.model, filled.written, len(filled.refused), looked, anew
-        )
+        return RefreshReport(kb_name, outcome, kb.space.model, filled.written, len(filled.refused), looked, anew)
 
     async def _anew(self, tenant: str, kb: KnowledgeBase, on_progress: OnFill | None) -> ReembedReport:
         assert kb.space is not None

@@ -129,12 +129,7 @@ class Triggers:
             external_id=due.name,
             uri=f"reembed:{kb.name}",
             priority=Priority.BATCH,
-            facts={
-                "because": due.because,
-                "model": due.model,
-                "model_id": due.model_id,
-                "sources": due.sources,
-            },
+            facts={"because": due.because, "model": due.model, "model_id": due.model_id, "sources": due.sources},
             notify=True,
         )
         async with self._ledger.transaction(tenant) as tx:

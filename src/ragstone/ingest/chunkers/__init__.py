@@ -13,12 +13,7 @@ from ragstone.ingest.chunkers.email import EmailChunker
 from ragstone.ingest.chunkers.hybrid import HybridChunker
 from ragstone.ingest.chunkers.packing import MarkdownChunker
 from ragstone.ingest.chunkers.paper import PaperChunker
-from ragstone.ingest.chunkers.plain import (
-    ParagraphChunker,
-    RecursiveChunker,
-    SentenceChunker,
-    SlidingWindowChunker,
-)
+from ragstone.ingest.chunkers.plain import ParagraphChunker, RecursiveChunker, SentenceChunker, SlidingWindowChunker
 from ragstone.ingest.chunkers.semantic import Embed, SemanticChunker
 from ragstone.settings.tree import ChunkingSettings
 

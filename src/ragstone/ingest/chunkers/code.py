@@ -98,10 +98,7 @@ class CodeChunker:
         chunks = assemble(document, ruler, spans, context=self.context)
         if any(block.kind != "code" for block in document.blocks):
             return chunks
-        return [
-            self._name_chunk(chunk, owner, document.title)
-            for chunk, owner in zip(chunks, owners, strict=True)
-        ]
+        return [self._name_chunk(chunk, owner, document.title) for chunk, owner in zip(chunks, owners, strict=True)]
 
     def _groups(self, document: Parsed, ruler: Ruler) -> list[list[_Definition]]:
         groups: list[list[_Definition]] = []
@@ -129,9 +126,7 @@ class CodeChunker:
 
     def _name_chunk(self, chunk: Chunk, group: Sequence[_Definition], title: str) -> Chunk:
         paths = [definition.path for definition in group]
-        return replace(
-            chunk, section=common_path(paths), context=_context(title, paths) if self.context else ""
-        )
+        return replace(chunk, section=common_path(paths), context=_context(title, paths) if self.context else "")
 
 
 def _definitions(document: Parsed) -> Iterator[_Definition]:

@@ -28,8 +28,7 @@ class Ruler:
         self.unit = unit
         self._length = len(text)
         offsets = [
-            np.fromiter(chain.from_iterable(tokenizer.offsets(text[start:end])), np.int64).reshape(-1, 2)
-            + start
+            np.fromiter(chain.from_iterable(tokenizer.offsets(text[start:end])), np.int64).reshape(-1, 2) + start
             for start, end in _slices(text)
         ]
         joined = np.concatenate(offsets) if offsets else np.empty((0, 2), np.int64)

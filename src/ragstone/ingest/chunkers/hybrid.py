@@ -8,15 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers.cutting import (
-    BY_LINE,
-    ChunkLimits,
-    Ruler,
-    Span,
-    cut,
-    separator_levels,
-    split_lines,
-)
+from ragstone.ingest.chunkers.cutting import BY_LINE, ChunkLimits, Ruler, Span, cut, separator_levels, split_lines
 from ragstone.ingest.chunkers.packing import TextUnit, assemble, pack_evenly, repeat_from
 from ragstone.ingest.chunkers.plain import BlockGroup, group_blocks, place_chunks
 from ragstone.ingest.chunkers.semantic import (
@@ -79,18 +71,14 @@ class HybridChunker:
 
     def _pieces(self, text: str, ruler: Ruler, groups: Sequence[BlockGroup]) -> list[_Piece]:
         large = [number for number, group in enumerate(groups) if self._is_large_prose(ruler, group)]
-        prose = [
-            cut_segments(text, [TextUnit(groups[at].start, groups[at].end, groups[at].kind)]) for at in large
-        ]
+        prose = [cut_segments(text, [TextUnit(groups[at].start, groups[at].end, groups[at].kind)]) for at in large]
         topics = dict(zip(large, find_topics(text, prose, self.embed, self.breakpoint), strict=True))
         pieces: list[_Piece] = []
         for number, group in enumerate(groups):
             if number in topics:
                 pieces += self._by_topic(text, ruler, number, topics[number])
                 continue
-            lines = cut(
-                text, ruler, (group.start, group.end), replace(self.limits, overlap=0), (split_lines,)
-            )
+            lines = cut(text, ruler, (group.start, group.end), replace(self.limits, overlap=0), (split_lines,))
             packed = pack_evenly(text, ruler, lines, replace(self.limits, overlap=0))
             pieces += [_Piece(start, end, number) for start, end in packed]
         return pieces

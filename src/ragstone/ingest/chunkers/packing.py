@@ -95,11 +95,7 @@ class Outline:
         """Return section and kind of the first block in the span that is no heading, and the first page."""
         first = max(0, bisect_right(self._starts, start) - 1)
         lead = first
-        while (
-            self._blocks[lead].kind == "heading"
-            and lead + 1 < len(self._blocks)
-            and self._starts[lead + 1] < end
-        ):
+        while self._blocks[lead].kind == "heading" and lead + 1 < len(self._blocks) and self._starts[lead + 1] < end:
             lead += 1
         block, kind = self._blocks[first], self._blocks[lead].kind
         pages = tuple(self._page_starts(first, end))
@@ -207,9 +203,7 @@ def line_spans(text: str) -> Iterable[Span]:
     return split_lines(text, 0, len(text))
 
 
-def fill(
-    text: str, ruler: Ruler, units: Iterable[TextUnit], limits: ChunkLimits, least: int = 0
-) -> list[Span]:
+def fill(text: str, ruler: Ruler, units: Iterable[TextUnit], limits: ChunkLimits, least: int = 0) -> list[Span]:
     """Return chunks over as many neighbouring units as fit. A table stays whole, or is cut into chunks of rows.
 
     Where the last chunk would be smaller than `least`, the others leave more to it.
@@ -254,12 +248,7 @@ def pack(
 
 
 def pack_evenly(
-    text: str,
-    ruler: Ruler,
-    parts: Sequence[Span],
-    limits: ChunkLimits,
-    whole: Sequence[Span] = (),
-    least: int = 0,
+    text: str, ruler: Ruler, parts: Sequence[Span], limits: ChunkLimits, whole: Sequence[Span] = (), least: int = 0
 ) -> list[Span]:
     """Pack as `pack` does, but leave the last chunk at least `least` where the others can spare it."""
     packed = pack(text, ruler, parts, limits, whole)

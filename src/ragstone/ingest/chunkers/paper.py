@@ -29,9 +29,7 @@ LISTS = frozenset(("references", "bibliography", "literature cited", "works cite
 LONGEST = 100
 MOST_WORDS = 12
 _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[IVX]{1,5}(?=\.)|[A-H](?=\.))\.?[ \t]+(?=[^\W\d_])")
-_RUN_IN = re.compile(
-    r"(Abstract|ABSTRACT|Keywords|KEYWORDS|Key words|Index Terms)[ \t]*(?:[.:—–]|-(?=[ \t]))(?=.*\S)"
-)
+_RUN_IN = re.compile(r"(Abstract|ABSTRACT|Keywords|KEYWORDS|Key words|Index Terms)[ \t]*(?:[.:—–]|-(?=[ \t]))(?=.*\S)")
 _SENTENCE_ENDS = '.!?:;)]"”’'
 _APPENDIX = re.compile(r"appendix [a-h0-9]\b.*")
 

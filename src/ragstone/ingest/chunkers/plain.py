@@ -45,11 +45,7 @@ def group_blocks(document: Parsed, ruler: Ruler, size: int, min_size: int) -> li
             while open_headings and open_headings[-1][0] >= block.level:
                 open_headings.pop()
         parent = open_headings[-1][1] if open_headings else None
-        if (
-            groups
-            and _belongs(groups, block, parent, section)
-            and _fits(groups[-1], block, ruler, size, min_size)
-        ):
+        if groups and _belongs(groups, block, parent, section) and _fits(groups[-1], block, ruler, size, min_size):
             groups[-1].end = block.end
             groups[-1].only_headings &= heading
         else:

@@ -91,9 +91,7 @@ def _keyword_runs(sentence: StemmedSentence) -> Iterator[tuple[Words, Words]]:
 def _spans(length: int) -> tuple[tuple[int, int], ...]:
     """Return the spans of one to three neighbouring words in a run of this length."""
     return tuple(
-        (first, last)
-        for first in range(length)
-        for last in range(first + 1, min(first + MAX_WORDS, length) + 1)
+        (first, last) for first in range(length) for last in range(first + 1, min(first + MAX_WORDS, length) + 1)
     )
 
 
@@ -104,9 +102,7 @@ def _heading_terms(excerpt: Excerpt) -> set[str]:
 
 def _rank(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str]) -> list[Words]:
     # A phrase that is used once and is part of a longer run was put together by chance.
-    candidates = {
-        key: count for key, count in uses.items() if len(key) == 1 or count > 1 or key in whole_runs
-    }
+    candidates = {key: count for key, count in uses.items() if len(key) == 1 or count > 1 or key in whole_runs}
     for key in set(_find_absorbed(candidates)):
         del candidates[key]
     weight = {key[0]: math.log1p(count) for key, count in uses.items() if len(key) == 1}
@@ -178,9 +174,7 @@ class Cue(NamedTuple):
 
 _NUMBER = r"^(?:[\divx]{1,4}\.? )?"
 HEADING_CUES = (
-    Cue(
-        "tutorial", 3, r"(?:tutorial|walk-?through|quick ?start|getting started|how to|step[- ]by[- ]step)\b"
-    ),
+    Cue("tutorial", 3, r"(?:tutorial|walk-?through|quick ?start|getting started|how to|step[- ]by[- ]step)\b"),
     Cue("tutorial", 3, r"(?:anleitung|erste schritte|tutoriel|premiers pas|primeros pasos|paso a paso)\b"),
     Cue("tutorial", 1.5, r"(?:^(?:step|schritt|étape|paso) \d|prerequisites|before you begin|next steps)\b"),
     Cue("paper", 2, rf"{_NUMBER}(?:abstract|references|bibliography|related work|acknowledge?ments)$"),
@@ -192,16 +186,12 @@ HEADING_CUES = (
 )
 SENTENCE_CUES = (
     Cue("tutorial", 1, r"(?:you will (?:learn|need|build)|let's|in this (?:tutorial|guide|lesson))\b"),
-    Cue(
-        "tutorial", 0.5, r"^(?:first|next|then|now|finally),? (?:we|you|open|click|run|create|install|add)\b"
-    ),
+    Cue("tutorial", 0.5, r"^(?:first|next|then|now|finally),? (?:we|you|open|click|run|create|install|add)\b"),
     Cue("tutorial", 0.5, r"^(?:open|click|run|install|create|type|press|choose|select|download|copy) "),
     Cue("news", 2, r"^[\w .]{1,30}(?:, [a-z]{3,9}\.? \d{1,2})?(?: \([a-z]{2,8}\))? [—–] "),
     Cue("news", 1, r"(?:reported|announced|according to|told reporters|spokes(?:wo)?man|press release)\b"),
     Cue("news", 1, r"(?:teilte mit|a annoncé|selon|según|anunció)\b"),
-    Cue(
-        "news", 1, r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|last (?:week|night|month))\b"
-    ),
+    Cue("news", 1, r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|last (?:week|night|month))\b"),
     Cue("news", 1, r"(?:am (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|gestern|ayer)\b"),
     Cue("news", 0.5, r"(?:said|says|sagte|a déclaré|dijo)\b"),
     Cue("paper", 1, r"(?:et al\b|doi\s?:|arxiv\b|p ?[<=] ?0?\.\d)"),
@@ -209,9 +199,7 @@ SENTENCE_CUES = (
     Cue("paper", 1, r"(?:in this (?:paper|study|work)|(?:our|these) (?:results|findings|data))\b"),
     Cue("paper", 1, r"^(?:background|objectives?|methods|results|conclusions?)(?:\b[:.]| and | we | the )"),
     Cue("paper", 0.5, r"(?:(?<=\[)\d{1,3}(?:, ?\d{1,3}){0,9}\]|(?<=\()(?:19|20)\d\d\))"),
-    Cue(
-        "reference", 0.5, r"(?:defaults? to|must be one of|returns (?:an?|the|true|none|null)|is required)\b"
-    ),
+    Cue("reference", 0.5, r"(?:defaults? to|must be one of|returns (?:an?|the|true|none|null)|is required)\b"),
 )
 
 
@@ -298,9 +286,7 @@ def extract_summary(excerpt: Excerpt) -> str:
     candidates = _summary_candidates(excerpt.sentences)
     weights = _term_weights(candidates)
     ranked = sorted(
-        range(len(candidates)),
-        key=lambda position: _score(candidates[position], position, weights),
-        reverse=True,
+        range(len(candidates)), key=lambda position: _score(candidates[position], position, weights), reverse=True
     )
     if not ranked:
         return ""

@@ -160,9 +160,7 @@ def _person(run: NameRun, nouns_have_capitals: bool) -> str:
     words = run.words
     if words[0] in known.HONORIFICS:
         rest = tuple(word for word in words if word not in known.HONORIFICS)
-        return (
-            "" if known.NOT_PEOPLE.intersection(rest[-1:]) else " ".join(_cut_name(rest, nouns_have_capitals))
-        )
+        return "" if known.NOT_PEOPLE.intersection(rest[-1:]) else " ".join(_cut_name(rest, nouns_have_capitals))
     for position, word in enumerate(words[:2]):
         name = words[position:]
         if word in known.GIVEN_NAMES and _may_be_a_person(name):

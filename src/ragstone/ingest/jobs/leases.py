@@ -13,14 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ragstone.core.errors import (
-    EmptyDocument,
-    LeaseLost,
-    ModelUnavailable,
-    RagstoneError,
-    TenantGone,
-    TenantSuspended,
-)
+from ragstone.core.errors import EmptyDocument, LeaseLost, ModelUnavailable, RagstoneError, TenantGone, TenantSuspended
 from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
 from ragstone.core.types import Failure, failure_of
 from ragstone.ingest.work import JobBatch
@@ -181,9 +174,7 @@ class ClaimedJobs:
             await self._retry_or_fail(ticket, failure, batch.retryable)
         else:
             uri = self._jobs[ticket].uri
-            await self._retry_or_fail(
-                ticket, Failure(uri, EmptyDocument.code, f"{uri} holds no documents"), False
-            )
+            await self._retry_or_fail(ticket, Failure(uri, EmptyDocument.code, f"{uri} holds no documents"), False)
         self.drop(ticket)
 
     async def give_up(self, error: RagstoneError) -> None:
@@ -220,13 +211,9 @@ class ClaimedJobs:
             await self._put_back(ticket, failure, wait=wait)
         else:
             with suppress(LeaseLost):
-                await self._queue.fail(
-                    self._tenant, ticket, failure.code, failure.error, failure.hint, failure.remedy
-                )
+                await self._queue.fail(self._tenant, ticket, failure.code, failure.error, failure.hint, failure.remedy)
 
-    async def _put_back(
-        self, ticket: Ticket, why: Failure, *, wait: float = 0.0, counts: bool = True
-    ) -> None:
+    async def _put_back(self, ticket: Ticket, why: Failure, *, wait: float = 0.0, counts: bool = True) -> None:
         with suppress(LeaseLost):
             await self._queue.put_back(
                 *(self._tenant, ticket),

@@ -85,9 +85,7 @@ class Maintenance:
             await self._book.ran(tenant, record.id, str(error), following, broken)
             raise
         if report.removed:
-            await self._audit.record_event(
-                tenant, "document.gone", record.name, kb=job.kb, count=report.removed
-            )
+            await self._audit.record_event(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
         await self._book.ran(tenant, record.id, "", following, report.source_failures)
         return report
 

@@ -29,9 +29,7 @@ _FIELDS = (
     _Field("minute", 0, 59),
     _Field("hour", 0, 23),
     _Field("day of month", 1, 31),
-    _Field(
-        "month", 1, 12, ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-    ),
+    _Field("month", 1, 12, ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")),
     _Field("day of week", 0, 7, ("sun", "mon", "tue", "wed", "thu", "fri", "sat")),
 )
 
@@ -88,9 +86,7 @@ def _parse(schedule: str) -> _Cron:
             f"the schedule '{schedule:.200}' is neither a known word nor five cron fields",
             hint=f"use one of {words}, or such as '30 6 * * mon-fri'",
         )
-    minutes, hours, days, months, weekdays = (
-        _values(text, field) for text, field in zip(texts, _FIELDS, strict=True)
-    )
+    minutes, hours, days, months, weekdays = (_values(text, field) for text, field in zip(texts, _FIELDS, strict=True))
     return _Cron(
         minutes=minutes,
         hours=hours,

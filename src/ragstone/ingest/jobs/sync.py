@@ -73,9 +73,7 @@ class SyncReport:
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {what}" for what, count in self.counts.items() if count) or "nothing new"
-        reasons = "; ".join(
-            [*(failure.error for failure in self.failures[:3]), *describe_skipped(self.skipped)]
-        )
+        reasons = "; ".join([*(failure.error for failure in self.failures[:3]), *describe_skipped(self.skipped)])
         return f"{counts} ({reasons})" if reasons else counts
 
 
@@ -157,9 +155,7 @@ class Sync:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
                 await self._check_lease(tx)
-                await tx.move(
-                    identity, mask.hide_in_addresses(external_id), mask.hide_in_addresses(document.uri)
-                )
+                await tx.move(identity, mask.hide_in_addresses(external_id), mask.hide_in_addresses(document.uri))
 
     async def _drop_stale(self, jobs: Mapping[str, Job], removed: Container[str]) -> dict[str, Job]:
         """Drop jobs that left a document out for a near duplicate that is gone or has changed since."""
@@ -180,9 +176,7 @@ class Sync:
             return False
         container = document.external_id.partition(MEMBER)[0]
         return document.external_id in removed or (
-            self._listed is not None
-            and document.external_id not in self._listed
-            and container not in self._listed
+            self._listed is not None and document.external_id not in self._listed and container not in self._listed
         )
 
     def _is_news(self, work: WorkItem, job: Job | None) -> bool:
@@ -254,9 +248,7 @@ def _bytes(item: Item) -> bytes:
     return content if isinstance(content, bytes) else content.encode("utf-8", "surrogatepass")
 
 
-def _new_job(
-    work: WorkItem, size: int, original: str, priority: Priority, *, keep: bool, notify: bool
-) -> NewJob:
+def _new_job(work: WorkItem, size: int, original: str, priority: Priority, *, keep: bool, notify: bool) -> NewJob:
     item = work.item
     return NewJob(
         kind="document",
@@ -285,10 +277,7 @@ async def load_items(ledger: Ledger, tenant: str, jobs: Sequence[Job]) -> list[I
     """Return the items of jobs; None for one that has been deleted since."""
 
     contents = await ledger.originals(tenant, [(job.document_id, job.facts["original"]) for job in jobs])
-    return [
-        None if content is None else _load_item(job, content)
-        for job, content in zip(jobs, contents, strict=True)
-    ]
+    return [None if content is None else _load_item(job, content) for job, content in zip(jobs, contents, strict=True)]
 
 
 def _load_item(job: Job, content: bytes) -> Item:

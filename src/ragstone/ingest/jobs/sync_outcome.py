@@ -68,9 +68,7 @@ async def _read_outcome(
         return SyncOutcome(sync.source, sync.kb, sync.id, state, failures=1, failed=(why,), message=message)
     found = ended.progress.found
     source = await book.get(tenant, sync.kb, sync.source)
-    lost = [
-        job for job in unfinished if job.kind == "document" and (job.source, job.kb) == (sync.source, sync.kb)
-    ]
+    lost = [job for job in unfinished if job.kind == "document" and (job.source, job.kb) == (sync.source, sync.kb)]
     queued = found.get("queued", 0)
     wordless = await _count_wordless(queue, tenant, sync) if queued else 0
     return SyncOutcome(

@@ -10,13 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 
-from ragstone.core.errors import (
-    LeaseLost,
-    ModelUnavailable,
-    NotFoundError,
-    RagstoneError,
-    TenantGone,
-)
+from ragstone.core.errors import LeaseLost, ModelUnavailable, NotFoundError, RagstoneError, TenantGone
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
 from ragstone.core.ledger import Ledger
@@ -87,9 +81,7 @@ class Worker:
         self._housekeeping = housekeeping
         self._registry = registry
         self.name = f"{platform.node()}:{os.getpid()}:{opaque_id()[:6]}"
-        self._scheduler = TenantScheduler(
-            queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only
-        )
+        self._scheduler = TenantScheduler(queue, min(SWEEP_SECONDS, settings.lease_seconds), settings.attempts, only)
         self._busy = 0
         self._syncing: set[str] = set()
         self._ended = False
@@ -102,10 +94,7 @@ class Worker:
 
     async def _run(self, *, until_idle: bool) -> None:
         self._ended = False
-        background = [
-            asyncio.create_task(self._run_maintenance()),
-            asyncio.create_task(self._watch_registry()),
-        ]
+        background = [asyncio.create_task(self._run_maintenance()), asyncio.create_task(self._watch_registry())]
         batches = (WorkerSlot("document", "batch"),) * self._settings.workers
         # One at a time: no caller waits for it, and it takes the model from jobs that callers wait for.
         refresh = (WorkerSlot("reembed", "all"),) if self._run_refresh else ()
@@ -195,9 +184,7 @@ class Worker:
         except asyncio.CancelledError:
             await asyncio.wait([claiming])
             if not claiming.exception():
-                await asyncio.shield(
-                    _hand_back(ClaimedJobs(self._queue, tenant, claiming.result(), self._settings))
-                )
+                await asyncio.shield(_hand_back(ClaimedJobs(self._queue, tenant, claiming.result(), self._settings)))
             raise
 
     async def _report_ended(self, tenant: str, jobs: Sequence[Job]) -> None:

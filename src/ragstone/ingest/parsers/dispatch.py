@@ -76,8 +76,7 @@ _CALLED = {
 }
 """Kinds whose bytes show what they are: a file that only has the name is refused."""
 _SUPPORTED = (
-    "text, Markdown, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files "
-    "can be read"
+    "text, Markdown, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files can be read"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -94,8 +93,7 @@ def parse(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
         raise
     except MemoryError:
         raise ParserLimit(
-            f"{shown} needs more memory than the parser may use",
-            hint="raise limits.parse_memory_mb, or split the file",
+            f"{shown} needs more memory than the parser may use", hint="raise limits.parse_memory_mb, or split the file"
         ) from None
     except RecursionError as problem:
         raise ParseError(f"{shown} is nested too deep to be read", hint="simplify the file") from problem
@@ -165,9 +163,7 @@ def _not_what_it_says(content: bytes, name: str, claimed: str) -> ParseError:
             f"{name} is not {claimed}: it is an old or encrypted Office file",
             hint="save it in today's format (.docx, .pptx, .xlsx) without a password",
         )
-    seen = (
-        "a web page" if _HTML.match(content[:1024]) else "text" if looks_like_text(content) else "other data"
-    )
+    seen = "a web page" if _HTML.match(content[:1024]) else "text" if looks_like_text(content) else "other data"
     return ParseError(
         f"{name} is not {claimed}: it holds {seen}",
         hint="a download may have saved an error page; get the file again, or rename it to what it is",

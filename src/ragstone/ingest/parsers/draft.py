@@ -26,9 +26,7 @@ class Draft:
         self._blocks: list[Block] = []
         self._length = 0
 
-    def add(
-        self, kind: BlockKind, text: str, *, level: int = 0, label: str = "", page: int | None = None
-    ) -> None:
+    def add(self, kind: BlockKind, text: str, *, level: int = 0, label: str = "", page: int | None = None) -> None:
         """Append one block; text without a visible character is left out."""
         cleaned = clean(text)
         self.hidden += cleaned.hidden
@@ -46,8 +44,7 @@ class Draft:
         self._blocks.append(Block(kind, start, self._length, level, label, page))
         if len(self._blocks) > MAX_BLOCKS:
             raise ParserLimit(
-                f"{self.name} has more than {MAX_BLOCKS:,} paragraphs",
-                hint="split the file into smaller ones",
+                f"{self.name} has more than {MAX_BLOCKS:,} paragraphs", hint="split the file into smaller ones"
             )
 
     def first_heading(self) -> str:

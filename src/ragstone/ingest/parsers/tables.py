@@ -64,8 +64,7 @@ def _names_figures(first: str, rest: Sequence[str]) -> bool:
     """Return whether a row has words over a column of figures, as headers do."""
     columns = zip(_split(first), *map(_split, rest), strict=True)
     return any(
-        above and not _FIGURE.search(above) and all(_FIGURE.search(cell) for cell in below)
-        for above, *below in columns
+        above and not _FIGURE.search(above) and all(_FIGURE.search(cell) for cell in below) for above, *below in columns
     )
 
 

@@ -79,9 +79,7 @@ def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> 
     mask = SecretMask()
     env = {**os.environ, **{variable: variable for variable in unset_variables(config)}}
     try:
-        configured.model_validate(
-            {key: _expand(f"{name}.{key}", value, env, mask) for key, value in config.items()}
-        )
+        configured.model_validate({key: _expand(f"{name}.{key}", value, env, mask) for key, value in config.items()})
     except ValidationError as error:
         # What concerns several settings at once may be right when all of them are known.
         sure = [

@@ -51,14 +51,10 @@ def explain_config_error(
     return SettingsError(f"source '{name}', setting '{key}': {said}", hint=hint)
 
 
-def _describe_problem(
-    problem: ErrorDetails, configured: type[SettingsModel], given: Mapping[str, Any]
-) -> str:
+def _describe_problem(problem: ErrorDetails, configured: type[SettingsModel], given: Mapping[str, Any]) -> str:
     kind = problem["type"]
     expected = EXPECTED.get(kind) or (
-        EXPECTED.get(kind.partition("_")[0])
-        if kind.endswith(("_type", "_parsing", "_error", "_from_float"))
-        else None
+        EXPECTED.get(kind.partition("_")[0]) if kind.endswith(("_type", "_parsing", "_error", "_from_float")) else None
     )
     value = _value(problem["loc"], given)
     if expected is None or not isinstance(value, str | int | float) or _is_secret(problem["loc"], configured):

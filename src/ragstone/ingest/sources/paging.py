@@ -37,9 +37,7 @@ class PageTokens:
         if not token:
             return ""
         if token in self._seen:
-            raise SourceError(
-                f"{self._who} lists in a circle: a page leads back to one before it", hint=_HINT
-            )
+            raise SourceError(f"{self._who} lists in a circle: a page leads back to one before it", hint=_HINT)
         if len(self._seen) == MAX_PAGES:
             raise SourceError(f"{self._who} lists more than {MAX_PAGES:,} pages", hint=_HINT)
         self._seen.add(token)

@@ -41,9 +41,7 @@ class SecretMask:
         if host is None:
             return
         for name, start, end in taken:
-            known = [
-                reference for reference in self._names.values() if re.match(rf"\$\{{{name}[~}}]", reference)
-            ]
+            known = [reference for reference in self._names.values() if re.match(rf"\$\{{{name}[~}}]", reference)]
             for spelling in _spellings(text[max(start, host.end()) : end].strip("/?#&")):
                 if spelling not in self._names:
                     known.append(f"${{{name}~{len(known) + 1}}}" if known else f"${{{name}}}")
@@ -72,9 +70,7 @@ class SecretMask:
             rest = self._references.sub("\n", value)
             return any(found[0] in self._names for found in self._values.finditer(rest))
         if isinstance(value, Mapping):
-            return any(
-                self.contains_secret(key) or self.contains_secret(inner) for key, inner in value.items()
-            )
+            return any(self.contains_secret(key) or self.contains_secret(inner) for key, inner in value.items())
         return isinstance(value, list | tuple) and any(self.contains_secret(inner) for inner in value)
 
     @cached_property

@@ -61,9 +61,7 @@ class CachedEmbedder:
         place = {text: index for index, text in enumerate(missing)}
         refused = {missing[index] for index in made.failed}
         if role == "query":
-            self._remember(
-                model, {text: made.vectors[place[text]] for text in missing if text not in refused}
-            )
+            self._remember(model, {text: made.vectors[place[text]] for text in missing if text not in refused})
         rows = [known[text] if text in known else made.vectors[place[text]] for text in texts]
         vectors = np.stack(rows) if rows else made.vectors
         return Embeddings(vectors, model, tuple(i for i, text in enumerate(texts) if text in refused))

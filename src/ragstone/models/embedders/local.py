@@ -85,11 +85,7 @@ class LocalEmbedder:
         try:
             weights = self._local.weights
             return replace(
-                known,
-                dimension=weights.dimension,
-                max_tokens=weights.max_tokens,
-                revision=weights.revision,
-                local=True,
+                known, dimension=weights.dimension, max_tokens=weights.max_tokens, revision=weights.revision, local=True
             )
         except ModelUnavailable:
             return known
@@ -112,9 +108,7 @@ class LocalEmbedder:
         try:
             for part in _slices(texts):
                 pieces = await self._local.tokenize(self._cut, [texts[number] for number in part], role)
-                flying.append(
-                    asyncio.ensure_future(self._fill(vectors, part, pieces, urgent=role == "query"))
-                )
+                flying.append(asyncio.ensure_future(self._fill(vectors, part, pieces, urgent=role == "query")))
                 if len(flying) > AHEAD:
                     await flying[-1 - AHEAD]
             filled = await asyncio.gather(*flying)

@@ -64,9 +64,7 @@ class StaticEmbedder:
         known = known_model(self._name) or EmbeddingModel(self._name, dimension=0, max_tokens=NO_WINDOW)
         try:
             dimension = self._loaded.table.shape[1]
-            return replace(
-                known, dimension=dimension, max_tokens=NO_WINDOW, revision=self._revision, local=True
-            )
+            return replace(known, dimension=dimension, max_tokens=NO_WINDOW, revision=self._revision, local=True)
         except ModelUnavailable:
             return known
 

@@ -33,11 +33,7 @@ _DELIMITER = re.compile(r"[<＜﹤](?=\s*+(?:[/／]\s*+)?(?:passage|claim))", re
 MOST_REPLY_CHARS = 100_000
 MOST_VERDICT_CHARS = 40
 """Of a verdict with the blanks in it: what is longer says more than that."""
-_RELATIONS: dict[str, Relation] = {
-    "ENTAILS": "entails",
-    "CONTRADICTS": "contradicts",
-    "NEUTRAL": "neutral",
-}
+_RELATIONS: dict[str, Relation] = {"ENTAILS": "entails", "CONTRADICTS": "contradicts", "NEUTRAL": "neutral"}
 UNREADABLE = Entailment("neutral", 0.0)
 
 
@@ -73,10 +69,7 @@ class LlmJudge:
     async def _judge(self, premise: str, hypothesis: str) -> Entailment | RagstoneError:
         messages = [
             Message("system", _RULES),
-            Message(
-                "user",
-                f"<passage>\n{_as_data(premise)}\n</passage>\n<claim>\n{_as_data(hypothesis)}\n</claim>",
-            ),
+            Message("user", f"<passage>\n{_as_data(premise)}\n</passage>\n<claim>\n{_as_data(hypothesis)}\n</claim>"),
         ]
         try:
             async with asyncio.timeout(self._seconds):

@@ -24,11 +24,7 @@ _HINT = "use a model such as cross-encoder/nli-distilroberta-base"
 
 
 def build_entailer(
-    settings: EntailmentSettings,
-    llm: LLM | None,
-    llm_settings: LLMSettings,
-    *,
-    cache_dir: Path | None = None,
+    settings: EntailmentSettings, llm: LLM | None, llm_settings: LLMSettings, *, cache_dir: Path | None = None
 ) -> Entailer | None:
     """The checker that the settings ask for; None when explicit checks have to do."""
     if settings.kind == "none":
@@ -62,9 +58,7 @@ class NliModel:
         cache_dir: Path | None = None,
     ) -> NliModel:
         """Name a model. It is looked for, and loaded, when it is first used."""
-        return cls(
-            LocalModel(model, path=path, runtime=runtime, threads=threads, cache_dir=cache_dir, head=True)
-        )
+        return cls(LocalModel(model, path=path, runtime=runtime, threads=threads, cache_dir=cache_dir, head=True))
 
     @property
     def name(self) -> str:
@@ -89,10 +83,7 @@ class NliModel:
         weights = self._local.weights
         labels = weights.labels if isinstance(weights, ModelFolder) else ()
         found = tuple(
-            relation
-            for label in labels
-            for start, relation in RELATIONS.items()
-            if label.lower().startswith(start)
+            relation for label in labels for start, relation in RELATIONS.items() if label.lower().startswith(start)
         )
         if len(labels) != len(RELATIONS) or set(found) != set(RELATIONS.values()):
             told = ", ".join(labels) or "none"
@@ -105,9 +96,7 @@ class NliModel:
     def _rows(self, premises: Sequence[str], hypothesis: str) -> list[Row]:
         longest = self._local.weights.max_tokens
         claim = _encodable(hypothesis)
-        pairs = (
-            self._local.tokenizer.pairs(_encodable(premise), [claim], longest)[0] for premise in premises
-        )
+        pairs = (self._local.tokenizer.pairs(_encodable(premise), [claim], longest)[0] for premise in premises)
         return [Row(ids, types) for ids, types in pairs]
 
     def _judged(self, output: Vector | ModelError, relations: Sequence[Relation]) -> Entailment:

@@ -54,9 +54,7 @@ class OpenAILLM:
             raise RemoteError(f"{self._model} was cut off after {max_tokens} tokens", hint=CUT_OFF)
         return text
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         """The reply as it is written; a reply that breaks off ends in an error, not in silence."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds

@@ -17,17 +17,7 @@ from ragstone.settings.tree import RemoteModel
 
 T = TypeVar("T")
 Reason = Literal[
-    "no_client",
-    "no_key",
-    "auth",
-    "unknown_model",
-    "refused",
-    "busy",
-    "broken",
-    "absent",
-    "down",
-    "slow",
-    "malformed",
+    "no_client", "no_key", "auth", "unknown_model", "refused", "busy", "broken", "absent", "down", "slow", "malformed"
 ]
 
 OPENAI = "https://api.openai.com/v1"
@@ -113,14 +103,7 @@ class OpenAIService:
                 return self._failed("absent" if _nobody_there(error) else "down", "cannot be reached")
             case openai.APIStatusError():
                 return self._refusal(error.status_code, error.response.headers.get("retry-after"))
-            case (
-                openai.OpenAIError()
-                | ValueError()
-                | TypeError()
-                | AttributeError()
-                | IndexError()
-                | KeyError()
-            ):
+            case openai.OpenAIError() | ValueError() | TypeError() | AttributeError() | IndexError() | KeyError():
                 return self._failed("malformed", "sent a reply that cannot be read")
         return None
 
@@ -130,9 +113,7 @@ class OpenAIService:
                 try:
                     import openai
                 except ImportError:
-                    raise self._failed(
-                        "no_client", "needs the openai package, which is not installed"
-                    ) from None
+                    raise self._failed("no_client", "needs the openai package, which is not installed") from None
                 self._client = openai.AsyncOpenAI(
                     base_url=self.base_url, api_key=self._key(), timeout=self.timeout, max_retries=0
                 )

@@ -32,13 +32,7 @@ class CrossEncoder:
     ) -> CrossEncoder:
         """Name a model. It is looked for, and loaded, when it is first used."""
         local = LocalModel(
-            model,
-            path=path,
-            runtime=runtime,
-            threads=threads,
-            batch_size=batch_size,
-            cache_dir=cache_dir,
-            head=True,
+            model, path=path, runtime=runtime, threads=threads, batch_size=batch_size, cache_dir=cache_dir, head=True
         )
         return cls(local)
 

@@ -43,9 +43,7 @@ class LLMReranker:
         if not passages:
             return []
         reply = await self._llm.complete(
-            ranking_request(query, passages),
-            max_tokens=64 + TOKENS_EACH * len(passages),
-            seconds=self._seconds,
+            ranking_request(query, passages), max_tokens=64 + TOKENS_EACH * len(passages), seconds=self._seconds
         )
         try:
             return read_ranking(reply, len(passages))

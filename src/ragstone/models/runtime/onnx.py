@@ -81,12 +81,8 @@ class OnnxOperators:
     def add(self, a: Node, b: Node) -> Node:
         return self._node("Add", a, b)
 
-    def layer_norm(
-        self, x: Node, scale: NDArray[np.float32], shift: NDArray[np.float32], epsilon: float
-    ) -> Node:
-        return self._node(
-            "LayerNormalization", x, self.constant(scale), self.constant(shift), axis=-1, epsilon=epsilon
-        )
+    def layer_norm(self, x: Node, scale: NDArray[np.float32], shift: NDArray[np.float32], epsilon: float) -> Node:
+        return self._node("LayerNormalization", x, self.constant(scale), self.constant(shift), axis=-1, epsilon=epsilon)
 
     def activate(self, x: Node, kind: Activation) -> Node:
         if kind == "relu":

@@ -57,9 +57,7 @@ class OpenVinoOperators:
     def add(self, a: Node, b: Node) -> Node:
         return self._op.add(a, b)
 
-    def layer_norm(
-        self, x: Node, scale: NDArray[np.float32], shift: NDArray[np.float32], epsilon: float
-    ) -> Node:
+    def layer_norm(self, x: Node, scale: NDArray[np.float32], shift: NDArray[np.float32], epsilon: float) -> Node:
         centred = self._op.mvn(x, self._ints(-1), True, epsilon, "inside_sqrt")
         return self.add(self._op.multiply(centred, self.constant(scale)), self.constant(shift))
 
@@ -86,9 +84,7 @@ class OpenVinoOperators:
     def distance_bias(self, by_distance: NDArray[np.float32], ids: Node) -> Node:
         op, columns = self._op, self._columns(ids)
         away = op.subtract(op.unsqueeze(columns, self._ints(0)), op.unsqueeze(columns, self._ints(1)))
-        picked = op.gather(
-            self.constant(by_distance), op.add(away, self._int(len(by_distance) // 2)), self._int(0)
-        )
+        picked = op.gather(self.constant(by_distance), op.add(away, self._int(len(by_distance) // 2)), self._int(0))
         return op.unsqueeze(op.transpose(picked, self._ints(2, 0, 1)), self._ints(0))
 
     def first_token(self, x: Node) -> Node:
@@ -143,9 +139,7 @@ class OpenVinoRuntime:
             self._idle.put(compiled.create_infer_request())
 
     @classmethod
-    def open(
-        cls, model_id: str, encoder: Callable[[], Encoder], *, threads: int, cache: Path
-    ) -> OpenVinoRuntime:
+    def open(cls, model_id: str, encoder: Callable[[], Encoder], *, threads: int, cache: Path) -> OpenVinoRuntime:
         """Load from the cache, or build from the weights and cache the result."""
         openvino = import_openvino()
         core = openvino.Core()

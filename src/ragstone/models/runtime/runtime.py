@@ -31,9 +31,7 @@ def open_runtime(
     return _open(others[0], model_id, encoder, threads, cache)
 
 
-def _open(
-    name: Installable, model_id: str, encoder: Callable[[], Encoder], threads: int, cache: Path
-) -> Runtime:
+def _open(name: Installable, model_id: str, encoder: Callable[[], Encoder], threads: int, cache: Path) -> Runtime:
     if name == "openvino":
         from ragstone.models.runtime.openvino import OpenVinoRuntime
 

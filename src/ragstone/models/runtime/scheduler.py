@@ -60,9 +60,7 @@ class BatchScheduler(Generic[Row, Output]):
     calls end one after another instead of all at last, and a small one does not wait for them.
     """
 
-    def __init__(
-        self, work: Callable[[Sequence[Row]], Sequence[Output]], *, workers: int, batch_size: int
-    ) -> None:
+    def __init__(self, work: Callable[[Sequence[Row]], Sequence[Output]], *, workers: int, batch_size: int) -> None:
         self._work = work
         self._workers = workers
         self._batch_size = batch_size

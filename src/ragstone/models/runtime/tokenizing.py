@@ -35,9 +35,7 @@ class ModelTokenizer:
         """The special tokens before and after a text."""
         special = self._tokenizer.encode("").ids
         if len(special) != 2:
-            raise ModelError(
-                f"the tokenizer of {self.name} does not put one token before and one after a text"
-            )
+            raise ModelError(f"the tokenizer of {self.name} does not put one token before and one after a text")
         return special[0], special[1]
 
     def offsets(self, text: str) -> Sequence[tuple[int, int]]:

@@ -12,12 +12,8 @@ MODELS: dict[str, EmbeddingModel] = {
     model.name: model
     for model in (
         EmbeddingModel(DEFAULT, dimension=384, max_tokens=512, revision="6a1cc24734a5"),
-        EmbeddingModel(
-            "all-MiniLM-L6-v2", 384, max_tokens=256, revision="53aa51172d14", latency_ms=5, mteb=58.8
-        ),
-        EmbeddingModel(
-            "all-mpnet-base-v2", 768, max_tokens=384, revision="78c0197b6159", latency_ms=15, mteb=63.3
-        ),
+        EmbeddingModel("all-MiniLM-L6-v2", 384, max_tokens=256, revision="53aa51172d14", latency_ms=5, mteb=58.8),
+        EmbeddingModel("all-mpnet-base-v2", 768, max_tokens=384, revision="78c0197b6159", latency_ms=15, mteb=63.3),
         # A mean of token vectors has no window.
         EmbeddingModel(STATIC, dimension=256, max_tokens=1_000_000, revision="64b47a2dc493"),
         EmbeddingModel("bge-large-en-v1.5", dimension=1024, max_tokens=512, latency_ms=25),
@@ -30,16 +26,10 @@ MODELS: dict[str, EmbeddingModel] = {
             mteb=62.3,
             local=False,
         ),
-        EmbeddingModel(
-            "text-embedding-3-large", 3072, max_tokens=8191, price_per_million=0.13, mteb=64.6, local=False
-        ),
+        EmbeddingModel("text-embedding-3-large", 3072, max_tokens=8191, price_per_million=0.13, mteb=64.6, local=False),
         EmbeddingModel("text-embedding-ada-002", 1536, max_tokens=8191, price_per_million=0.10, local=False),
-        EmbeddingModel(
-            "mistral-embed", 1024, max_tokens=8192, price_per_million=0.10, mteb=77.8, local=False
-        ),
-        EmbeddingModel(
-            "embed-english-v3.0", 1024, max_tokens=512, price_per_million=0.10, mteb=64.5, local=False
-        ),
+        EmbeddingModel("mistral-embed", 1024, max_tokens=8192, price_per_million=0.10, mteb=77.8, local=False),
+        EmbeddingModel("embed-english-v3.0", 1024, max_tokens=512, price_per_million=0.10, mteb=64.5, local=False),
     )
 }
 
@@ -75,9 +65,7 @@ def model_info(name: str) -> EmbeddingModel:
     """The catalogue's facts about a model."""
     model = known_model(name)
     if model is None:
-        raise ModelUnavailable(
-            f"the catalogue does not know the model '{name}'", hint=f"it knows {', '.join(MODELS)}"
-        )
+        raise ModelUnavailable(f"the catalogue does not know the model '{name}'", hint=f"it knows {', '.join(MODELS)}")
     return model
 
 

@@ -90,10 +90,7 @@ EMBEDDINGS = {
     "emb_ln.w": "embeddings.LayerNorm.weight",
     "emb_ln.b": "embeddings.LayerNorm.bias",
 }
-OPTIONAL = {
-    "type_emb": "embeddings.token_type_embeddings.weight",
-    "rel_bias": "encoder.relative_attention_bias.weight",
-}
+OPTIONAL = {"type_emb": "embeddings.token_type_embeddings.weight", "rel_bias": "encoder.relative_attention_bias.weight"}
 BERT_LAYER = {
     "q": "attention.self.query",
     "k": "attention.self.key",
@@ -283,9 +280,7 @@ class ModelFolder:
         if said.get("pooling_mode_cls_token") or said.get("pooling_mode") == "cls":
             return "cls"
         if said and not said.get("pooling_mode_mean_tokens") and said.get("pooling_mode") != "mean":
-            raise ModelError(
-                f"the model in {self.path} pools in a way that cannot be run here", hint="use cls or mean"
-            )
+            raise ModelError(f"the model in {self.path} pools in a way that cannot be run here", hint="use cls or mean")
         return "mean"
 
     def _weights(self) -> Path:
@@ -309,7 +304,5 @@ class ModelFolder:
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
-            raise ModelError(
-                f"{self.path / name} cannot be read: {error}", hint="get the model again"
-            ) from error
+            raise ModelError(f"{self.path / name} cannot be read: {error}", hint="get the model again") from error
         return content if isinstance(content, dict) else {}

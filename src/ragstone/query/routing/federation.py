@@ -102,9 +102,7 @@ async def _web_if_needed(found: SearchResult, sources: SourceSearches, web: AskW
 
 def _add_rows(found: SearchResult, findings: RecordFindings, stage: Stage) -> SearchResult:
     noted = (f"database: {findings.problem}",) if findings.problem else ()
-    return replace(
-        found, records=findings.rows, trace=(*found.trace, stage), degraded=(*found.degraded, *noted)
-    )
+    return replace(found, records=findings.rows, trace=(*found.trace, stage), degraded=(*found.degraded, *noted))
 
 
 def _add_pages(found: SearchResult, findings: WebFindings, stage: Stage) -> SearchResult:

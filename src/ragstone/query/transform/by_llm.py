@@ -45,10 +45,7 @@ _UNSEEN = re.compile(r"[\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\
 
 async def propose(name: Transform, query: str, llm: LLM, *, max_tokens: int, seconds: float) -> Proposal:
     """Return the model's proposal for a query. Raises `RemoteError` if the reply cannot stand for the query."""
-    messages = [
-        Message("system", f"{_DATA}\n{TASKS[name]}"),
-        Message("user", json.dumps(query, ensure_ascii=False)),
-    ]
+    messages = [Message("system", f"{_DATA}\n{TASKS[name]}"), Message("user", json.dumps(query, ensure_ascii=False))]
     reply = await llm.complete(messages, max_tokens=max_tokens, seconds=seconds)
     if len(reply) > LONGEST_REPLY:
         raise RemoteError("the reply is too long for a query")

@@ -40,9 +40,7 @@ def other_names(query: str, passages: Sequence[str]) -> Proposal:
         elif _has(query, long, ignore_case=True) and not _has(query, short):
             words.append(short)
     words += _full_names(query, texts)
-    return Proposal(
-        meaning=tuple(dict.fromkeys(phrasings))[:2], words=tuple(dict.fromkeys(words))[:MOST_NAMES]
-    )
+    return Proposal(meaning=tuple(dict.fromkeys(phrasings))[:2], words=tuple(dict.fromkeys(words))[:MOST_NAMES])
 
 
 def _pairs(texts: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -28,10 +28,7 @@ class Proposal:
 
 
 def combine(
-    query: str,
-    proposals: Sequence[Proposal],
-    notes: Sequence[str] = (),
-    clean: Callable[[str], str] = str,
+    query: str, proposals: Sequence[Proposal], notes: Sequence[str] = (), clean: Callable[[str], str] = str
 ) -> Variants:
     """Return all proposals as one set of texts; `clean` acts on those that are embedded."""
     main = next((proposal.instead for proposal in reversed(proposals) if proposal.instead), query)

@@ -31,9 +31,7 @@ class Thesaurus(Protocol):
 def synonyms(query: str, thesauri: Sequence[Thesaurus]) -> Proposal:
     """Return other words for the terms of a query; the longest known term wins over its parts."""
     found = [
-        other
-        for thesaurus in thesauri
-        for other in _of_each_term(_WORD.findall(query.lower())[:MOST_TERMS], thesaurus)
+        other for thesaurus in thesauri for other in _of_each_term(_WORD.findall(query.lower())[:MOST_TERMS], thesaurus)
     ]
     known = set(analyze_query(query))
     return Proposal(words=tuple(other for other in found if not known.issuperset(analyze_query(other))))
@@ -107,9 +105,7 @@ def _term(name: str, term: Any) -> str:
 def _names(name: str, term: str, others: Any) -> tuple[str, ...]:
     listed = [others] if isinstance(others, str) else others
     if not isinstance(listed, list) or not all(isinstance(other, str) and other.strip() for other in listed):
-        raise SettingsError(
-            f"{name}: what '{term!s:.80}' is called is not a list of words", hint=f"write {EXAMPLE}"
-        )
+        raise SettingsError(f"{name}: what '{term!s:.80}' is called is not a list of words", hint=f"write {EXAMPLE}")
     return tuple(" ".join(other.split()) for other in listed)
 
 

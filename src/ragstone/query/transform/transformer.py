@@ -54,12 +54,7 @@ class Transformer:
         self._thesauri = [thesaurus for thesaurus in (dictionary, vocabulary) if thesaurus is not None]
 
     async def apply(
-        self,
-        query: str,
-        *,
-        seconds: float,
-        passages: Passages | None = None,
-        names: Sequence[Transform] | None = None,
+        self, query: str, *, seconds: float, passages: Passages | None = None, names: Sequence[Transform] | None = None
     ) -> Variants:
         """Return the texts to search for, within `seconds`; `names` replace those of the settings."""
         wanted = tuple(dict.fromkeys(self.names if names is None else names))
@@ -82,15 +77,11 @@ class Transformer:
         proposals = await asyncio.gather(*(attempt(name) for name in wanted if name not in CLEANING))
         return combine(query, proposals, notes, build_cleaner(frozenset(wanted)))
 
-    async def _proposal(
-        self, name: Transform, query: str, seconds: float, passages: Passages | None
-    ) -> Proposal:
+    async def _proposal(self, name: Transform, query: str, seconds: float, passages: Passages | None) -> Proposal:
         match name:
             case "synonyms":
                 if not self._thesauri:
-                    raise ModelUnavailable(
-                        "no dictionary", hint="set retrieval.dictionary or retrieval.wordnet"
-                    )
+                    raise ModelUnavailable("no dictionary", hint="set retrieval.dictionary or retrieval.wordnet")
                 return synonyms(query, self._thesauri)
             case "decompose":
                 return Proposal(also=decompose(query))
@@ -130,9 +121,7 @@ class RephraseStage:
             return await self._first_passages(search, query)
 
         with record.stage("transform", 1) as span:
-            variants = await self._transformer.apply(
-                request.query, seconds=seconds, passages=passages, names=names
-            )
+            variants = await self._transformer.apply(request.query, seconds=seconds, passages=passages, names=names)
             span.left = len(set(variants.dense + variants.lexical))
         for note in variants.notes:
             record.degrade(note)
@@ -150,12 +139,8 @@ class RephraseStage:
         return tuple(name for name in names if name not in LLM_TRANSFORMS)
 
     async def _first_passages(self, search: SearchContext, query: str) -> Sequence[str]:
-        found = await self._lexical.search(
-            search.tenant, search.kb, query, FIRST_PASSAGES, search.request.where
-        )
-        live = await self._ledger.chunks(
-            search.tenant, search.kb, [candidate.chunk_id for candidate in found]
-        )
+        found = await self._lexical.search(search.tenant, search.kb, query, FIRST_PASSAGES, search.request.where)
+        live = await self._ledger.chunks(search.tenant, search.kb, [candidate.chunk_id for candidate in found])
         return [live[chunk_id].chunk.contextual for chunk_id, _ in found if chunk_id in live]
 
 

@@ -21,16 +21,7 @@ CACHED_TERMS = 10_000
 _TERM = re.compile(r"[a-z][a-z0-9.'-]*(?: [a-z0-9.'-]+)*")
 _ENDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
     "noun": [("ies", "y"), ("men", "man"), ("es", ""), ("s", "")],
-    "verb": [
-        ("ies", "y"),
-        ("es", "e"),
-        ("es", ""),
-        ("s", ""),
-        ("ed", "e"),
-        ("ed", ""),
-        ("ing", "e"),
-        ("ing", ""),
-    ],
+    "verb": [("ies", "y"), ("es", "e"), ("es", ""), ("s", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", "")],
     "adj": [("er", ""), ("er", "e"), ("est", ""), ("est", "e")],
     "adv": [],
 }

@@ -14,11 +14,7 @@ from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
 from ragstone.serve.cli.commands.audit import audit
-from ragstone.serve.cli.commands.conversations import (
-    forget_conversation,
-    list_conversations,
-    show_conversation,
-)
+from ragstone.serve.cli.commands.conversations import forget_conversation, list_conversations, show_conversation
 from ragstone.serve.cli.commands.corpus import build_corpus, show_chunk, show_corpus
 from ragstone.serve.cli.commands.demo import demo
 from ragstone.serve.cli.commands.doctor import config, doctor

@@ -38,14 +38,11 @@ ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Time for a sear
 Where = Annotated[
     str | None,
     typer.Option(
-        "--where",
-        metavar="JSON",
-        help='Only documents that match this filter, such as \'{"year": {"gte": 2025}}\'.',
+        "--where", metavar="JSON", help='Only documents that match this filter, such as \'{"year": {"gte": 2025}}\'.'
     ),
 ]
 Web = Annotated[
-    bool | None,
-    typer.Option("--web/--no-web", help="Search the web as well; by default retrieval.routing decides."),
+    bool | None, typer.Option("--web/--no-web", help="Search the web as well; by default retrieval.routing decides.")
 ]
 Conversation = Annotated[
     str | None,
@@ -63,31 +60,23 @@ class Common:
 
     data_dir: Annotated[
         Path | None,
-        typer.Option(
-            "--data-dir", help="Folder with the data; ./ragstone-data if not set.", rich_help_panel=COMMON
-        ),
+        typer.Option("--data-dir", help="Folder with the data; ./ragstone-data if not set.", rich_help_panel=COMMON),
     ] = None
-    tenant: Annotated[
-        str | None, typer.Option("--tenant", help="Tenant to work for.", rich_help_panel=COMMON)
-    ] = None
-    kb: Annotated[
-        str | None, typer.Option("--kb", help="Knowledge base to work on.", rich_help_panel=COMMON)
-    ] = None
-    profile: Annotated[
-        str | None, typer.Option("--profile", help="Named set of defaults.", rich_help_panel=COMMON)
-    ] = None
+    tenant: Annotated[str | None, typer.Option("--tenant", help="Tenant to work for.", rich_help_panel=COMMON)] = None
+    kb: Annotated[str | None, typer.Option("--kb", help="Knowledge base to work on.", rich_help_panel=COMMON)] = None
+    profile: Annotated[str | None, typer.Option("--profile", help="Named set of defaults.", rich_help_panel=COMMON)] = (
+        None
+    )
     config: Annotated[
         Path | None,
         typer.Option(
             "--config", help="Settings file; ./ragstone.yaml is read if there is one.", rich_help_panel=COMMON
         ),
     ] = None
-    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.", rich_help_panel=COMMON)] = (
+    json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.", rich_help_panel=COMMON)] = False
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no notes.", rich_help_panel=COMMON)] = (
         False
     )
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no notes.", rich_help_panel=COMMON)
-    ] = False
     debug: Annotated[
         bool, typer.Option("--debug", help="Log everything; tracebacks for errors.", rich_help_panel=COMMON)
     ] = False

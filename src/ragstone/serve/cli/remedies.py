@@ -53,10 +53,7 @@ STEPS: Mapping[Action, tuple[Step, ...]] = {
         Step("all there are: {command}", "tenants", needs="tenant"),
     ),
     Action.INGEST_AGAIN: (Step("ingest again with: {command}", "ingest PATH --kb {kb}"),),
-    Action.CREATE_TENANT: (
-        Step(LIST, "tenants"),
-        Step("make it with: {command}", "ingest PATH --tenant {tenant}"),
-    ),
+    Action.CREATE_TENANT: (Step(LIST, "tenants"), Step("make it with: {command}", "ingest PATH --tenant {tenant}")),
     Action.LIST_DOCUMENTS: (Step(LIST, "documents"),),
     Action.LIST_PASSAGES: (Step("{command} shows the chunk_id of each passage", "search … --json"),),
     Action.LIST_JOBS: (Step(LIST, "jobs"),),

@@ -35,12 +35,7 @@ class Session:
         from ragstone.settings.load import load_settings
 
         options = self.options
-        given = {
-            "data_dir": options.data_dir,
-            "tenant": options.tenant,
-            "kb": options.kb,
-            "profile": options.profile,
-        }
+        given = {"data_dir": options.data_dir, "tenant": options.tenant, "kb": options.kb, "profile": options.profile}
         return load_settings(config=options.config, overrides={**given, **overrides})
 
     @asynccontextmanager

@@ -72,16 +72,12 @@ class ResourceCatalog:
             text, kind = await self._kbs(), "application/json"
         else:
             text, kind = await self._workspace.documents.text(await self._document_id(uri)), "text/plain"
-        return types.ReadResourceResult(
-            contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)]
-        )
+        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
     async def _document_id(self, uri: str) -> str:
         """The document that an address means, if it is in this kb."""
         if uri.startswith(BY_URI):
-            found = await self._workspace.documents.list(
-                where={"uri": unquote(uri.removeprefix(BY_URI))}, limit=1
-            )
+            found = await self._workspace.documents.list(where={"uri": unquote(uri.removeprefix(BY_URI))}, limit=1)
             if found:
                 return found[0].id
         elif uri.startswith(DOCUMENTS):

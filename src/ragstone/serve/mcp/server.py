@@ -104,9 +104,7 @@ async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], N
         def capture_signals(self) -> Any:
             return nullcontext()
 
-    config = uvicorn.Config(
-        server.streamable_http_app(host=HOST), host=HOST, port=port, log_config=None, lifespan="on"
-    )
+    config = uvicorn.Config(server.streamable_http_app(host=HOST), host=HOST, port=port, log_config=None, lifespan="on")
     with config.bind_socket() as socket:
         socket.listen(config.backlog)  # who reads the address may use it at once
         on_ready(socket.getsockname()[1])
@@ -125,9 +123,7 @@ def _mcp() -> tuple[Any, type[Server[Any]]]:
         import mcp_types
         from mcp.server import Server
     except ImportError as error:
-        raise ModelUnavailable(
-            "the MCP package is not installed", hint='pip install "ragstone[mcp]"'
-        ) from error
+        raise ModelUnavailable("the MCP package is not installed", hint='pip install "ragstone[mcp]"') from error
     return mcp_types, Server
 
 

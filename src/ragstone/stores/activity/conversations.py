@@ -42,9 +42,7 @@ class ConversationRepository:
             wanted = set(chunk_ids) if turn.answer else set()
             current = wanted <= live_chunks(connection, tenant_id, sorted(wanted))
             put_turn(connection, tenant_id, kb.id, turn if current else replace(turn, answer=""))
-            connection.execute(
-                "DELETE FROM turns WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest))
-            )
+            connection.execute("DELETE FROM turns WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest)))
             connection.execute(
                 "DELETE FROM turns WHERE tenant_id = ? AND id IN (SELECT id FROM turns WHERE tenant_id = ? "
                 "AND kb_id = ? AND conversation = ? ORDER BY moment DESC, id DESC LIMIT ? OFFSET ?)",
@@ -54,16 +52,13 @@ class ConversationRepository:
 
         await self._rows.write(write)
 
-    async def turns(
-        self, kb: str, conversation: str, oldest: datetime, limit: int = MOST_OF_ONE
-    ) -> list[Turn]:
+    async def turns(self, kb: str, conversation: str, oldest: datetime, limit: int = MOST_OF_ONE) -> list[Turn]:
         """Return the last turns of a conversation since `oldest`, in the order in which they were taken."""
 
         def read(connection: Connection, tenant_id: str) -> list[Turn]:
             values = (tenant_id, kb, conversation, canonical(oldest), limit)
             newest = connection.execute(
-                f"{TURNS} AND t.conversation = ? AND t.moment >= ? ORDER BY t.moment DESC, t.id DESC LIMIT ?",
-                values,
+                f"{TURNS} AND t.conversation = ? AND t.moment >= ? ORDER BY t.moment DESC, t.id DESC LIMIT ?", values
             )
             return _with_documents(connection, tenant_id, kb, newest.fetchall()[::-1])
 
@@ -135,9 +130,6 @@ def _with_documents(
         ):
             documents[turn_id].append(document_id)
     return [
-        Turn(
-            *(datetime.fromisoformat(moment), kb, conversation, question, answer),
-            tuple(documents[turn_id]),
-        )
+        Turn(*(datetime.fromisoformat(moment), kb, conversation, question, answer), tuple(documents[turn_id]))
         for turn_id, moment, conversation, question, answer in rows
     ]

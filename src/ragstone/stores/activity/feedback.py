@@ -123,10 +123,7 @@ def put_golden(connection: Connection, tenant_id: str, kb_id: int, queries: Iter
         "INSERT INTO golden_queries (tenant_id, kb_id, query_hash, document_id, query, origin) "
         "SELECT ?, ?, ?, id, ?, ? FROM documents WHERE tenant_id = ? AND id = ? ON CONFLICT DO NOTHING",
         [
-            (
-                *(tenant_id, kb_id, content_hash(query.query), query.query, query.origin),
-                *(tenant_id, document_id),
-            )
+            (*(tenant_id, kb_id, content_hash(query.query), query.query, query.origin), *(tenant_id, document_id))
             for query in queries
             for document_id in query.document_ids
         ],

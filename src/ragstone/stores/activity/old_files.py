@@ -64,9 +64,7 @@ class OldFiles:
                 await asyncio.to_thread(_drop_web_results, self._web, tenant_id)
             await asyncio.to_thread(self._remove_folder)
         except (RagstoneError, sqlite3.Error, OSError) as error:
-            logger.warning(
-                "cannot take over activity of an earlier version: %s; the next start tries again", error
-            )
+            logger.warning("cannot take over activity of an earlier version: %s; the next start tries again", error)
 
     async def remove(self, tenant_id: str) -> None:
         """Remove what is left of a tenant that is deleted."""
@@ -109,8 +107,7 @@ def _take_turns(old: sqlite3.Connection, connection: Connection, tenant_id: str,
         moment, answer = datetime.fromisoformat(turn["moment"]), turn["answer"] if current else ""
         documents = tuple(row["document_id"] for row in read)
         put_turn(
-            *(connection, tenant_id, kb_id),
-            Turn(moment, kb, turn["conversation"], turn["question"], answer, documents),
+            *(connection, tenant_id, kb_id), Turn(moment, kb, turn["conversation"], turn["question"], answer, documents)
         )
 
 
@@ -143,9 +140,7 @@ def _take_web_results(path: Path, connection: Connection, tenant_id: str) -> Non
 def _votes(old: sqlite3.Connection, kb: str) -> Iterator[Feedback]:
     for row in _rows(old, "votes", "kb = ?", kb):
         moment = datetime.fromisoformat(row["moment"])
-        yield Feedback(
-            moment, kb, row["query"], row["chunk_id"], row["document_id"], row["vote"], row["voter"]
-        )
+        yield Feedback(moment, kb, row["query"], row["chunk_id"], row["document_id"], row["vote"], row["voter"])
 
 
 def _golden(old: sqlite3.Connection, kb: str) -> Iterator[GoldenQuery]:

@@ -41,8 +41,7 @@ def empty_answers(connection: Connection, tenant_id: str, document_id: str) -> N
 def pass_on_questions(connection: Connection, tenant_id: str, old_kb: int, new_kb: int) -> None:
     """Give the questions that were asked of a kb to the one that replaces it, without their answers."""
     connection.execute(
-        "UPDATE turns SET kb_id = ?, answer = '' WHERE tenant_id = ? AND kb_id = ?",
-        (new_kb, tenant_id, old_kb),
+        "UPDATE turns SET kb_id = ?, answer = '' WHERE tenant_id = ? AND kb_id = ?", (new_kb, tenant_id, old_kb)
     )
     if connection.dialect.has_log:
         _pass_on_searches(connection, tenant_id, old_kb, new_kb)
@@ -52,9 +51,7 @@ def erase_questions(connection: Connection, tenant_id: str, document_ids: Sequen
     """Remove turns and logged searches that documents were part of."""
     _erase(connection, tenant_id, "turns", "SELECT turn_id FROM turn_documents", document_ids)
     if connection.dialect.has_log:
-        _erase(
-            connection, tenant_id, "retrieval_log", "SELECT search_id FROM retrieval_log_hits", document_ids
-        )
+        _erase(connection, tenant_id, "retrieval_log", "SELECT search_id FROM retrieval_log_hits", document_ids)
 
 
 def remove_kb_rows(connection: Connection, tenant_id: str, kb_id: int) -> None:
@@ -68,9 +65,7 @@ def count_rows(connection: Connection, tenant_id: str, document_ids: Sequence[st
     return _count(connection, tenant_id, OF_DOCUMENTS, document_ids, OF_KBS, kb_id)
 
 
-def count_logged(
-    connection: Connection, tenant_id: str, document_ids: Sequence[str], kb_id: int | None
-) -> int:
+def count_logged(connection: Connection, tenant_id: str, document_ids: Sequence[str], kb_id: int | None) -> int:
     """Count in the log what `count_rows` counts in the ledger."""
     return _count(connection, tenant_id, ("retrieval_log_hits",), document_ids, ("retrieval_log",), kb_id)
 
@@ -88,14 +83,10 @@ def count_tenant_log(connection: Connection, tenant_id: str) -> int:
 def forget_logged(connection: Connection, tenant_id: str, removed: Removed) -> None:
     """Remove from the log what tells of removed documents and kbs."""
     if removed.erased:
-        _erase(
-            *(connection, tenant_id, "retrieval_log", "SELECT search_id FROM retrieval_log_hits"),
-            removed.documents,
-        )
+        _erase(*(connection, tenant_id, "retrieval_log", "SELECT search_id FROM retrieval_log_hits"), removed.documents)
     for part in in_parts(removed.documents):
         connection.execute(
-            f"DELETE FROM retrieval_log_hits WHERE tenant_id = ? AND document_id IN ({marks(part)})",
-            (tenant_id, *part),
+            f"DELETE FROM retrieval_log_hits WHERE tenant_id = ? AND document_id IN ({marks(part)})", (tenant_id, *part)
         )
     for old_kb, new_kb in removed.kbs.items():
         if new_kb is not None:
@@ -128,9 +119,7 @@ def _pass_on_searches(connection: Connection, tenant_id: str, old_kb: int, new_k
     )
 
 
-def _erase(
-    connection: Connection, tenant_id: str, table: str, brought: str, document_ids: Sequence[str]
-) -> None:
+def _erase(connection: Connection, tenant_id: str, table: str, brought: str, document_ids: Sequence[str]) -> None:
     for part in in_parts(document_ids):
         connection.execute(
             f"DELETE FROM {table} WHERE tenant_id = ? AND id IN "

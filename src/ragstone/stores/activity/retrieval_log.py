@@ -34,9 +34,7 @@ class RetrievalLog:
         """Write searches, and drop those from before `oldest` and beyond the newest `MOST_SEARCHES`."""
 
         def write(connection: Connection, tenant_id: str) -> None:
-            own = [
-                search for search in searches if search.tenant_id == tenant_id
-            ]  # the name may be another's now
+            own = [search for search in searches if search.tenant_id == tenant_id]  # the name may be another's now
             put_searches(connection, tenant_id, own)
             connection.execute(
                 "DELETE FROM retrieval_log WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest))
@@ -82,9 +80,7 @@ class RetrievalLog:
                 (tenant_id, after, limit),
             ).fetchall()
             shown = _shown_in(connection, tenant_id, [row[0] for row in found])
-            return [
-                (number, _search(tenant_id, kb, facts, tuple(shown[number]))) for number, kb, *facts in found
-            ]
+            return [(number, _search(tenant_id, kb, facts, tuple(shown[number]))) for number, kb, *facts in found]
 
         return await self._rows.read_log(read, [])
 

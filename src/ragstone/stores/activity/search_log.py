@@ -45,13 +45,7 @@ class SearchLog:
         return self._noted.dropped + self._failed
 
     def note(
-        self,
-        tenant: str,
-        tenant_id: str,
-        kb: str,
-        result: SearchResult,
-        conversation: str = "",
-        error: str = "",
+        self, tenant: str, tenant_id: str, kb: str, result: SearchResult, conversation: str = "", error: str = ""
     ) -> None:
         """Remember a search; returns at once."""
         self._noted.add(Note(tenant, tenant_id, kb, self._clock(), result, conversation, error))
@@ -103,9 +97,7 @@ def logged(note: Note) -> LoggedSearch:
         similarity=max(similarities, default=None),
         coverage=1 - len(missing) / asked if asked else float(bool(hits)),
         missing=missing,
-        shown=tuple(
-            Shown(rank, hit.chunk_id, hit.document_id, hit.score) for rank, hit in enumerate(hits, start=1)
-        ),
+        shown=tuple(Shown(rank, hit.chunk_id, hit.document_id, hit.score) for rank, hit in enumerate(hits, start=1)),
         tenant_id=note.tenant_id,
         conversation=note.conversation,
         query_type=result.analysis.type if result.analysis else "",
@@ -146,14 +138,10 @@ def _words(query: str, hits: Sequence[Hit]) -> tuple[int, tuple[str, ...]]:
     """How many words with a meaning of their own were asked for, and which of them no passage has."""
     found = " ".join(f"{hit.title} {hit.section} {hit.text[:MOST_PASSAGE_CHARS]}" for hit in hits)
     said = fold(found).lower()
-    telling = set(
-        analyze(query)
-    )  # a function word alone would count as a word, within a question it does not
+    telling = set(analyze(query))  # a function word alone would count as a word, within a question it does not
     terms = {word: telling.intersection(analyze(word)) for word in dict.fromkeys(query.split())}
     asked = {word: its for word, its in terms.items() if its}
-    return len(asked), tuple(
-        word for word, its in asked.items() if not any(_is_in(said, term) for term in its)
-    )
+    return len(asked), tuple(word for word, its in asked.items() if not any(_is_in(said, term) for term in its))
 
 
 def _is_in(said: str, term: str) -> bool:

@@ -30,9 +30,7 @@ WRITE_SECONDS = 2.0
 class WebResultRepository:
     """Implements `WebResultCache`. Its own trouble is logged, never raised; for 0 hours nothing is kept."""
 
-    def __init__(
-        self, ledger: SqlLedger, tenant: str, hours: float, clock: Callable[[], datetime] = now
-    ) -> None:
+    def __init__(self, ledger: SqlLedger, tenant: str, hours: float, clock: Callable[[], datetime] = now) -> None:
         self._rows = TenantLedger(ledger, tenant)
         self._hours = timedelta(hours=hours)
         self._clock = clock

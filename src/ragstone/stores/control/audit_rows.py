@@ -19,8 +19,7 @@ CHANGE_DAYS = 365
 """How long changes and refusals are kept where what is looked at is not recorded at all."""
 KB_CHARS = 63
 COLUMNS = (
-    "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail, "
-    "request_id"
+    "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail, request_id"
 )
 
 
@@ -63,20 +62,14 @@ def read(
     if tenant_id is not None:
         conditions.append(("tenant_id = ?", [tenant_id]))
     if tenant is not None:
-        conditions.append(
-            ("(tenant = ? OR tenant_id IN (SELECT id FROM tenants WHERE name = ?))", [tenant] * 2)
-        )
+        conditions.append(("(tenant = ? OR tenant_id IN (SELECT id FROM tenants WHERE name = ?))", [tenant] * 2))
     if action is not None:
-        conditions.append(
-            ("(action = ? OR substr(action, 1, ?) = ?)", [action, len(action) + 1, f"{action}."])
-        )
+        conditions.append(("(action = ? OR substr(action, 1, ?) = ?)", [action, len(action) + 1, f"{action}."]))
     if since is not None:
         conditions.append(("moment >= ?", [canonical(since)]))
     where = f"WHERE {' AND '.join(sql for sql, _ in conditions)}" if conditions else ""
     values = [value for _, own in conditions for value in own]
-    rows = connection.execute(
-        f"SELECT {COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT ?", (*values, limit)
-    )
+    rows = connection.execute(f"SELECT {COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT ?", (*values, limit))
     return [_entry(row) for row in rows.fetchall()]
 
 
@@ -85,11 +78,7 @@ def prune(connection: Connection, days: int, moment: datetime) -> bool:
     oldest = canonical(moment - timedelta(days=days or CHANGE_DAYS))
     first, last = connection.execute("SELECT min(id), max(id) FROM audit").fetchone()
     many = first is not None and last - first >= MOST  # else there is nothing to count
-    before: dict[Kind, str] = {
-        "seen": oldest if days else canonical(moment),
-        "refused": oldest,
-        "change": oldest,
-    }
+    before: dict[Kind, str] = {"seen": oldest if days else canonical(moment), "refused": oldest, "change": oldest}
     gone = []
     for kind, limit in before.items():
         newest = _too_many(connection, kind) if many and kind != "change" else ""
@@ -122,9 +111,7 @@ def _short(text: str, most: int) -> str:
 
 
 def _entry(row: Sequence[Any]) -> AuditEntry:
-    moment, tenant_id, tenant, actor, action, outcome, target, kb, count, ids, counts, detail, request_id = (
-        row
-    )
+    moment, tenant_id, tenant, actor, action, outcome, target, kb, count, ids, counts, detail, request_id = row
     return AuditEntry(
         moment=datetime.fromisoformat(moment),
         tenant_id=tenant_id,

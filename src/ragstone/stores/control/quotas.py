@@ -84,11 +84,7 @@ def expired_documents(connection: Connection, tenant_id: str, before: datetime, 
 
 
 def reserve(
-    connection: Connection,
-    tenant: Tenant,
-    amounts: Mapping[QuotaName, float],
-    stock: Stock,
-    moment: datetime,
+    connection: Connection, tenant: Tenant, amounts: Mapping[QuotaName, float], stock: Stock, moment: datetime
 ) -> Reservation:
     """Promise all of it or nothing."""
     limited = {name: amount for name, amount in amounts.items() if tenant.quotas.of(name) is not None}
@@ -99,10 +95,7 @@ def reserve(
     reservation = Reservation(opaque_id(), tenant.id, limited)
     connection.executemany(
         "INSERT INTO reservations (id, name, tenant_id, amount, expires_at) VALUES (?, ?, ?, ?, ?)",
-        [
-            (reservation.id, name, tenant.id, amount, canonical(moment + LAPSES))
-            for name, amount in limited.items()
-        ],
+        [(reservation.id, name, tenant.id, amount, canonical(moment + LAPSES)) for name, amount in limited.items()],
     )
     return reservation
 
@@ -174,11 +167,7 @@ def usage_name(name: QuotaName) -> str:
 
 
 def check(
-    connection: Connection,
-    tenant: Tenant,
-    amounts: Mapping[QuotaName, float],
-    stock: Stock,
-    moment: datetime,
+    connection: Connection, tenant: Tenant, amounts: Mapping[QuotaName, float], stock: Stock, moment: datetime
 ) -> None:
     """Raise `QuotaExceeded` unless all of it fits beside what is used and promised."""
     promised = reserved(connection, tenant.id, moment)
@@ -202,13 +191,7 @@ def _used(connection: Connection, tenant: Tenant, name: QuotaName, stock: Stock,
 
 
 def _refusal(
-    tenant: str,
-    name: QuotaName,
-    amount: float,
-    limit: float,
-    used: float,
-    promised: float,
-    moment: datetime,
+    tenant: str, name: QuotaName, amount: float, limit: float, used: float, promised: float, moment: datetime
 ) -> QuotaExceeded:
     """Says which limit, how high it is, and what is used of it."""
     match name:

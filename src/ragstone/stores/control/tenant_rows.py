@@ -18,9 +18,7 @@ from ragstone.core.types import Json
 from ragstone.stores.control import audit_rows
 from ragstone.stores.sql.database import Connection
 
-TENANT = (
-    "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"
-)
+TENANT = "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"
 REST_SECONDS = 600
 """How long a name that was let go is given to nobody: whatever still runs under it must not meet another tenant."""
 
@@ -74,20 +72,14 @@ def unknown(name: str) -> TenantGone:
 
 def leaving(name: str) -> TenantGone:
     """Return the error for a tenant that is being deleted."""
-    return TenantGone(
-        f"tenant '{name}' is being deleted", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name)
-    )
+    return TenantGone(f"tenant '{name}' is being deleted", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name))
 
 
 def _creation(moment: datetime, tenant_id: str, name: str, who: Caller) -> AuditEntry:
-    return AuditEntry(
-        moment, tenant_id, name, who.actor, "tenant.create", target=name, request_id=who.request_id
-    )
+    return AuditEntry(moment, tenant_id, name, who.actor, "tenant.create", target=name, request_id=who.request_id)
 
 
-def create(
-    connection: Connection, name: str, quotas: Quotas, moment: datetime, who: Caller = NO_CALLER
-) -> Tenant:
+def create(connection: Connection, name: str, quotas: Quotas, moment: datetime, who: Caller = NO_CALLER) -> Tenant:
     check_name(name, "tenant")
     _refuse_taken(connection, name, moment)
     register(connection, name, moment, who)
@@ -102,9 +94,7 @@ def rename(connection: Connection, old: str, new: str, moment: datetime) -> Tena
         _refuse_taken(connection, new, moment, tenant.id)
         connection.execute("DELETE FROM resting_names WHERE name = ?", (new,))
         _let_rest(connection, tenant, moment)
-        connection.execute(
-            "UPDATE tenants SET name = ?, seed = coalesce(seed, name) WHERE id = ?", (new, tenant.id)
-        )
+        connection.execute("UPDATE tenants SET name = ?, seed = coalesce(seed, name) WHERE id = ?", (new, tenant.id))
     return existing(connection, new)
 
 
@@ -161,9 +151,7 @@ def _let_rest(connection: Connection, tenant: Tenant, moment: datetime) -> None:
 def _rest_of(connection: Connection, name: str, moment: datetime) -> tuple[str, str] | None:
     """Whose name it was and until when it rests; names that have rested are forgotten."""
     connection.execute("DELETE FROM resting_names WHERE until <= ?", (canonical(moment),))
-    found = connection.execute(
-        "SELECT tenant_id, until FROM resting_names WHERE name = ?", (name,)
-    ).fetchone()
+    found = connection.execute("SELECT tenant_id, until FROM resting_names WHERE name = ?", (name,)).fetchone()
     return (found[0], found[1]) if found else None
 
 

@@ -42,9 +42,7 @@ def read_standing(connection: Connection, name: str, moment: datetime) -> Standi
 def write_standing(connection: Connection, name: str, standing: Standing, moment: datetime) -> None:
     """Make a tenant stand so; what it has spent here already is never lowered."""
     tenant_rows.register(connection, name, moment)
-    tenant_id = tenant_rows.existing(
-        connection, name
-    ).id  # one that is being deleted there is not brought back
+    tenant_id = tenant_rows.existing(connection, name).id  # one that is being deleted there is not brought back
     connection.execute(
         "UPDATE tenants SET state = ?, quotas = ?, retention_days = ?, settings = ?, seed = ?, bell = bell + 1 "
         "WHERE id = ?",

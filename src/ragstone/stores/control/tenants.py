@@ -69,9 +69,7 @@ class SqlTenantBook:
         return made
 
     async def get(self, name: str) -> Tenant | None:
-        return await self._ledger.control_read(
-            lambda connection: tenant_rows.read_tenant(connection, name), None
-        )
+        return await self._ledger.control_read(lambda connection: tenant_rows.read_tenant(connection, name), None)
 
     async def all(self) -> list[Tenant]:
         return await self._ledger.control_read(tenant_rows.read_tenants, [])
@@ -92,10 +90,7 @@ class SqlTenantBook:
 
     async def delete(self, name: str) -> Tenant:
         tenant = await self._change(
-            name,
-            "delete",
-            lambda connection: tenant_rows.begin_delete(connection, name, self._clock()),
-            "begun",
+            name, "delete", lambda connection: tenant_rows.begin_delete(connection, name, self._clock()), "begun"
         )
         self.revision += 1
         await self._erase(tenant)
@@ -121,9 +116,7 @@ class SqlTenantBook:
     async def set_settings(self, name: str, settings: Metadata) -> Tenant:
         return await self._set(name, "settings", packed_settings(settings), "settings")
 
-    async def reserve(
-        self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False
-    ) -> Reservation:
+    async def reserve(self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False) -> Reservation:
         tenant = await self.get(name)
         if tenant is None:
             return NOTHING  # nobody has limited what does not exist yet
@@ -176,11 +169,7 @@ class SqlTenantBook:
             await self._write(
                 name,
                 lambda connection: quota_rows.add(
-                    connection,
-                    tenant_rows.existing(connection, name).id,
-                    quota_rows.COST + kind,
-                    usd,
-                    self._clock(),
+                    connection, tenant_rows.existing(connection, name).id, quota_rows.COST + kind, usd, self._clock()
                 ),
             )
 
@@ -219,10 +208,7 @@ class SqlTenantBook:
         return known[1]
 
     def _kept_stock(self, connection: Connection, tenant_id: str) -> Stock:
-        live, files = (
-            self._live_stock(connection, tenant_id),
-            quota_rows.kept_originals(connection, tenant_id),
-        )
+        live, files = (self._live_stock(connection, tenant_id), quota_rows.kept_originals(connection, tenant_id))
         return replace(live, bytes=live.bytes + files, originals=files)
 
     def _taken_stock(self, connection: Connection, tenant_id: str) -> Stock:

@@ -28,9 +28,7 @@ def save_metadata(chunks: Iterable[ChunkMetadata], path: Path) -> None:
     try:
         write_atomically(path, _lines(chunks))
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be written: {error}", hint="make room, or name another folder"
-        ) from error
+        raise StoreError(f"{path} cannot be written: {error}", hint="make room, or name another folder") from error
 
 
 def load_metadata(path: Path) -> dict[str, ChunkMetadata]:
@@ -43,9 +41,7 @@ def load_metadata(path: Path) -> dict[str, ChunkMetadata]:
     except OSError as error:
         raise StoreError(f"{path} cannot be read: {error}", remedy=REBUILD) from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise StoreCorrupt(
-            f"{path} is no chunk metadata of Ragstone: {error!s:.200}", remedy=REBUILD
-        ) from error
+        raise StoreCorrupt(f"{path} is no chunk metadata of Ragstone: {error!s:.200}", remedy=REBUILD) from error
 
 
 def _lines(chunks: Iterable[ChunkMetadata]) -> Iterator[bytes]:

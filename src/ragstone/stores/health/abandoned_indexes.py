@@ -45,7 +45,5 @@ async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], for
                 done = "forgotten: what it holds must be removed by hand"
                 found.append(Finding(name, "left", "ok", detail, done, repaired=True))
             else:
-                found.append(
-                    Finding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name))
-                )
+                found.append(Finding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name)))
     return found

@@ -34,9 +34,7 @@ MEMORY_MB = 64
 
 async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
     """All that can be said of collections that were built from a corpus."""
-    upkeep = FileUpkeep(
-        stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, IndexCache(MEMORY_MB))
-    )
+    upkeep = FileUpkeep(stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, IndexCache(MEMORY_MB)))
     findings = []
     built = 0
     for tenant in tenants:
@@ -61,9 +59,7 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
             for kb in await stores.ledger.kbs(tenant.name)
             if is_draft(kb.name)
         ]
-    said = (
-        f"{built} built from a corpus, files as they should be" if built else "none was built from a corpus"
-    )
+    said = f"{built} built from a corpus, files as they should be" if built else "none was built from a corpus"
     return findings or [Finding("collections", "files", "ok", said)]
 
 
@@ -110,12 +106,7 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
         except RagstoneError as error:
             findings.append(
                 Finding(
-                    store,
-                    WHAT,
-                    "fail",
-                    f"tenant '{tenant.name}': secrets of {error}",
-                    error.hint,
-                    remedy=error.remedy,
+                    store, WHAT, "fail", f"tenant '{tenant.name}': secrets of {error}", error.hint, remedy=error.remedy
                 )
             )
     return findings or [Finding(store, WHAT, "ok", "everything stored can be opened")]
@@ -267,9 +258,7 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
         if not wrong:
             continue
         gone = sum(not size for _, size in wrong)
-        detail = (
-            f"tenant '{tenant.name}': counted with another size: {len(wrong)} files, of them gone: {gone}"
-        )
+        detail = f"tenant '{tenant.name}': counted with another size: {len(wrong)} files, of them gone: {gone}"
         if repair:
             await stores.ledger.write(tenant.name, originals.correct, wrong)
             findings.append(Finding(store, "originals", "ok", detail, "counted anew", repaired=True))

@@ -72,9 +72,7 @@ def check_sqlite() -> Check:
             database.execute("CREATE VIRTUAL TABLE words USING fts5(word)")
         database.close()
     except sqlite3.OperationalError:
-        return Check(
-            "sqlite", "fail", f"{sqlite3.sqlite_version} without FTS5", "use a Python whose sqlite3 has FTS5"
-        )
+        return Check("sqlite", "fail", f"{sqlite3.sqlite_version} without FTS5", "use a Python whose sqlite3 has FTS5")
     return Check("sqlite", "ok", f"{sqlite3.sqlite_version} with FTS5")
 
 
@@ -91,9 +89,7 @@ def check_space(folder: Path) -> Check:
     free_mb = shutil.disk_usage(_existing(folder)).free // (1024 * 1024)
     state: FindingState = "fail" if free_mb < TOO_LITTLE_MB else "warn" if free_mb < LITTLE_MB else "ok"
     detail = f"{free_mb / 1024:.1f} GB free"
-    return Check(
-        "free space", state, detail, "" if state == "ok" else "make room, or set data_dir to another folder"
-    )
+    return Check("free space", state, detail, "" if state == "ok" else "make room, or set data_dir to another folder")
 
 
 def check_extra(extra: str, settings: Settings) -> Check:

@@ -75,9 +75,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         try:
             troubles += await _check_tenant(stores, derived, tenant.name, repair=repair)
         except RagstoneError as error:
-            troubles.append(
-                Finding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy)
-            )
+            troubles.append(Finding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy))
     return findings + (troubles or [Finding(provider.name, "content", "ok", "exactly what the ledger has")])
 
 
@@ -97,16 +95,12 @@ async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, r
         await derived.catch_up(tenant)
         await _reconcile(stores, derived, tenant, held)
     found = [
-        trouble
-        for one in held
-        if (trouble := await _trouble(provider, one, wrong.get(one.partition), repair=repair))
+        trouble for one in held if (trouble := await _trouble(provider, one, wrong.get(one.partition), repair=repair))
     ]
     return [trouble.finding(provider.name, tenant, repaired=repair) for trouble in found + differences]
 
 
-async def _trouble(
-    provider: VectorProvider, one: _Held, misfit: _Misfit | None, *, repair: bool
-) -> _Trouble | None:
+async def _trouble(provider: VectorProvider, one: _Held, misfit: _Misfit | None, *, repair: bool) -> _Trouble | None:
     if not misfit and one.kb and one.behind == 0:
         return None
     if one.kb is None or one.space is None:
@@ -182,7 +176,6 @@ def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
 
 def _changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> int:
     row = connection.execute(
-        "SELECT count(*) FROM changes WHERE tenant_id = ? AND kb_id = ? AND seq > ?",
-        (tenant_id, kb_id, after),
+        "SELECT count(*) FROM changes WHERE tenant_id = ? AND kb_id = ? AND seq > ?", (tenant_id, kb_id, after)
     ).fetchone()
     return int(row[0])

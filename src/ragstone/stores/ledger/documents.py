@@ -14,9 +14,7 @@ from ragstone.stores.ledger.versions import publish
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 
-def set_recipe(
-    connection: Connection, tenant_id: str, document_id: str, content_hash: str, recipe: str
-) -> None:
+def set_recipe(connection: Connection, tenant_id: str, document_id: str, content_hash: str, recipe: str) -> None:
     """Say what made the live version, once all of it is there; one of other content is another's to finish."""
     connection.execute(
         "UPDATE documents SET recipe = ? WHERE id = ? AND tenant_id = ? AND content_hash = ?",
@@ -42,9 +40,7 @@ def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]
     return found
 
 
-def live_contents(
-    connection: Connection, tenant_id: str, document_ids: Sequence[str]
-) -> dict[str, LiveContent]:
+def live_contents(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> dict[str, LiveContent]:
     """Return the content that the live versions of documents were made from."""
     found: dict[str, LiveContent] = {}
     for part in in_parts(list(dict.fromkeys(document_ids))):
@@ -130,9 +126,7 @@ def is_live(connection: Connection, tenant_id: str, document_id: str) -> bool:
     return row is not None
 
 
-def move_document(
-    connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str
-) -> None:
+def move_document(connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str) -> None:
     """The same document is found under another external id from now on."""
     connection.execute(
         "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",

@@ -59,8 +59,7 @@ def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Tra
     numbers, chunk_ids = array("q"), set()
     for part in parts(document_ids):
         rows = connection.execute(
-            f"SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id IN ({marks(part)})",
-            (tenant_id, *part),
+            f"SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id IN ({marks(part)})", (tenant_id, *part)
         )
         for number, chunk_id in rows:
             numbers.append(number)
@@ -85,8 +84,7 @@ def tenant_samples(connection: Connection, tenant_id: str) -> list[Sample]:
     found: list[Sample] = []
     for kb in read_kbs(connection, tenant_id):
         rows = connection.execute(
-            "SELECT seq FROM chunks WHERE tenant_id = ? AND kb_id = ? ORDER BY seq LIMIT ?",
-            (tenant_id, kb.id, SAMPLES),
+            "SELECT seq FROM chunks WHERE tenant_id = ? AND kb_id = ? ORDER BY seq LIMIT ?", (tenant_id, kb.id, SAMPLES)
         ).fetchall()
         found += _samples(connection, tenant_id, kb, [number for (number,) in rows])
     return found
@@ -96,23 +94,18 @@ def sources_of(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: 
     """How many configured sources a kb has, or whether it has the one of that name."""
     narrowed, given = (" AND name = ?", (name,)) if name else ("", ())
     row = connection.execute(
-        f"SELECT count(*) FROM sources WHERE tenant_id = ? AND kb_id = ?{narrowed}",
-        (tenant_id, kb.id, *given),
+        f"SELECT count(*) FROM sources WHERE tenant_id = ? AND kb_id = ?{narrowed}", (tenant_id, kb.id, *given)
     ).fetchone()
     return int(row[0])
 
 
-def delete_source(
-    connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, name: str
-) -> list[str]:
+def delete_source(connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, name: str) -> list[str]:
     """Remove a source, what it brought and its jobs; whoever still reads it can write nothing more for it."""
     roots = connection.execute(
         "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND parent_id IS NULL",
         (tenant_id, kb.id, name),
     ).fetchall()
-    gone = [
-        identity for (root,) in roots for identity in delete_document(connection, tenant_id, indexes, root)
-    ]
+    gone = [identity for (root,) in roots for identity in delete_document(connection, tenant_id, indexes, root)]
     of_source = (tenant_id, kb.id, name)
     forget_notices(connection, tenant_id, kb.id, name)
     connection.execute("DELETE FROM jobs WHERE tenant_id = ? AND kb_id = ? AND source = ?", of_source)
@@ -131,15 +124,12 @@ def _kb(connection: Connection, tenant_id: str, target: ErasureTarget) -> Knowle
     return read_kb(connection, tenant_id, row[0]) if row else None
 
 
-def _document_ids(
-    connection: Connection, tenant_id: str, target: ErasureTarget, kb: KnowledgeBase
-) -> list[str]:
+def _document_ids(connection: Connection, tenant_id: str, target: ErasureTarget, kb: KnowledgeBase) -> list[str]:
     if target.kind == "document":
         return family(connection, tenant_id, target.name)
     narrowed, given = (" AND source = ?", (target.name,)) if target.kind == "source" else ("", ())
     rows = connection.execute(
-        f"SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ?{narrowed} ORDER BY id",
-        (tenant_id, kb.id, *given),
+        f"SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ?{narrowed} ORDER BY id", (tenant_id, kb.id, *given)
     )
     return [identity for (identity,) in rows]
 
@@ -168,9 +158,7 @@ def _job_ids(
     )
 
 
-def _samples(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, numbers: Sequence[int]
-) -> tuple[Sample, ...]:
+def _samples(connection: Connection, tenant_id: str, kb: KnowledgeBase, numbers: Sequence[int]) -> tuple[Sample, ...]:
     """A few chunks, from the first to the last."""
     step = max(1, len(numbers) // SAMPLES)
     chosen = list(numbers[::step][:SAMPLES])
@@ -219,9 +207,7 @@ def count(connection: Connection, tenant_id: str, traces: Traces) -> dict[str, i
     )
     found["postings"] = _postings(connection, tenant_id, traces)
     found["jobs"] = _count(connection, tenant_id, "jobs", "id", traces.job_ids)
-    found["notices"] += _count(
-        connection, tenant_id, "notices", "document_id = '' AND job_id", traces.job_ids
-    )
+    found["notices"] += _count(connection, tenant_id, "notices", "document_id = '' AND job_id", traces.job_ids)
     if traces.source or traces.whole_kb:
         found["sources"] = sources_of(connection, tenant_id, traces.kb, traces.source)
     if traces.whole_kb:
@@ -233,11 +219,7 @@ def count(connection: Connection, tenant_id: str, traces: Traces) -> dict[str, i
 def count_tenant(connection: Connection, tenant_id: str) -> dict[str, int]:
     """Count the rows of a tenant."""
     return {
-        table: int(
-            connection.execute(f"SELECT count(*) FROM {table} WHERE tenant_id = ?", (tenant_id,)).fetchone()[
-                0
-            ]
-        )
+        table: int(connection.execute(f"SELECT count(*) FROM {table} WHERE tenant_id = ?", (tenant_id,)).fetchone()[0])
         for table in OF_TENANT
     }
 
@@ -249,11 +231,7 @@ def _postings(connection: Connection, tenant_id: str, traces: Traces) -> int:
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is None:
             return 0
         return sum(
-            int(
-                connection.execute(
-                    f"SELECT count(*) FROM {table} WHERE id IN ({marks(part)})", part
-                ).fetchone()[0]
-            )
+            int(connection.execute(f"SELECT count(*) FROM {table} WHERE id IN ({marks(part)})", part).fetchone()[0])
             for part in parts(traces.numbers)
         )
     row = connection.execute(
@@ -270,8 +248,7 @@ def _count(
     return sum(
         int(
             connection.execute(
-                f"SELECT count(*) FROM {table} WHERE tenant_id = ? AND {column} IN ({marks(part)})",
-                (tenant_id, *part),
+                f"SELECT count(*) FROM {table} WHERE tenant_id = ? AND {column} IN ({marks(part)})", (tenant_id, *part)
             ).fetchone()[0]
         )
         for part in parts(values)

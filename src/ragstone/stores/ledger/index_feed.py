@@ -74,12 +74,7 @@ def points(
 
 
 def staged_points(
-    connection: Connection,
-    tenant_id: str,
-    space: Space,
-    versions: Sequence[tuple[str, int]],
-    *,
-    words: bool = False,
+    connection: Connection, tenant_id: str, space: Space, versions: Sequence[tuple[str, int]], *, words: bool = False
 ) -> list[Point]:
     """The chunks of some document versions."""
     select, average = _selection(connection, tenant_id, space, words)
@@ -94,14 +89,7 @@ def staged_points(
 
 
 def scan(
-    connection: Connection,
-    tenant_id: str,
-    kb_id: int,
-    space: Space,
-    after: int,
-    limit: int,
-    *,
-    words: bool = False,
+    connection: Connection, tenant_id: str, kb_id: int, space: Space, after: int, limit: int, *, words: bool = False
 ) -> tuple[list[Point], int]:
     """Live chunks in the order they came in, behind number `after`; also the number of the last one."""
     select, average = _selection(connection, tenant_id, space, words)
@@ -117,9 +105,7 @@ def changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> C
     newest = read_sequence(connection, tenant_id)
     if newest <= after:
         return Changes(newest, [], [])
-    oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[
-        0
-    ]
+    oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[0]
     if oldest is None or oldest > after + 1:
         return None
     rows = connection.execute(
@@ -163,9 +149,7 @@ def mark(connection: Connection, tenant_id: str, index: str, space: Space) -> No
     )
 
 
-def advance(
-    connection: Connection, tenant_id: str, owner: str, index: str, reached: Mapping[int, int]
-) -> None:
+def advance(connection: Connection, tenant_id: str, owner: str, index: str, reached: Mapping[int, int]) -> None:
     """Remember how far an index has followed, by Space: never backwards, and only where `owner` still has the name."""
     if tenant_id != owner:
         return
@@ -178,8 +162,7 @@ def advance(
 def unmark(connection: Connection, tenant_id: str, index: str, space_id: int) -> None:
     """An index holds nothing of a Space any more."""
     connection.execute(
-        "DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ? AND space_id = ?",
-        (tenant_id, index, space_id),
+        "DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ? AND space_id = ?", (tenant_id, index, space_id)
     )
 
 
@@ -189,8 +172,7 @@ def known_among(connection: Connection, tenant_id: str, kb_id: int, chunk_ids: S
     for start in range(0, len(chunk_ids), PER_STATEMENT):
         part = chunk_ids[start : start + PER_STATEMENT]
         rows = connection.execute(
-            "SELECT id FROM chunks WHERE tenant_id = ? AND kb_id = ? "
-            f"AND id IN ({','.join('?' * len(part))})",
+            f"SELECT id FROM chunks WHERE tenant_id = ? AND kb_id = ? AND id IN ({','.join('?' * len(part))})",
             (tenant_id, kb_id, *part),
         )
         found.update(chunk_id for (chunk_id,) in rows)
@@ -223,9 +205,7 @@ def count_words(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> in
     return int(row[0])
 
 
-def count_live(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, where: Filter | None
-) -> int:
+def count_live(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, where: Filter | None) -> int:
     """Count the live chunks with a vector that pass the filter."""
     parameters: list[Any] = [space.id, tenant_id, kb.id]
     filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""

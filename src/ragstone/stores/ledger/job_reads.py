@@ -112,9 +112,7 @@ def may_begin(kind: JobKind) -> str:
     )
 
 
-def next_due(
-    connection: Connection, tenant_id: str, attempts: int, kind: JobKind, lane: Lane
-) -> float | None:
+def next_due(connection: Connection, tenant_id: str, attempts: int, kind: JobKind, lane: Lane) -> float | None:
     """In how many seconds there is something to do: a job to start, or a lease that runs out."""
     pending = connection.execute(
         "SELECT min(CASE WHEN boot IN (?, '') THEN not_before ELSE 0 END) FROM jobs "
@@ -150,9 +148,7 @@ def _progress(text: str) -> JobProgress:
     return JobProgress(**stored | {"remarks": tuple(stored.get("remarks", ()))}, remedy=remedy)
 
 
-NOTICE = (
-    "SELECT id, kind, job_id, document_id, uri, message, created_at, seen FROM notices WHERE tenant_id = ?"
-)
+NOTICE = "SELECT id, kind, job_id, document_id, uri, message, created_at, seen FROM notices WHERE tenant_id = ?"
 KEPT = 1000
 
 
@@ -169,9 +165,7 @@ def mark_read(connection: Connection, tenant_id: str, notices: Sequence[int]) ->
     )
 
 
-def warn(
-    connection: Connection, tenant_id: str, uri: str, message: str, moment: str, quiet_since: str
-) -> bool:
+def warn(connection: Connection, tenant_id: str, uri: str, message: str, moment: str, quiet_since: str) -> bool:
     """Write down a warning unless there is one of the same thing since then."""
     told = connection.execute(
         "SELECT 1 FROM notices WHERE tenant_id = ? AND kind = 'warning' AND uri = ? AND created_at >= ?",

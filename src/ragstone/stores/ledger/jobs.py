@@ -29,11 +29,7 @@ Weigh = Callable[[str, str], int]
 
 
 def enqueue(
-    connection: Connection,
-    tenant_id: str,
-    kb: KnowledgeBase,
-    job: NewJob,
-    weigh: Weigh = lambda _document_id, _name: 0,
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob, weigh: Weigh = lambda _document_id, _name: 0
 ) -> Job:
     """Queue a job. One that already waits for the same document or source takes over what is new."""
     waiting = _active(connection, tenant_id, kb, job)
@@ -71,18 +67,14 @@ def enqueue(
 
 
 def heartbeat(
-    connection: Connection,
-    tenant_id: str,
-    held: Mapping[Ticket, JobProgress | None],
-    lease_seconds: float,
+    connection: Connection, tenant_id: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
 ) -> set[Ticket]:
     """Renew leases and write down progress; the tickets that are void, because their jobs were taken or cancelled."""
     good = holding(connection, tenant_id, list(held))
     until = connection.dialect.lease_now(connection) + lease_seconds
     for part in in_parts([ticket.job_id for ticket in good]):
         connection.execute(
-            f"UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id IN ({marks(part)})",
-            (until, tenant_id, *part),
+            f"UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id IN ({marks(part)})", (until, tenant_id, *part)
         )
     news = [(ticket, progress) for ticket, progress in held.items() if progress and ticket in good]
     for ticket, progress in news:
@@ -93,9 +85,7 @@ def heartbeat(
     return set(held) - good
 
 
-def complete(
-    connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = ""
-) -> None:
+def complete(connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = "") -> None:
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
     document_id = complete_held(connection, tenant_id, ticket, progress, message)
     if document_id is None:
@@ -179,9 +169,7 @@ def put_back(
 
 def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
     """Stop a job that has not ended; whoever works on it finds its ticket void."""
-    row = connection.execute(
-        "SELECT state FROM jobs WHERE tenant_id = ? AND id = ?", (tenant_id, job_id)
-    ).fetchone()
+    row = connection.execute("SELECT state FROM jobs WHERE tenant_id = ? AND id = ?", (tenant_id, job_id)).fetchone()
     if row is None or row[0] not in ("pending", "running"):
         return False
     end_job(connection, tenant_id, job_id, "cancelled", "cancelled", "cancelled on request")
@@ -204,9 +192,7 @@ def retry(connection: Connection, tenant_id: str, job_id: str) -> bool:
 def forget_document(connection: Connection, tenant_id: str, document_id: str) -> None:
     """Remove every trace of a document from the queue; a worker that still has it cannot finish."""
     for table in ("jobs", "notices", "checkpoints"):
-        connection.execute(
-            f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-        )
+        connection.execute(f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
 
 
 def _check(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
@@ -281,8 +267,7 @@ def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
     # A look at a source that has begun may have passed what is new there.
     states = "('pending')" if job.kind == "sync" else "('pending', 'running')"
     row = connection.execute(
-        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN {states} "
-        "ORDER BY j.seq DESC LIMIT 1",
+        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.{key[0]} = ? AND j.state IN {states} ORDER BY j.seq DESC LIMIT 1",
         (tenant_id, kb.id, job.kind, key[1]),
     ).fetchone()
     return job_of(row) if row else None
@@ -291,8 +276,7 @@ def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
 def _turn(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
     """The job of a kb that had this turn already: whoever else thinks that it is due comes too late."""
     row = connection.execute(
-        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.external_id = ?",
-        (tenant_id, kb.id, job.kind, job.external_id),
+        f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.external_id = ?", (tenant_id, kb.id, job.kind, job.external_id)
     ).fetchone()
     return job_of(row) if row else None
 

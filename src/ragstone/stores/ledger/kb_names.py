@@ -20,8 +20,7 @@ def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: s
     if read_kb(connection, tenant_id, name):
         raise name_taken(name)
     running = connection.execute(
-        "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kb_id = ? AND state = 'running'",
-        (tenant_id, kb.id),
+        "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kb_id = ? AND state = 'running'", (tenant_id, kb.id)
     ).fetchone()[0]
     if running:
         # A worker knows its kb by name, and would make another one of the old name.
@@ -30,9 +29,7 @@ def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: s
             hint="try again when they have ended",
             remedy=Remedy(Action.LIST_JOBS),
         )
-    connection.execute(
-        "UPDATE knowledge_bases SET name = ? WHERE tenant_id = ? AND id = ?", (name, tenant_id, kb.id)
-    )
+    connection.execute("UPDATE knowledge_bases SET name = ? WHERE tenant_id = ? AND id = ?", (name, tenant_id, kb.id))
     return replace(found, name=name)
 
 

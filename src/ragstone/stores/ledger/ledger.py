@@ -177,13 +177,7 @@ class SqlLedger(ABC):
             return None
 
     async def documents(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        *,
-        where: Filter | None = None,
-        after: str = "",
-        limit: int = 100,
+        self, tenant: str, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
     ) -> list[Document]:
         return await self.read(tenant, reads.read_documents, kb, where, after, limit)
 
@@ -193,9 +187,7 @@ class SqlLedger(ABC):
             raise NotFoundError(f"no document {document_id}", remedy=Remedy(Action.LIST_DOCUMENTS))
         return text
 
-    async def chunks(
-        self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-    ) -> Mapping[str, LiveChunk]:
+    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
         return await self.read(tenant, reads.read_chunks, kb, chunk_ids)
 
     async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
@@ -204,9 +196,7 @@ class SqlLedger(ABC):
     async def chunk_records(self, tenant: str, document_id: str) -> list[ChunkRecord]:
         return await self.read(tenant, documents.read_chunk_records, document_id)
 
-    async def known_vectors(
-        self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]
-    ) -> Mapping[str, Vector]:
+    async def known_vectors(self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
         if kb.space is None:
             return {}
         keys = {short_hash(text): text for text in texts}

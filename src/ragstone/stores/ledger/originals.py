@@ -106,9 +106,7 @@ def weighed(connection: Connection, tenant_id: str) -> list[Weighed]:
         f"AND (j.stored > 0 OR {held(connection, 'j.')}) ORDER BY j.seq",
         (tenant_id,),
     )
-    return [
-        Weighed(job_id, document_id, name or "", int(stored)) for job_id, document_id, name, stored in rows
-    ]
+    return [Weighed(job_id, document_id, name or "", int(stored)) for job_id, document_id, name, stored in rows]
 
 
 def correct(connection: Connection, tenant_id: str, found: Sequence[tuple[Weighed, int]]) -> None:

@@ -57,20 +57,12 @@ class SqlQueue:
     ) -> set[Ticket]:
         return await self._ledger.write(tenant, jobs.heartbeat, held, lease_seconds)
 
-    async def complete(
-        self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None
-    ) -> None:
+    async def complete(self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None) -> None:
         done = progress or JobProgress(percent=100)
         await self._ledger.write(tenant, jobs.complete, ticket, done, message)
 
     async def fail(
-        self,
-        tenant: str,
-        ticket: Ticket,
-        code: str,
-        error: str,
-        hint: str = "",
-        remedy: Remedy | None = None,
+        self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "", remedy: Remedy | None = None
     ) -> None:
         await self._ledger.write(tenant, jobs.fail, ticket, code, error, hint, remedy)
 

@@ -47,12 +47,7 @@ def read_document(connection: Connection, tenant_id: str, document_id: str) -> D
 
 
 def read_documents(
-    connection: Connection,
-    tenant_id: str,
-    kb: KnowledgeBase,
-    where: Filter | None,
-    after: str,
-    limit: int,
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, where: Filter | None, after: str, limit: int
 ) -> list[Document]:
     """A page in order of id."""
     parameters: list[Scalar] = [tenant_id, kb.id, after]
@@ -64,11 +59,7 @@ def read_documents(
 
 
 def find_documents(
-    connection: Connection,
-    tenant_id: str,
-    kb: KnowledgeBase,
-    source: str,
-    external_ids: Sequence[str],
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
 ) -> dict[str, Document]:
     """The documents of a source by external id."""
     found = {}
@@ -98,24 +89,18 @@ def read_chunks(
     """Live chunks of this tenant and kb among the ids; the others are left out."""
     found = {}
     for part in in_parts(chunk_ids):
-        rows = connection.execute(
-            f"{CHUNK} AND c.kb_id = ? AND c.id IN ({marks(part)})", (tenant_id, kb.id, *part)
-        )
+        rows = connection.execute(f"{CHUNK} AND c.kb_id = ? AND c.id IN ({marks(part)})", (tenant_id, kb.id, *part))
         found.update({row[0]: _chunk(row) for row in rows})
     return found
 
 
 def read_document_chunks(connection: Connection, tenant_id: str, document_id: str) -> list[LiveChunk]:
     """All live chunks of a document in order."""
-    rows = connection.execute(
-        f"{CHUNK} AND c.document_id = ? ORDER BY c.chunk_index", (tenant_id, document_id)
-    )
+    rows = connection.execute(f"{CHUNK} AND c.document_id = ? ORDER BY c.chunk_index", (tenant_id, document_id))
     return [_chunk(row) for row in rows]
 
 
-def known_vectors(
-    connection: Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]
-) -> dict[bytes, Vector]:
+def known_vectors(connection: Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
     """Stored vectors of a Space by hash of the text they were made from."""
     found = {}
     for part in in_parts(hashes):
@@ -252,9 +237,7 @@ def read_status(connection: Connection, tenant_id: str, document_id: str) -> Doc
             (tenant_id, document_id),
         ).fetchone()
     file = _file(connection, tenant_id, document_id)
-    metadata = (
-        json.loads(packed) or file.metadata
-    )  # nothing is known of what is not live but what it came with
+    metadata = json.loads(packed) or file.metadata  # nothing is known of what is not live but what it came with
     filename = filename_of(metadata, uri)
     return DocumentStatus(
         document_id=document_id,
@@ -312,9 +295,7 @@ def children(connection: Connection, tenant_id: str, document_id: str) -> list[s
     return [row[0] for row in rows]
 
 
-def identify(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str
-) -> str | None:
+def identify(connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
     """The id of a document by what its source calls it, live or not yet."""
     row = connection.execute(
         "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND external_id = ?",

@@ -114,9 +114,7 @@ def content_of(document: DocumentSnapshot) -> tuple[Json, ...]:
     )
 
 
-def existing(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, keys: Collection[Key]
-) -> dict[Key, Existing]:
+def existing(connection: Connection, tenant_id: str, kb: KnowledgeBase, keys: Collection[Key]) -> dict[Key, Existing]:
     """What a kb has under these keys, live or not yet."""
     found = {}
     for key in keys:
@@ -273,9 +271,7 @@ def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: DocumentSnapshot)
     return np.zeros((len(document.chunks), kb.space.dimension), np.float32)
 
 
-def _rename(
-    connection: Connection, tenant_id: str, staged: Sequence[tuple[int, str]], wanted: Sequence[str]
-) -> None:
+def _rename(connection: Connection, tenant_id: str, staged: Sequence[tuple[int, str]], wanted: Sequence[str]) -> None:
     """Give staged chunks the ids they had."""
     rename = "UPDATE chunks SET id = ? WHERE tenant_id = ? AND seq = ?"
     if {held for _, held in staged} & set(wanted):
@@ -285,9 +281,7 @@ def _rename(
     connection.executemany(rename, [(chunk_id, tenant_id, seq) for chunk_id, (seq, _) in pairs])
 
 
-def _clear_leftovers(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str]
-) -> None:
+def _clear_leftovers(connection: Connection, tenant_id: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> None:
     """Remove what was staged of the same document by one who did not come to activate it."""
     for identity, version in _holders(connection, tenant_id, chunk_ids):
         # No index knows of what was never live.

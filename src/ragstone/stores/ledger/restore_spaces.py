@@ -92,7 +92,5 @@ def _follow(
         )
     for one in _read(connection, tenant_id, kb):
         if one.id not in kept:
-            connection.execute(
-                "DELETE FROM vectors WHERE tenant_id = ? AND space_id = ?", (tenant_id, one.id)
-            )
+            connection.execute("DELETE FROM vectors WHERE tenant_id = ? AND space_id = ?", (tenant_id, one.id))
             connection.execute("DELETE FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, one.id))

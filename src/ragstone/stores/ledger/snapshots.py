@@ -119,9 +119,7 @@ START = Key("", "")
 """Before the first document."""
 
 
-def read_kb_facts(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase
-) -> tuple[KbFacts, tuple[int, ...]]:
+def read_kb_facts(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> tuple[KbFacts, tuple[int, ...]]:
     """A kb with its Spaces, and the numbers that these have here."""
     created = connection.execute(
         "SELECT created_at FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id)
@@ -136,12 +134,7 @@ def read_kb_facts(
 
 
 def read_heads(
-    connection: Connection,
-    tenant_id: str,
-    kb: KnowledgeBase,
-    spaces: Sequence[int],
-    after: tuple[str, str],
-    limit: int,
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Sequence[int], after: tuple[str, str], limit: int
 ) -> list[Head]:
     """Some documents behind a key, with what tells them from others."""
     rows = connection.execute(
@@ -159,12 +152,7 @@ def read_heads(
             Key(row[0], row[1]),
             row[2],
             row[3],
-            (
-                *row[2:14],
-                json.loads(row[14]),
-                extents.get(row[2]),
-                *(count.get(row[2], (0,))[0] for count in counts),
-            ),
+            (*row[2:14], json.loads(row[14]), extents.get(row[2]), *(count.get(row[2], (0,))[0] for count in counts)),
         )
         for row in rows
     ]
@@ -188,9 +176,7 @@ def read_snapshots(
     chunks = _chunks(connection, tenant_id, document_ids)
     vectors = [_vectors(connection, tenant_id, space, document_ids) for space in spaces]
     files = _files(connection, tenant_id, document_ids)
-    found = {
-        row[0]: _document(connection, row, chunks.get(row[0], []), vectors, files.get(row[0])) for row in rows
-    }
+    found = {row[0]: _document(connection, row, chunks.get(row[0], []), vectors, files.get(row[0])) for row in rows}
     return [found[one] for one in document_ids if one in found]
 
 
@@ -202,9 +188,7 @@ def _document(
     file: KeptFile | None,
 ) -> DocumentSnapshot:
     matrices = {
-        place: _matrix(connection, len(chunks), there[row[0]])
-        for place, there in enumerate(vectors)
-        if row[0] in there
+        place: _matrix(connection, len(chunks), there[row[0]]) for place, there in enumerate(vectors) if row[0] in there
     }
     return DocumentSnapshot(
         id=row[0],
@@ -239,9 +223,7 @@ def _matrix(connection: Connection, count: int, rows: Sequence[tuple[int, Any]])
     return matrix
 
 
-def _chunks(
-    connection: Connection, tenant_id: str, document_ids: Sequence[str]
-) -> dict[str, list[ChunkSnapshot]]:
+def _chunks(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> dict[str, list[ChunkSnapshot]]:
     rows = connection.execute(
         "SELECT c.document_id, c.id, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, c.section, "
         f"c.parent, c.level, c.kind, c.token_count, c.metadata FROM chunks c {LIVE}({_marks(document_ids)}) "

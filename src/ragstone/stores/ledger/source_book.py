@@ -20,9 +20,7 @@ SecretKeys = Callable[[str], Collection[str]]
 class SqlSourceBook:
     """Implements `core.jobs.SourceBook`."""
 
-    def __init__(
-        self, ledger: SqlLedger, vault: Vault | None = None, secret_keys: SecretKeys = lambda _: ()
-    ) -> None:
+    def __init__(self, ledger: SqlLedger, vault: Vault | None = None, secret_keys: SecretKeys = lambda _: ()) -> None:
         self._ledger = ledger
         self._vault = vault or Vault()
         self._secret_keys = secret_keys
@@ -66,19 +64,12 @@ class SqlSourceBook:
 
     async def due(self, tenant: str, moment: datetime) -> list[SourceRecord]:
         def work(connection: Connection, tenant_id: str) -> list[SourceRecord]:
-            return [
-                self._opened(tenant_id, one) for one in sources.due_sources(connection, tenant_id, moment)
-            ]
+            return [self._opened(tenant_id, one) for one in sources.due_sources(connection, tenant_id, moment)]
 
         return await self._ledger.read(tenant, work)
 
     async def ran(
-        self,
-        tenant: str,
-        source_id: str,
-        error: str,
-        next_run_at: datetime | None,
-        unread: SourceFailures,
+        self, tenant: str, source_id: str, error: str, next_run_at: datetime | None, unread: SourceFailures
     ) -> None:
         await self._ledger.write(tenant, sources.ran, source_id, error, next_run_at, unread)
 

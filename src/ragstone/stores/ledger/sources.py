@@ -62,13 +62,10 @@ def with_failed_documents(connection: Connection, tenant_id: str, source: Source
     if not count:
         return source
     rows = connection.execute(
-        f"SELECT j.uri, j.error_code, j.error, j.progress {which} ORDER BY j.seq LIMIT ?",
-        (*given, MOST_NAMED),
+        f"SELECT j.uri, j.error_code, j.error, j.progress {which} ORDER BY j.seq LIMIT ?", (*given, MOST_NAMED)
     )
     lost = [
-        _failure(
-            uri, code, error, **{key: value for key, value in json.loads(how_far).items() if key in ADVICE}
-        )
+        _failure(uri, code, error, **{key: value for key, value in json.loads(how_far).items() if key in ADVICE})
         for uri, code, error, how_far in rows
     ]
     first = (*unread.first, *lost)[:MOST_NAMED]
@@ -76,9 +73,7 @@ def with_failed_documents(connection: Connection, tenant_id: str, source: Source
     return replace(source, source_failures=SourceFailures(count, first, unread.total or nothing))
 
 
-def _failure(
-    uri: str, code: str, error: str, hint: str = "", remedy: Mapping[str, str] | None = None
-) -> Failure:
+def _failure(uri: str, code: str, error: str, hint: str = "", remedy: Mapping[str, str] | None = None) -> Failure:
     return Failure(uri, code, error, hint, Remedy.from_json(remedy))
 
 
@@ -132,8 +127,7 @@ def read_sources(connection: Connection, tenant_id: str, kb: str | None = None) 
 def due_sources(connection: Connection, tenant_id: str, moment: datetime) -> list[SourceRecord]:
     """Those whose time has come and that are not paused."""
     rows = connection.execute(
-        f"{SOURCE} AND s.paused = 0 AND s.next_run_at <= ? ORDER BY s.next_run_at",
-        (tenant_id, canonical(moment)),
+        f"{SOURCE} AND s.paused = 0 AND s.next_run_at <= ? ORDER BY s.next_run_at", (tenant_id, canonical(moment))
     )
     return [_source(row) for row in rows]
 
@@ -168,19 +162,12 @@ def ran(
 
 
 def reschedule(
-    connection: Connection,
-    tenant_id: str,
-    source_id: str,
-    due: datetime | None,
-    next_run_at: datetime | None,
+    connection: Connection, tenant_id: str, source_id: str, due: datetime | None, next_run_at: datetime | None
 ) -> bool:
     """Say when the next run is; False when somebody has, since this one was due."""
     found = connection.execute(
         "UPDATE sources SET next_run_at = ? WHERE tenant_id = ? AND id = ? AND next_run_at = ?",
-        (
-            *(canonical(next_run_at) if next_run_at else None, tenant_id, source_id),
-            canonical(due) if due else None,
-        ),
+        (*(canonical(next_run_at) if next_run_at else None, tenant_id, source_id), canonical(due) if due else None),
     )
     return bool(found.rowcount)
 

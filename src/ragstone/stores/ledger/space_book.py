@@ -27,9 +27,7 @@ class SqlSpaceBook:
     async def outline(self, tenant: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
         return await self._ledger.read(tenant, spaces.outline, kb)
 
-    async def sample(
-        self, tenant: str, kb: KnowledgeBase, space: Space, count: int, after: str
-    ) -> list[Stored]:
+    async def sample(self, tenant: str, kb: KnowledgeBase, space: Space, count: int, after: str) -> list[Stored]:
         return await self._ledger.read(tenant, spaces.sample, kb, space, count, after)
 
     async def models(self, tenant: str, kb: KnowledgeBase) -> set[str]:
@@ -39,9 +37,7 @@ class SqlSpaceBook:
         self._ledger.check_dimension(dimension)
         return await self._ledger.write(tenant, spaces.open_building, kb, model, dimension)
 
-    async def lacking(
-        self, tenant: str, kb: KnowledgeBase, space: Space, after: int, limit: int
-    ) -> list[Lacking]:
+    async def lacking(self, tenant: str, kb: KnowledgeBase, space: Space, after: int, limit: int) -> list[Lacking]:
         return await self._ledger.read(tenant, spaces.lacking, kb, space, after, limit)
 
     async def coverage(self, tenant: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:

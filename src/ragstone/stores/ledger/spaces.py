@@ -40,17 +40,14 @@ def read_spaces(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> li
         space = Space(*row[:5])
         created, retired, keep = (parse_moment(moment) if moment else None for moment in row[5:])
         assert created is not None
-        records.append(
-            SpaceRecord(space, *coverage(connection, tenant_id, kb, space), created, retired, keep)
-        )
+        records.append(SpaceRecord(space, *coverage(connection, tenant_id, kb, space), created, retired, keep))
     return records
 
 
 def outline(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
     """The Spaces of a kb and when each was made, oldest generation first."""
     rows = connection.execute(
-        f"SELECT {SPACE}, s.created_at FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? "
-        "ORDER BY s.generation, s.id",
+        f"SELECT {SPACE}, s.created_at FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? ORDER BY s.generation, s.id",
         (tenant_id, kb.id),
     )
     return [(Space(*row[:5]), moment) for row in rows if (moment := parse_moment(row[5]))]
@@ -68,23 +65,18 @@ def sample(
             (space.id, tenant_id, kb.id, after, count - len(found)),
         )
         found += [
-            Stored(context + content, connection.dialect.unpack_vector(vector))
-            for context, content, vector in rows
+            Stored(context + content, connection.dialect.unpack_vector(vector)) for context, content, vector in rows
         ]
     return found
 
 
 def models(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
     """The models that a kb has a Space of, whatever its state."""
-    rows = connection.execute(
-        "SELECT DISTINCT model FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
-    )
+    rows = connection.execute("SELECT DISTINCT model FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id))
     return {model for (model,) in rows}
 
 
-def open_building(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
-) -> Space:
+def open_building(connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int) -> Space:
     """The Space of this model that is being built, or a new one of the next generation."""
     _current(connection, tenant_id, kb)
     row = connection.execute(
@@ -95,8 +87,7 @@ def open_building(
     if row:
         return Space(*row)
     newest = connection.execute(
-        "SELECT coalesce(max(generation), 0) FROM spaces WHERE tenant_id = ? AND kb_id = ?",
-        (tenant_id, kb.id),
+        "SELECT coalesce(max(generation), 0) FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
     ).fetchone()[0]
     made = connection.execute(
         "INSERT INTO spaces (tenant_id, kb_id, model, dimension, generation, state, created_at) "
@@ -120,9 +111,7 @@ def lacking(
 
 def coverage(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
     """Count the live chunks that have a vector in a Space, and all live chunks."""
-    row = connection.execute(
-        f"SELECT count(v.chunk_seq), count(*) {LIVE}", (space.id, tenant_id, kb.id)
-    ).fetchone()
+    row = connection.execute(f"SELECT count(v.chunk_seq), count(*) {LIVE}", (space.id, tenant_id, kb.id)).fetchone()
     return int(row[0]), int(row[1])
 
 
@@ -143,9 +132,7 @@ def add_vectors(connection: Connection, tenant_id: str, space: Space, rows: Rows
         half = vector.astype(np.float16)
         if number in there and half.any():
             written.append((space.id, number, tenant_id, connection.dialect.pack_vector(half)))
-    connection.executemany(
-        "INSERT INTO vectors (space_id, chunk_seq, tenant_id, vector) VALUES (?, ?, ?, ?)", written
-    )
+    connection.executemany("INSERT INTO vectors (space_id, chunk_seq, tenant_id, vector) VALUES (?, ?, ?, ?)", written)
     if written:
         publish(connection, tenant_id, kb_id, "vector", [(row[1], there[row[1]]) for row in written])
     return len(written)
@@ -187,16 +174,13 @@ def word_only(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool
     return row is not None
 
 
-def note_embedded(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, refused: Collection[int]
-) -> None:
+def note_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, refused: Collection[int]) -> None:
     """Say of documents that lack nothing in the live Space but refused chunks that they are found by meaning."""
     space = _current(connection, tenant_id, kb).space
     if space is None or not word_only(connection, tenant_id, kb):
         return
     rows = connection.execute(
-        f"SELECT c.seq, c.document_id {LIVE} AND d.embedded = 0 AND v.chunk_seq IS NULL",
-        (space.id, tenant_id, kb.id),
+        f"SELECT c.seq, c.document_id {LIVE} AND d.embedded = 0 AND v.chunk_seq IS NULL", (space.id, tenant_id, kb.id)
     )
     behind = {document_id for number, document_id in rows if number not in refused}
     waiting = connection.execute(
@@ -209,9 +193,7 @@ def note_embedded(
     )
 
 
-def flip(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, keep_until: str
-) -> KnowledgeBase:
+def flip(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, keep_until: str) -> KnowledgeBase:
     """Make a Space the live one and retire the one that was. The caller has seen that it lacks nothing."""
     current = _current(connection, tenant_id, kb)
     _kb_of(connection, tenant_id, space)
@@ -227,8 +209,7 @@ def flip(
         (tenant_id, space.id),
     )
     connection.execute(
-        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?",
-        (space.id, tenant_id, kb.id),
+        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?", (space.id, tenant_id, kb.id)
     )
     connection.execute(
         "UPDATE documents SET embedded = 1 WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0",
@@ -267,9 +248,7 @@ def drop_some(connection: Connection, tenant_id: str, space: Space) -> bool | No
     return True
 
 
-def _lack(
-    connection: Connection, tenant_id: str, kb_id: int, space: Space, numbers: Sequence[int]
-) -> dict[int, str]:
+def _lack(connection: Connection, tenant_id: str, kb_id: int, space: Space, numbers: Sequence[int]) -> dict[int, str]:
     """Ids of those chunks, by number, that are there, live or staged, and have no vector in the Space."""
     found: dict[int, str] = {}
     for start in range(0, len(numbers), PER_STATEMENT):

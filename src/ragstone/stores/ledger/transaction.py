@@ -251,11 +251,7 @@ class SqlTransaction:
         await self._run(writes.complete_all, finished)
 
     async def keep_vectors(
-        self,
-        kb: KnowledgeBase,
-        model: str,
-        staged: Sequence[tuple[str, int]],
-        vectors: Sequence[Matrix],
+        self, kb: KnowledgeBase, model: str, staged: Sequence[tuple[str, int]], vectors: Sequence[Matrix]
     ) -> None:
         await self._run(spaces.keep_vectors, kb, model, staged, vectors)
 
@@ -273,9 +269,7 @@ class SqlTransaction:
         self.changed = True
         await self._run(spaces.flip, kb, space, keep_until)
 
-    async def run(
-        self, work: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def run(self, work: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do something else in the same transaction."""
         return await self._run(work, *args, **kwargs)
 
@@ -286,9 +280,5 @@ class SqlTransaction:
         for document_id, names in self._originals.items():
             self._unit.blobs.remove(document_id, names)
 
-    async def _run(
-        self, work: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        return await self._unit.run(
-            lambda connection: work(connection, self._unit.tenant_id, *args, **kwargs)
-        )
+    async def _run(self, work: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._unit.run(lambda connection: work(connection, self._unit.tenant_id, *args, **kwargs))

@@ -11,9 +11,7 @@ from ragstone.stores.ledger.writes import Indexes, delete_document, discard
 from ragstone.stores.sql.database import Connection, marks
 
 
-def save(
-    connection: Connection, tenant_id: str, document_id: str, made_from: str, part: str, data: bytes
-) -> None:
+def save(connection: Connection, tenant_id: str, document_id: str, made_from: str, part: str, data: bytes) -> None:
     """Keep a part; parts that were made from other content or in another way are of no use any more."""
     connection.execute(
         "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND (made_from <> ? OR part = ?)",
@@ -43,9 +41,7 @@ def resembling(
     }
 
 
-def _resembling(
-    connection: Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str
-) -> dict[str, bytes]:
+def _resembling(connection: Connection, tenant_id: str, kb_id: int, bands: Sequence[int], but: str) -> dict[str, bytes]:
     rows = connection.execute(
         "SELECT DISTINCT d.id, d.signature FROM resemblances r "
         "JOIN documents d ON d.tenant_id = r.tenant_id AND d.id = r.document_id "

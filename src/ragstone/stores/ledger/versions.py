@@ -17,11 +17,7 @@ KEPT_CHANGES = 100_000
 
 
 def publish(
-    connection: Connection,
-    tenant_id: str,
-    kb_id: int,
-    operation: str,
-    chunks: Sequence[tuple[int, str]],
+    connection: Connection, tenant_id: str, kb_id: int, operation: str, chunks: Sequence[tuple[int, str]]
 ) -> None:
     """Tell those who follow: `upsert`, `tombstone`, or `vector` when only that came, for a chunk known before."""
     first = next_number(connection, tenant_id, "changes", len(chunks))
@@ -32,14 +28,10 @@ def publish(
     newest = first + len(chunks) - 1
     if newest // SHORTEN_EVERY > (first - 1) // SHORTEN_EVERY:
         # Who has not looked for so long reads the chunks themselves.
-        connection.execute(
-            "DELETE FROM changes WHERE tenant_id = ? AND seq <= ?", (tenant_id, newest - KEPT_CHANGES)
-        )
+        connection.execute("DELETE FROM changes WHERE tenant_id = ? AND seq <= ?", (tenant_id, newest - KEPT_CHANGES))
 
 
-def next_version(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion, moment: str
-) -> int:
+def next_version(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion, moment: str) -> int:
     """A number for a new version of a document, which is made if there is none."""
     row = connection.execute(
         "UPDATE documents SET last_version = last_version + 1 WHERE tenant_id = ? AND id = ? "
@@ -63,9 +55,7 @@ def next_version(
     return 1
 
 
-def write_chunks(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion, number: int
-) -> int:
+def write_chunks(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion, number: int) -> int:
     """Write the chunks of a version with their terms; the number of the first."""
     first = next_number(connection, tenant_id, "chunks", len(version.chunks))
     rows = [
@@ -85,9 +75,7 @@ def write_chunks(
     return first
 
 
-def write_vectors(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, first: int, vectors: np.ndarray
-) -> None:
+def write_vectors(connection: Connection, tenant_id: str, kb: KnowledgeBase, first: int, vectors: np.ndarray) -> None:
     space = kb.space
     if space is None or vectors.shape[1] != space.dimension:
         raise ModelMismatch(
@@ -108,9 +96,7 @@ def write_vectors(
 def write_bands(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, document_id: str, bands: Sequence[int]
 ) -> None:
-    connection.execute(
-        "DELETE FROM resemblances WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-    )
+    connection.execute("DELETE FROM resemblances WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
     connection.executemany(
         "INSERT INTO resemblances (kb_id, band, document_id, tenant_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         [(kb.id, band, document_id, tenant_id) for band in bands],
@@ -142,24 +128,11 @@ def facts_of(version: NewVersion, kb: KnowledgeBase) -> Json:
 
 
 def _chunk_row(
-    connection: Connection,
-    seq: int,
-    tenant_id: str,
-    kb: KnowledgeBase,
-    version: NewVersion,
-    number: int,
-    chunk: Chunk,
+    connection: Connection, seq: int, tenant_id: str, kb: KnowledgeBase, version: NewVersion, number: int, chunk: Chunk
 ) -> tuple[object, ...]:
     to_json = connection.dialect.to_json
     return (
-        *(
-            seq,
-            chunk_id(version.document_id, number, seq),
-            tenant_id,
-            kb.id,
-            version.document_id,
-            number,
-        ),
+        *(seq, chunk_id(version.document_id, number, seq), tenant_id, kb.id, version.document_id, number),
         *(chunk.index, chunk.text, chunk.context, short_hash(chunk.contextual), chunk.start, chunk.end),
         *(chunk.page, to_json(chunk.section), chunk.parent, chunk.level, chunk.kind, chunk.tokens),
         to_json(chunk.metadata),

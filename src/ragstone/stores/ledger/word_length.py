@@ -31,9 +31,7 @@ def has_grown(connection: Connection, tenant_id: str, space_id: int) -> bool:
     return last_number(connection, tenant_id, "chunks") >= GROWN * then + AT_LEAST
 
 
-def renew(
-    connection: Connection, tenant_id: str, kb_id: int, space_id: int, index: str, factor: float = 1.0
-) -> bool:
+def renew(connection: Connection, tenant_id: str, kb_id: int, space_id: int, index: str, factor: float = 1.0) -> bool:
     """Weigh by the present average from now on, if the one in use is off by more than a factor; whether it was.
 
     All points are then to be written anew. Should that be cut short, whoever follows next starts over.

@@ -19,14 +19,7 @@ from ragstone.stores.ledger.job_reads import forget_notices
 from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document
 from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.reads import read_kb
-from ragstone.stores.ledger.versions import (
-    facts_of,
-    next_version,
-    publish,
-    write_bands,
-    write_chunks,
-    write_vectors,
-)
+from ragstone.stores.ledger.versions import facts_of, next_version, publish, write_bands, write_chunks, write_vectors
 from ragstone.stores.sql.database import Connection
 
 Indexes = Sequence[TransactionalIndex]
@@ -50,9 +43,7 @@ def open_kb(
     return KnowledgeBase(inserted[0], name, None)
 
 
-def open_space(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
-) -> KnowledgeBase:
+def open_space(connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
     """The kb with a live Space of this model; refused when it already has one of another."""
     current = present(connection, tenant_id, kb)
     if current.space:
@@ -61,10 +52,7 @@ def open_space(
                 f"knowledge base '{kb.name}' was built with {current.space.model} "
                 f"({current.space.dimension} dimensions), not with {model} ({dimension})",
                 remedy=Remedy(
-                    Action.REEMBED,
-                    model=model_name(model),
-                    kb=kb.name,
-                    current_model=model_name(current.space.model),
+                    Action.REEMBED, model=model_name(model), kb=kb.name, current_model=model_name(current.space.model)
                 ),
             )
         return current
@@ -74,8 +62,7 @@ def open_space(
         (tenant_id, kb.id, model, dimension, canonical(now())),
     ).fetchone()
     connection.execute(
-        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?",
-        (space[0], tenant_id, kb.id),
+        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?", (space[0], tenant_id, kb.id)
     )
     return present(connection, tenant_id, kb)
 
@@ -107,12 +94,7 @@ def stage_in(connection: Connection, tenant_id: str, kb: KnowledgeBase, version:
 
 
 def activate(
-    connection: Connection,
-    tenant_id: str,
-    indexes: Indexes,
-    kb: KnowledgeBase,
-    document_id: str,
-    number: int,
+    connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, document_id: str, number: int
 ) -> None:
     """Make a staged version the live one; everything older goes."""
     row = connection.execute(
@@ -129,12 +111,9 @@ def activate(
         empty_answers(connection, tenant_id, document_id)
     facts = json.loads(row[0])
     fresh = _terms(connection, tenant_id, "document_id = ? AND version = ?", (document_id, number))
-    _remove_chunks(
-        connection, tenant_id, indexes, kb.id, "document_id = ? AND version < ?", (document_id, number)
-    )
+    _remove_chunks(connection, tenant_id, indexes, kb.id, "document_id = ? AND version < ?", (document_id, number))
     connection.execute(
-        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version < ?",
-        (tenant_id, document_id, number),
+        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version < ?", (tenant_id, document_id, number)
     )
     for index in indexes:
         index.add(connection, kb.id, fresh)
@@ -155,18 +134,11 @@ def activate(
         ),
     )
     write_bands(connection, tenant_id, kb, document_id, facts["bands"])
-    connection.execute(
-        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-    )
+    connection.execute("DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
 
 
 def discard(
-    connection: Connection,
-    tenant_id: str,
-    indexes: Indexes,
-    kb: KnowledgeBase,
-    document_id: str,
-    number: int,
+    connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, document_id: str, number: int
 ) -> None:
     """Remove a staged version that is not to go live."""
     row = connection.execute(
@@ -174,12 +146,9 @@ def discard(
     ).fetchone()
     if row is None or row[0] == number:
         return
-    _remove_chunks(
-        connection, tenant_id, indexes, kb.id, "document_id = ? AND version = ?", (document_id, number)
-    )
+    _remove_chunks(connection, tenant_id, indexes, kb.id, "document_id = ? AND version = ?", (document_id, number))
     connection.execute(
-        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version = ?",
-        (tenant_id, document_id, number),
+        "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version = ?", (tenant_id, document_id, number)
     )
 
 
@@ -209,9 +178,7 @@ def withdraw(connection: Connection, tenant_id: str, indexes: Indexes, document_
     empty_answers(connection, tenant_id, document_id)
     _remove_chunks(connection, tenant_id, indexes, row[0], "document_id = ?", (document_id,))
     for table in ("versions", "resemblances"):
-        connection.execute(
-            f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id)
-        )
+        connection.execute(f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
     connection.execute(
         "UPDATE documents SET version = 0, content_hash = '', recipe = '', chunk_count = 0, token_count = 0, "
         "metadata = '{}', embedded = 0, signature = NULL WHERE tenant_id = ? AND id = ?",
@@ -240,12 +207,7 @@ def delete_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: st
 
 
 def _remove_chunks(
-    connection: Connection,
-    tenant_id: str,
-    indexes: Indexes,
-    kb_id: int,
-    which: str,
-    parameters: tuple[str | int, ...],
+    connection: Connection, tenant_id: str, indexes: Indexes, kb_id: int, which: str, parameters: tuple[str | int, ...]
 ) -> None:
     gone = connection.execute(
         "SELECT c.seq, c.id, c.version = d.version FROM chunks c "
@@ -267,9 +229,7 @@ def _remove_chunks(
             f"DELETE FROM vectors WHERE tenant_id = ? AND space_id = ? AND chunk_seq IN {numbers}",
             (tenant_id, space, *chosen[1]),
         )
-    connection.execute(
-        f"DELETE FROM terms WHERE tenant_id = ? AND chunk_seq IN {numbers}", (tenant_id, *chosen[1])
-    )
+    connection.execute(f"DELETE FROM terms WHERE tenant_id = ? AND chunk_seq IN {numbers}", (tenant_id, *chosen[1]))
     connection.execute(f"DELETE FROM chunks WHERE {chosen[0]}", chosen[1])
     publish(connection, tenant_id, kb_id, "tombstone", [(seq, identity) for seq, identity, _ in gone])
 
@@ -310,30 +270,20 @@ def _is_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, fact
     return int(bool(facts["embedded"]) and facts.get("space", live) == live)
 
 
-def stage_all(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, versions: Sequence[NewVersion]
-) -> list[int]:
+def stage_all(connection: Connection, tenant_id: str, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
     kb = present(connection, tenant_id, kb)
     return [stage_in(connection, tenant_id, kb, version) for version in versions]
 
 
 def activate_all(
-    connection: Connection,
-    tenant_id: str,
-    indexes: Indexes,
-    kb: KnowledgeBase,
-    versions: Sequence[tuple[str, int]],
+    connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]
 ) -> None:
     for document_id, number in versions:
         activate(connection, tenant_id, indexes, kb, document_id, number)
 
 
 def discard_all(
-    connection: Connection,
-    tenant_id: str,
-    indexes: Indexes,
-    kb: KnowledgeBase,
-    versions: Sequence[tuple[str, int]],
+    connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]
 ) -> None:
     for document_id, number in versions:
         discard(connection, tenant_id, indexes, kb, document_id, number)

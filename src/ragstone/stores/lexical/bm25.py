@@ -66,13 +66,7 @@ class ResidentBm25Index:
         return self._turns.setdefault((tenant, kb.id), asyncio.Lock())
 
     def _search(
-        self,
-        connection: Connection,
-        tenant_id: str,
-        kb_id: int,
-        terms: Sequence[str],
-        k: int,
-        where: Filter | None,
+        self, connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
     ) -> list[Candidate]:
         allowed = allowed_numbers(connection, tenant_id, kb_id, where) if where else None
         following = self._following(tenant_id, kb_id)
@@ -103,9 +97,7 @@ class ResidentBm25Index:
         kept = self._cache.get(("bm25", tenant_id, kb_id), PostingsMatrix)
         return cast("Following[PostingsMatrix]", kept)
 
-    def _follow(
-        self, connection: Connection, tenant_id: str, kb_id: int, following: Following[PostingsMatrix]
-    ) -> None:
+    def _follow(self, connection: Connection, tenant_id: str, kb_id: int, following: Following[PostingsMatrix]) -> None:
         def load(postings: PostingsMatrix, which: str, values: Sequence[Any]) -> None:
             _load_terms(connection, tenant_id, kb_id, postings, which, values)
 
@@ -116,12 +108,7 @@ class ResidentBm25Index:
 
 
 def _load_terms(
-    connection: Connection,
-    tenant_id: str,
-    kb_id: int,
-    postings: PostingsMatrix,
-    which: str,
-    values: Sequence[Any],
+    connection: Connection, tenant_id: str, kb_id: int, postings: PostingsMatrix, which: str, values: Sequence[Any]
 ) -> None:
     """Read analysed texts, some at a time: a client may hold all that it was sent."""
     last = 0

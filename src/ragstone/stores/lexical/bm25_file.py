@@ -114,9 +114,7 @@ def _parse(header: bytes, body: bytes) -> tuple[PostingsMatrix, Origin]:
     ids = json.loads(arrays.pop("ids").tobytes())
     packed = PackedPostings(ids, **arrays)
     _check(packed)
-    return PostingsMatrix.unpacked(packed), Origin(
-        str(facts["tenant"]), int(facts["kb"]), int(facts["sequence"])
-    )
+    return PostingsMatrix.unpacked(packed), Origin(str(facts["tenant"]), int(facts["kb"]), int(facts["sequence"]))
 
 
 def _check(packed: PackedPostings) -> None:

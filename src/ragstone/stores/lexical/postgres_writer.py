@@ -55,9 +55,7 @@ class PostingsWriter:
 def forget_postings(connection: Connection, kb_id: int) -> None:
     """Drop the postings of a kb, if it has any."""
     tenant_id = tenant_of(connection)
-    dropped = connection.execute(
-        "DELETE FROM lexical_statistics WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb_id)
-    )
+    dropped = connection.execute("DELETE FROM lexical_statistics WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb_id))
     if dropped.rowcount:
         connection.execute("DELETE FROM postings WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb_id))
 
@@ -83,14 +81,11 @@ def rebuild_postings(connection: Connection, tenant_id: str, kb_id: int) -> None
 
 def _open(connection: Connection, tenant_id: str, kb_id: int) -> None:
     connection.execute(
-        "INSERT INTO lexical_statistics (tenant_id, kb_id, chunks, length) VALUES (?, ?, 0, 0)",
-        (tenant_id, kb_id),
+        "INSERT INTO lexical_statistics (tenant_id, kb_id, chunks, length) VALUES (?, ?, 0, 0)", (tenant_id, kb_id)
     )
 
 
-def _count(
-    connection: Connection, tenant_id: str, kb_id: int, rows: Sequence[tuple[int, str]], sign: int
-) -> bool:
+def _count(connection: Connection, tenant_id: str, kb_id: int, rows: Sequence[tuple[int, str]], sign: int) -> bool:
     """Count chunks in or out; False when the kb has no postings to keep in step."""
     length = sum(text.count(" ") + 1 for _, text in rows if text)
     counted = connection.execute(

@@ -23,9 +23,7 @@ MAX_SEGMENTS = 8
 BLANK = 32
 HASHED_TOGETHER = 500
 # Fixed odd multipliers, one per byte position: the hash of a term is the sum of its weighted bytes.
-_POSITIONS: NDArray[np.uint64] = np.frombuffer(
-    shake_256(b"term positions").digest(512 * 8), np.uint64
-) | np.uint64(1)
+_POSITIONS: NDArray[np.uint64] = np.frombuffer(shake_256(b"term positions").digest(512 * 8), np.uint64) | np.uint64(1)
 
 
 def term_hashes(text: str) -> NDArray[np.uint64]:
@@ -120,9 +118,7 @@ class PostingsMatrix:
             self._merge()
             self._settle()
         else:
-            self._segments = [
-                _segment(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.float32))
-            ]
+            self._segments = [_segment(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.float32))]
         one = self._segments[0]
         return PackedPostings(
             tuple(self._ids), self._numbers, self._lengths, one.terms, one.bounds, one.rows, one.counts
@@ -171,8 +167,7 @@ class PostingsMatrix:
         parts = [(segment, segment.postings(term)) for segment in self._segments]
         whole = len(self._row_of) == len(self._ids)
         frequency = sum(
-            part.stop - part.start if whole else int(self._alive[segment.rows[part]].sum())
-            for segment, part in parts
+            part.stop - part.start if whole else int(self._alive[segment.rows[part]].sum()) for segment, part in parts
         )
         if not frequency:
             return

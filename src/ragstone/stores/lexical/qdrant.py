@@ -56,43 +56,25 @@ class QdrantLexicalIndex:
                 found = await self._ask(tenant, partition, kb, words_asked(terms), k, where)
             except StoreError as error:
                 # Both arms would be lost at once.
-                add_note(
-                    f"{self._provider.name} could not be asked, and the ledger answers in its place: {error}"
-                )
+                add_note(f"{self._provider.name} could not be asked, and the ledger answers in its place: {error}")
             else:
                 if found is not None:
                     return found
         return await self._ledger.read(tenant, _search_own, kb.id, query, terms, k, where)
 
     async def _ask(
-        self,
-        tenant: str,
-        partition: VectorPartition,
-        kb: KnowledgeBase,
-        words: Words,
-        k: int,
-        where: Filter | None,
+        self, tenant: str, partition: VectorPartition, kb: KnowledgeBase, words: Words, k: int, where: Filter | None
     ) -> list[Candidate] | None:
         """The best of the engine that the ledger lets through; None when it cannot give as many as there may be."""
         inside = where if self._derived.can_filter(where) else None
         found, cut = await self._derived.found_live(
-            tenant,
-            kb,
-            k,
-            where,
-            lambda asked: self._provider.search_words(partition, words, asked, inside),
+            tenant, kb, k, where, lambda asked: self._provider.search_words(partition, words, asked, inside)
         )
         return None if cut and len(found) < k else found
 
 
 def _search_own(
-    connection: Connection,
-    tenant_id: str,
-    kb_id: int,
-    query: str,
-    terms: Sequence[str],
-    k: int,
-    where: Filter | None,
+    connection: Connection, tenant_id: str, kb_id: int, query: str, terms: Sequence[str], k: int, where: Filter | None
 ) -> list[Candidate]:
     """What the ledger's own database finds by word."""
     if isinstance(connection.dialect, SqliteDialect):

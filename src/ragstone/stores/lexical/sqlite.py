@@ -81,13 +81,7 @@ class SqliteLexicalIndex:
             return await file.read(lambda db: self._search(db, file, kb.id, terms, k, where))
 
     def _search(
-        self,
-        connection: Connection,
-        file: TenantFile,
-        kb_id: int,
-        terms: Sequence[str],
-        k: int,
-        where: Filter | None,
+        self, connection: Connection, file: TenantFile, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
     ) -> list[Candidate]:
         following = self._following(connection, file, kb_id)
         if following is None:
@@ -101,9 +95,7 @@ class SqliteLexicalIndex:
             self._cache.trim()
         return found
 
-    def _following(
-        self, connection: Connection, file: TenantFile, kb_id: int
-    ) -> Following[PostingsMatrix] | None:
+    def _following(self, connection: Connection, file: TenantFile, kb_id: int) -> Following[PostingsMatrix] | None:
         """The postings in memory, if they are there and not far behind; else have them read meanwhile."""
         key = (file.tenant_id, kb_id)
         with self._guard:
@@ -121,9 +113,7 @@ class SqliteLexicalIndex:
             file.read_later(lambda db: self._load(db, key, following))
         return None
 
-    def _load(
-        self, connection: Connection, key: tuple[str, int], following: Following[PostingsMatrix]
-    ) -> None:
+    def _load(self, connection: Connection, key: tuple[str, int], following: Following[PostingsMatrix]) -> None:
         # On a copy, so that searches of what is already loaded are not held up.
         ahead: Following[PostingsMatrix] = Following(PostingsMatrix())
         try:
@@ -154,12 +144,7 @@ def _follow(connection: Connection, tenant_id: str, kb_id: int, following: Follo
 
 
 def search_fts(
-    connection: Connection,
-    tenant_id: str,
-    kb_id: int,
-    terms: Sequence[str],
-    k: int,
-    where: Filter | None,
+    connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
 ) -> list[Candidate]:
     """The k best chunks by FTS5 itself, with nothing in memory."""
     table = _table(kb_id)

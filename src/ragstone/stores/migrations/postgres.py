@@ -46,9 +46,7 @@ def upgrade(dsn: str) -> None:
     from sqlalchemy.pool import NullPool
 
     engine = create_engine(
-        "postgresql+psycopg://",
-        creator=lambda: psycopg.connect(dsn, client_encoding="utf8"),
-        poolclass=NullPool,
+        "postgresql+psycopg://", creator=lambda: psycopg.connect(dsn, client_encoding="utf8"), poolclass=NullPool
     )
     try:
         with ONE_AT_A_TIME, engine.begin() as connection:
@@ -111,8 +109,7 @@ def _add_extension(run: Any) -> None:
         raise
     if run("SELECT count(*) FROM pg_type WHERE typname = 'halfvec'").scalar() == 0:
         raise StoreError(
-            "the database's pgvector is older than 0.7",
-            hint="ALTER EXTENSION vector UPDATE, as an administrator",
+            "the database's pgvector is older than 0.7", hint="ALTER EXTENSION vector UPDATE, as an administrator"
         )
 
 

@@ -88,9 +88,7 @@ def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = 
     items: list[SchemaItem] = [_column(table, column) for column in table.columns]
     items += [_primary_key(table, owned), *_uniques(table, owned), *_foreign_keys(table, owned)]
     if table.name == "chunks":
-        items.append(
-            Column("content_tsv", TSVECTOR, Computed("to_tsvector('english', content)", persisted=True))
-        )
+        items.append(Column("content_tsv", TSVECTOR, Computed("to_tsvector('english', content)", persisted=True)))
     if stubs:
         for name in {target for _, target, _, _ in _references(table, owned)}:
             Table(name, metadata, Column(OWNER, Text), Column("id", Text))

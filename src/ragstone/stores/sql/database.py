@@ -119,9 +119,7 @@ def last_number(connection: Connection, tenant_id: str, name: str) -> int:
     return int(row[0]) if row else 0
 
 
-def keep_newest(
-    connection: Connection, tenant_id: str, table: str, key: Sequence[str], order: str, most: int
-) -> None:
+def keep_newest(connection: Connection, tenant_id: str, table: str, key: Sequence[str], order: str, most: int) -> None:
     """Remove what a tenant has more than `most` of in a table, the first in order going first."""
     counted = f"SELECT count(*) FROM {table} WHERE tenant_id = ?"
     over = int(connection.execute(counted, (tenant_id,)).fetchone()[0]) - most

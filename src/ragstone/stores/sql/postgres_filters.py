@@ -54,9 +54,7 @@ def _range(where: Range, parameters: list[Any], chunks: bool) -> str:
     return f"({column} IS NOT NULL AND {_compared(column, bounds, parameters, [])})"
 
 
-def _compared(
-    value: str, bounds: Sequence[tuple[str, Scalar]], parameters: list[Any], keys: Sequence[str]
-) -> str:
+def _compared(value: str, bounds: Sequence[tuple[str, Scalar]], parameters: list[Any], keys: Sequence[str]) -> str:
     tests = []
     for sign, bound in bounds:
         parameters.extend((*keys, bound if isinstance(bound, str) else exact(bound)))

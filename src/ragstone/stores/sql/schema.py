@@ -262,9 +262,7 @@ turn_documents = Table(
     "turn_documents",
     tenant,
     Column("tenant_id", String(32), primary_key=True),
-    Column(
-        "turn_id", SERIAL, ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
-    ),
+    Column("turn_id", SERIAL, ForeignKey("turns.id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
     Column("document_id", String(32), ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
     Index("idx_turn_documents_turn", "turn_id"),
     Index("idx_turn_documents_document", "document_id"),
@@ -275,11 +273,7 @@ votes = Table(
     tenant,
     Column("tenant_id", String(32), primary_key=True),
     Column(
-        "kb_id",
-        SERIAL,
-        ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
+        "kb_id", SERIAL, ForeignKey("knowledge_bases.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     ),
     Column("query_hash", String(64), primary_key=True),
     Column("chunk_id", String(32), primary_key=True),
@@ -298,11 +292,7 @@ golden_queries = Table(
     tenant,
     Column("tenant_id", String(32), primary_key=True),
     Column(
-        "kb_id",
-        SERIAL,
-        ForeignKey("knowledge_bases.id", ondelete="CASCADE"),
-        primary_key=True,
-        autoincrement=False,
+        "kb_id", SERIAL, ForeignKey("knowledge_bases.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     ),
     Column("query_hash", String(64), primary_key=True),
     Column("document_id", String(32), ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),

@@ -28,10 +28,7 @@ class Scan:
     """Product of a matrix and a vector. Any thread may call it; what it knows is a guess anyway."""
 
     def __init__(
-        self,
-        together: Product = np.matmul,
-        alone: Product = np.vecdot,
-        clock: Callable[[], float] = time.perf_counter,
+        self, together: Product = np.matmul, alone: Product = np.vecdot, clock: Callable[[], float] = time.perf_counter
     ) -> None:
         self._together = together
         self._alone = alone

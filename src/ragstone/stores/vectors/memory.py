@@ -37,10 +37,7 @@ class MemoryProvider:
 
     name = "memory"
     capabilities = Capabilities(
-        isolation=frozenset({"collection", "namespace", "filter"}),
-        max_dimension=65_536,
-        max_k=1_000_000,
-        exact=True,
+        isolation=frozenset({"collection", "namespace", "filter"}), max_dimension=65_536, max_k=1_000_000, exact=True
     )
 
     def __init__(self, adapter: Adapter, folder: Path, isolation: Isolation) -> None:
@@ -78,9 +75,7 @@ class MemoryProvider:
     ) -> list[Candidate]:
         check_dimension(partition, len(vector))
         # A scan takes milliseconds, and a filter over many payloads more: others should not wait for it.
-        return await asyncio.to_thread(
-            self._search, partition, vector, min(k, self.capabilities.max_k), where
-        )
+        return await asyncio.to_thread(self._search, partition, vector, min(k, self.capabilities.max_k), where)
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         with self._lock:
@@ -110,9 +105,7 @@ class MemoryProvider:
         with self._lock:
             self._shelves.clear()
 
-    def _search(
-        self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None
-    ) -> list[Candidate]:
+    def _search(self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
         with self._lock:
             return self._shelf(partition).nearest(unit(vector), k, where)
 

@@ -42,9 +42,7 @@ def list_partitions(
     ]
 
 
-async def count_points(
-    provider: VectorProvider, partition: VectorPartition, chunk_ids: Collection[str] | None
-) -> int:
+async def count_points(provider: VectorProvider, partition: VectorPartition, chunk_ids: Collection[str] | None) -> int:
     """How many of these points are there; all that are there when no ids are given."""
     if chunk_ids is None:
         return await provider.count(partition)

@@ -110,9 +110,7 @@ class RestService:
         what = f"failed ({status}){self._reason(reply)}"
         if is_transient_status(status):
             raise ServiceBusy(
-                self._message(url, what),
-                hint="try again later",
-                retry_header=reply.headers.get("retry-after"),
+                self._message(url, what), hint="try again later", retry_header=reply.headers.get("retry-after")
             )
         raise self.failure(url, what, hint=self._account.address_hint)
 
@@ -124,9 +122,7 @@ class RestService:
         except (ValueError, RecursionError):
             if reply.status >= 300:
                 return None
-            raise self.failure(
-                url, "sent an answer that is not JSON", hint=self._account.address_hint
-            ) from None
+            raise self.failure(url, "sent an answer that is not JSON", hint=self._account.address_hint) from None
 
     def _reason(self, reply: ServiceReply) -> str:
         try:
@@ -156,8 +152,7 @@ def service_url(adapter: Adapter, default: str | None = None) -> str:
     for name in ("path", "dsn"):
         if getattr(adapter, name) is not None:
             raise SettingsError(
-                f"store.vectors.{name} means nothing to {adapter.kind}",
-                hint="set store.vectors.url to its address",
+                f"store.vectors.{name} means nothing to {adapter.kind}", hint="set store.vectors.url to its address"
             )
     url = adapter.url or default
     if url is None:

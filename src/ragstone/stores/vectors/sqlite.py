@@ -51,9 +51,7 @@ class SqliteVectorIndex:
             return found
         async with self._ledger.file(tenant) as file:
             following, version = self._following(file, space), file.version()
-            return await file.read(
-                lambda db: self._search(db, file, following, version, kb, space, vector, k, where)
-            )
+            return await file.read(lambda db: self._search(db, file, following, version, kb, space, vector, k, where))
 
     def _at_once(self, tenant: str, space: Space, vector: Vector, k: int) -> list[Candidate] | None:
         """Scan on the calling thread: a small matrix is through before another thread would have begun."""
@@ -108,9 +106,7 @@ class SqliteVectorIndex:
         return found
 
 
-def _load(
-    connection: Connection, space: Space, matrix: VectorMatrix, which: str, values: Sequence[Any]
-) -> None:
+def _load(connection: Connection, space: Space, matrix: VectorMatrix, which: str, values: Sequence[Any]) -> None:
     cursor = connection.execute(
         f"SELECT c.seq, c.id, v.vector FROM vectors v JOIN chunks c ON c.seq = v.chunk_seq {LIVE} "
         f"WHERE v.space_id = ? AND {which.replace('c.seq', 'v.chunk_seq')}",

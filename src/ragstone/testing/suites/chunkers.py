@@ -26,20 +26,7 @@ LIMITS = ((8, 0), (8, 3), (40, 10), (100, 80), (400, 50))
 """The sizes and overlaps each document is cut with."""
 KINDS: tuple[BlockKind, ...] = ("paragraph", "paragraph", "paragraph", "list", "code", "table", "quote")
 WORDS = (
-    *(
-        "The",
-        "module",
-        "connects",
-        "a",
-        "player.",
-        "Dr.",
-        "It",
-        "works!",
-        "(e.g.",
-        "3.5",
-        "mg)",
-        "hook.player",
-    ),
+    *("The", "module", "connects", "a", "player.", "Dr.", "It", "works!", "(e.g.", "3.5", "mg)", "hook.player"),
     *(
         "naïve",
         "e\u0301tude",
@@ -75,9 +62,7 @@ def document_of(*blocks: tuple[BlockKind, str], title: str = "") -> Parsed:
 
 def table_of(rows: int) -> str:
     """A Markdown table of two columns."""
-    return "\n".join(
-        ("| name | price |", "|---|---|", *(f"| part {row} | {row}.50 |" for row in range(rows)))
-    )
+    return "\n".join(("| name | price |", "|---|---|", *(f"| part {row} | {row}.50 |" for row in range(rows))))
 
 
 def sample_documents() -> Iterator[Parsed]:
@@ -106,9 +91,7 @@ def _random_document(generator: random.Random) -> Parsed:
         else:
             words = generator.choices(WORDS, k=generator.choice((1, 5, 30, 60)))
             spaces = generator.choices((" ", " ", " ", "\n", "  "), k=len(words))
-            blocks.append(
-                (generator.choice(KINDS), "".join(map("".join, zip(words, spaces, strict=True))).strip())
-            )
+            blocks.append((generator.choice(KINDS), "".join(map("".join, zip(words, spaces, strict=True))).strip()))
     return document_of(*blocks, title="A title")
 
 
@@ -206,7 +189,5 @@ class ChunkerSuite:
             chunker = self.make_chunker(size, overlap)
             key = (type(self), chunker.fingerprint, size, overlap)
             if key not in _cut:
-                _cut[key] = [
-                    (document, chunker.chunk(document), size, overlap) for document in sample_documents()
-                ]
+                _cut[key] = [(document, chunker.chunk(document), size, overlap) for document in sample_documents()]
             yield from _cut[key]

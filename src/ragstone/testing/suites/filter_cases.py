@@ -12,21 +12,7 @@ from ragstone.core.filters import BOUNDS, Filter, parse_filter
 from ragstone.core.types import Json
 
 FIELDS = ("a", "b.c", "d-e", "_f")
-TEXTS = (
-    "",
-    "x",
-    "X",
-    "xy",
-    "1",
-    "1.0",
-    "true",
-    "null",
-    "2026-01-01",
-    "' OR 1=1 --",
-    '"]} or',
-    "%_\\",
-    "é\x00",
-)
+TEXTS = ("", "x", "X", "xy", "1", "1.0", "true", "null", "2026-01-01", "' OR 1=1 --", '"]} or', "%_\\", "é\x00")
 NUMBERS = (0, 1, -1, 2, 1.0, 0.5, -0.5, 0.1, 1e300, -1e-300, 2**53, 2**53 + 1, 2**62 + 1, -(2**63))
 SCALARS = (*TEXTS, *NUMBERS, True, False)
 LISTS: tuple[list[Json], ...] = ([], ["x"], ["x", "1"], [1], [1, 2], [0.5, 2], [True], ["x", 1, True], [None])
@@ -72,16 +58,14 @@ def sample_payloads() -> list[dict[str, Json]]:
 
 
 _numbers = st.one_of(
-    st.sampled_from(NUMBERS),
-    st.integers(-(2**63), 2**63 - 1),
-    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(NUMBERS), st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False, allow_infinity=False)
 )
 _texts = st.one_of(st.sampled_from(TEXTS), st.text(max_size=4))
 _scalars = st.one_of(_texts, _numbers, st.booleans())
 _values = st.one_of(_scalars, st.none(), st.lists(st.one_of(_scalars, st.none()), max_size=3))
-payloads: st.SearchStrategy[dict[str, Json]] = st.dictionaries(
-    st.sampled_from(FIELDS), _values, max_size=4
-).map(lambda raw: dict(clean_metadata(raw)))
+payloads: st.SearchStrategy[dict[str, Json]] = st.dictionaries(st.sampled_from(FIELDS), _values, max_size=4).map(
+    lambda raw: dict(clean_metadata(raw))
+)
 """Flat payloads, as they leave the ledger."""
 
 _names = st.sampled_from((*FIELDS, "missing"))
@@ -104,7 +88,5 @@ def _combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-filters: st.SearchStrategy[Filter] = st.one_of(
-    _leaves, _combined(_leaves), _combined(_combined(_leaves))
-).map(_parsed)
+filters: st.SearchStrategy[Filter] = st.one_of(_leaves, _combined(_leaves), _combined(_combined(_leaves))).map(_parsed)
 """Filters of every operator and combination, as they leave `parse_filter`."""

@@ -26,20 +26,7 @@ from ragstone.core.types import KnowledgeBase, NewVersion
 from ragstone.testing.builders import delete, make_version, put
 
 Stores = tuple[Ledger, LexicalIndex]
-WORDS = (
-    "server",
-    "player",
-    "ban",
-    "module",
-    "hook",
-    "cron",
-    "reward",
-    "shop",
-    "chat",
-    "map",
-    "role",
-    "token",
-)
+WORDS = ("server", "player", "ban", "module", "hook", "cron", "reward", "shop", "chat", "map", "role", "token")
 HOSTILE = [
     '"',
     "'; DROP TABLE chunks; --",

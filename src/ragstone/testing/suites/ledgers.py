@@ -41,9 +41,7 @@ class LedgerReadsSuite:
         assert await ledger.documents("default", kb, after=every[-1].id) == []
 
     async def test_documents_are_filtered_before_the_page_is_cut(self, ledger: Ledger) -> None:
-        kb = await put(
-            ledger, *(make_version(f"d{n}", metadata={"even": n % 2 == 0, "n": n}) for n in range(10))
-        )
+        kb = await put(ledger, *(make_version(f"d{n}", metadata={"even": n % 2 == 0, "n": n}) for n in range(10)))
         even = await ledger.documents("default", kb, where=parse_filter({"even": True}), limit=4)
         assert len(even) == 4
         assert {one.metadata["n"] % 2 for one in even} == {0}
@@ -57,9 +55,7 @@ class LedgerReadsSuite:
 
     async def test_stats_count_live_content_only(self, ledger: Ledger) -> None:
         kb = await put(
-            ledger,
-            make_version("a", ("one two", "three"), vectors=unit_vectors(2)),
-            make_version("b", ("four",)),
+            ledger, make_version("a", ("one two", "three"), vectors=unit_vectors(2)), make_version("b", ("four",))
         )
         await put(ledger, make_version("a", ("five six seven",), vectors=unit_vectors(1)))
         stats = await ledger.stats("default", kb)
@@ -106,13 +102,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         assert found is not None
         for name in ("source", "external_id", "uri", "title", "media_type", "recipe", "content_hash"):
             assert getattr(found, name) == getattr(version, name)
-        assert (found.kb, found.version, found.chunks, found.tokens, found.embedded) == (
-            "default",
-            1,
-            2,
-            3,
-            True,
-        )
+        assert (found.kb, found.version, found.chunks, found.tokens, found.embedded) == ("default", 1, 2, 3, True)
         assert found.metadata == {"year": 2026, "tags": ["x", "y"], "none": None}
         assert found.modified_at == moment
         assert await ledger.text("default", version.document_id) == "alpha beta\n\ngamma"

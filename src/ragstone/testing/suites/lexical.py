@@ -99,13 +99,7 @@ class LexicalSuite(KeywordSuite):
             await self._check(ledger, index, kb, query, 5, parse_filter({"rare": True}))
 
     async def _check(
-        self,
-        ledger: Ledger,
-        index: LexicalIndex,
-        kb: KnowledgeBase,
-        query: str,
-        k: int,
-        where: Filter | None = None,
+        self, ledger: Ledger, index: LexicalIndex, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> None:
         texts, allowed = await texts_of(ledger, kb, where)
         scores = bm25(analyze_query(query), texts)
@@ -114,9 +108,7 @@ class LexicalSuite(KeywordSuite):
             check_ranking(await index.search("default", kb, query, k, where), expected, k, TOLERANCE)
 
 
-async def texts_of(
-    ledger: Ledger, kb: KnowledgeBase, where: Filter | None
-) -> tuple[dict[str, list[str]], set[str]]:
+async def texts_of(ledger: Ledger, kb: KnowledgeBase, where: Filter | None) -> tuple[dict[str, list[str]], set[str]]:
     """The analysed text of every live chunk by its id, and those that a filter lets through."""
     texts: dict[str, list[str]] = {}
     allowed = set()

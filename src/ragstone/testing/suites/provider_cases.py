@@ -20,19 +20,7 @@ RECALL = 0.95
 OWN = ("tenant_id", "space", "chunk_id")
 """Payload names that a provider writes itself."""
 HOSTILE = (
-    *(
-        "",
-        " ",
-        "*",
-        "%",
-        "' OR '1'='1",
-        '"; DROP TABLE x; --',
-        'a"] or chunk_id != ["',
-        "{}",
-        "[]",
-        "\\",
-        "../x",
-    ),
+    *("", " ", "*", "%", "' OR '1'='1", '"; DROP TABLE x; --', 'a"] or chunk_id != ["', "{}", "[]", "\\", "../x"),
     *("a\x00b", "\ud800", "null", "\u202e", "x" * 100_000),
 )
 
@@ -50,9 +38,7 @@ def id_of(number: int) -> str:
 def make_points(vectors: Matrix, *given: Mapping[str, Json], first: int = 0) -> list[Point]:
     """A point for each row, with a payload of its own or one that says its number."""
     return [
-        Point(
-            id_of(first + at), row, given[at] if given else {"number": first + at, "text": f"t{first + at}"}
-        )
+        Point(id_of(first + at), row, given[at] if given else {"number": first + at, "text": f"t{first + at}"})
         for at, row in enumerate(vectors)
     ]
 

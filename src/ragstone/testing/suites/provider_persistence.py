@@ -29,14 +29,7 @@ import pytest
 from ragstone.core.errors import StoreError
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.testing.builders import DIMENSION, unit_vectors
-from ragstone.testing.suites.provider_cases import (
-    OpensProvider,
-    all_ids,
-    id_of,
-    make_points,
-    new_partition,
-    stored,
-)
+from ragstone.testing.suites.provider_cases import OpensProvider, all_ids, id_of, make_points, new_partition, stored
 
 BATCH = 40
 KILLED = VectorPartition("killed", "space", DIMENSION)
@@ -102,9 +95,7 @@ class ProviderPersistenceSuite(OpensProvider):
         assert set(await all_ids(provider, KILLED)) >= {point.chunk_id for point in written}
         # And it can be written to again.
         await provider.upsert(KILLED, batch(10_000))
-        assert (await provider.search(KILLED, batch(10_000)[0].vector, 1))[0].chunk_id == id_of(
-            10_000 * BATCH
-        )
+        assert (await provider.search(KILLED, batch(10_000)[0].vector, 1))[0].chunk_id == id_of(10_000 * BATCH)
         await provider.close()
 
     def _write_and_kill(self, folder: Path, acknowledged: int) -> list[int]:

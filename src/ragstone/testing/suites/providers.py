@@ -142,9 +142,7 @@ class ProviderSuite(ProviderFilterSuite):
 
     async def test_vectors_and_payloads_are_read_back(self, provider: VectorProvider) -> None:
         partition = new_partition()
-        given = [
-            payload | {"text": "some", "chunk_index": at} for at, payload in enumerate(sample_payloads())
-        ]
+        given = [payload | {"text": "some", "chunk_index": at} for at, payload in enumerate(sample_payloads())]
         points = make_points(unit_vectors(len(given)), *given)
         await provider.open(partition)
         await provider.upsert(partition, points)
@@ -226,10 +224,7 @@ class ProviderSuite(ProviderFilterSuite):
         await self._check_owners(provider, [partitions[1], partitions[3]], vectors)
 
     async def _check_owners(
-        self,
-        provider: VectorProvider,
-        partitions: Sequence[VectorPartition],
-        vectors: Mapping[VectorPartition, Matrix],
+        self, provider: VectorProvider, partitions: Sequence[VectorPartition], vectors: Mapping[VectorPartition, Matrix]
     ) -> None:
         ids = [id_of(number) for number in range(20)]
         for partition in partitions:
@@ -253,10 +248,7 @@ class ProviderSuite(ProviderFilterSuite):
             provider.upsert(partition, make_points(vectors[first : first + 10], first=first))
             for first in range(50, 250, 10)
         ]
-        deletes = [
-            provider.delete(partition, [id_of(n) for n in range(first, first + 5)])
-            for first in range(0, 50, 5)
-        ]
+        deletes = [provider.delete(partition, [id_of(n) for n in range(first, first + 5)]) for first in range(0, 50, 5)]
         searches = [provider.search(partition, vector, 10) for vector in vectors[:5]]
         await asyncio.gather(*writes, *deletes, *searches)
         assert await all_ids(provider, partition) == sorted(id_of(number) for number in range(50, 250))

@@ -14,9 +14,7 @@ LONG, OVER = 60.0, -1.0
 Stores = tuple[Ledger, Queue]
 
 
-def document_job(
-    name: str, *, content: str = "words", priority: Priority = Priority.BATCH, size: int = 1
-) -> NewJob:
+def document_job(name: str, *, content: str = "words", priority: Priority = Priority.BATCH, size: int = 1) -> NewJob:
     """A job for the document of that name."""
     return NewJob(
         kind="document",
@@ -111,9 +109,7 @@ class QueueClaimsSuite:
         taken = [len(await take(queue, lease=OVER, most=16, attempts=1000)) for _ in range(6)]
         assert taken == [16, 4, 4, 4, 4, 2]
 
-    async def test_express_takes_what_was_tried_before_then_what_somebody_waits_for(
-        self, stores: Stores
-    ) -> None:
+    async def test_express_takes_what_was_tried_before_then_what_somebody_waits_for(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("lost"))
         assert names(await take(queue, lease=OVER)) == ["lost"]
@@ -178,17 +174,13 @@ class QueueClaimsSuite:
         await take(queue, lease=OVER)
         assert await queue.next_due(T, 3, lane="express") == 0.0
 
-    async def test_a_source_that_is_looked_at_is_looked_at_once_more_if_somebody_asks(
-        self, stores: Stores
-    ) -> None:
+    async def test_a_source_that_is_looked_at_is_looked_at_once_more_if_somebody_asks(self, stores: Stores) -> None:
         ledger, queue = stores
         look = replace(document_job("docs"), kind="sync", document_id="", facts={"afresh": False})
         afresh = replace(look, facts={"afresh": True})
 
         async def begin() -> list[Job]:
-            return await queue.claim(
-                T, "worker", "sync", lease_seconds=LONG, attempts=3, most=1, most_bytes=1
-            )
+            return await queue.claim(T, "worker", "sync", lease_seconds=LONG, attempts=3, most=1, most_bytes=1)
 
         await put(ledger, look)
         (first,) = await begin()

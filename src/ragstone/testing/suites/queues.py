@@ -22,17 +22,7 @@ from ragstone.core.clock import ReadTime, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
 from ragstone.core.remedies import Action, Remedy
-from ragstone.testing.suites.queue_claims import (
-    LONG,
-    OVER,
-    QueueClaimsSuite,
-    Stores,
-    T,
-    document_job,
-    names,
-    put,
-    take,
-)
+from ragstone.testing.suites.queue_claims import LONG, OVER, QueueClaimsSuite, Stores, T, document_job, names, put, take
 
 __all__ = ["QueueSuite", "Stores", "T", "document_job", "names", "put", "take"]
 
@@ -101,9 +91,7 @@ class QueueSuite(QueueClaimsSuite):
         async with ledger.transaction(T) as tx:
             assert await tx.holding([a.ticket, b.ticket, stale]) == {a.ticket}
             assert await tx.holding([]) == set()
-            await tx.complete_all(
-                {a.ticket: JobProgress(percent=100), b.ticket: JobProgress(), stale: JobProgress()}
-            )
+            await tx.complete_all({a.ticket: JobProgress(percent=100), b.ticket: JobProgress(), stale: JobProgress()})
         states = {job.external_id: job.state for job in await queue.jobs(T)}
         assert states == {"a": "completed", "b": "cancelled", "c": "running"}
 
@@ -166,9 +154,7 @@ class QueueSuite(QueueClaimsSuite):
         ledger, queue = stores
         await put(ledger, document_job("a"))
         (job,) = await take(queue)
-        await queue.put_back(
-            T, job.ticket, wait_seconds=1000, code="remote_failed", error="down", counts=True
-        )
+        await queue.put_back(T, job.ticket, wait_seconds=1000, code="remote_failed", error="down", counts=True)
         assert await take(queue) == []
         wait = await queue.next_due(T, 3)
         assert wait is not None
@@ -242,9 +228,7 @@ class QueueSuite(QueueClaimsSuite):
             return found.progress.hint, found.progress.remedy
 
         (job,) = await take(queue)
-        await queue.put_back(
-            T, job.ticket, wait_seconds=0, code="busy", error="not now", counts=True, hint="wait"
-        )
+        await queue.put_back(T, job.ticket, wait_seconds=0, code="busy", error="not now", counts=True, hint="wait")
         assert await advice() == ("wait", None)
         (job,) = await take(queue)
         await queue.heartbeat(T, {job.ticket: JobProgress("extract", percent=5)}, LONG)
@@ -305,9 +289,7 @@ class QueueSuite(QueueClaimsSuite):
         (first,) = await put(ledger, may)
         # While one waits or runs, nobody needs another; afterwards each of them is another turn.
         assert [job.id for job in await put(ledger, may, replace(may, external_id="june"))] == [first.id] * 2
-        (job,) = await queue.claim(
-            T, "worker", "reembed", lease_seconds=LONG, attempts=3, most=1, most_bytes=1
-        )
+        (job,) = await queue.claim(T, "worker", "reembed", lease_seconds=LONG, attempts=3, most=1, most_bytes=1)
         await queue.complete(T, job.ticket, "done")
         (again,) = await put(ledger, may)
         assert (again.id, again.state) == (first.id, "completed")

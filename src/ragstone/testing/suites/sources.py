@@ -21,9 +21,7 @@ from ragstone.core.types import Failure
 from ragstone.testing.suites.queue_claims import T, document_job, put, take
 
 Stores = tuple[Ledger, Queue, SourceBook]
-GONE = Failure(
-    "https://a.example/x", "fetch_failed", "nobody answers", "try later", Remedy(Action.CHECK_STORES)
-)
+GONE = Failure("https://a.example/x", "fetch_failed", "nobody answers", "try later", Remedy(Action.CHECK_STORES))
 AGAIN = Remedy(Action.INGEST_AGAIN, kb="tides")
 DAMAGED = Failure("test:a", "parse_failed", "it is damaged", "save it again", AGAIN)
 
@@ -47,15 +45,9 @@ class SourceSuite:
     async def test_what_a_run_could_not_read_is_remembered_until_the_next(self, stores: Stores) -> None:
         _, _, book = stores
         assert (await _source(book)).state == "new"
-        for unread, state in (
-            (SourceFailures(120, (GONE,) * MOST_NAMED), "failing"),
-            (SourceFailures(), "ok"),
-        ):
+        for unread, state in ((SourceFailures(120, (GONE,) * MOST_NAMED), "failing"), (SourceFailures(), "ok")):
             source = await _ran(book, unread)
-            assert (source.source_failures.count, source.source_failures.first) == (
-                unread.count,
-                unread.first,
-            )
+            assert (source.source_failures.count, source.source_failures.first) == (unread.count, unread.first)
             assert source.state == state
         assert (await _ran(book, SourceFailures(1, (GONE,), total=True), "broken off")).state == "failed"
 

@@ -59,16 +59,12 @@ class VectorSuite:
     async def test_the_nearest_come_in_order(self, stores: Stores) -> None:
         ledger, index = stores
         vectors = unit_vectors(200)
-        versions = [
-            make_version(f"d{n}", vectors=vectors[2 * n : 2 * n + 2], texts=("x", "y")) for n in range(100)
-        ]
+        versions = [make_version(f"d{n}", vectors=vectors[2 * n : 2 * n + 2], texts=("x", "y")) for n in range(100)]
         kb = await put(ledger, *versions)
         ids = [await self._ids(ledger, version.document_id) for version in versions]
         for query in unit_vectors(5, seed=9):
             expected = {
-                name: float(query @ vectors[2 * n + at])
-                for n, pair in enumerate(ids)
-                for at, name in enumerate(pair)
+                name: float(query @ vectors[2 * n + at]) for n, pair in enumerate(ids) for at, name in enumerate(pair)
             }
             for k in (1, 7, 100, 1000):
                 check_ranking(await index.search("default", kb, query, k), expected, k, TOLERANCE)

@@ -100,9 +100,7 @@ class ArchiveReader:
 
     def _part(self, kb: ArchivedKb, number: int, documents: int, chunks_left: int) -> list[DocumentSnapshot]:
         """A part, which holds no more than what is left of the counts in the manifest."""
-        heads = list(
-            islice(self._lines(part_member(kb.facts.name, number, "documents.jsonl")), documents + 1)
-        )
+        heads = list(islice(self._lines(part_member(kb.facts.name, number, "documents.jsonl")), documents + 1))
         lines = self._lines(part_member(kb.facts.name, number, "chunks.jsonl"))
         counts = [head.number("chunks") for head in heads]
         if len(heads) > documents or sum(counts) > chunks_left:

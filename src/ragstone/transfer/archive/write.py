@@ -120,9 +120,7 @@ async def export_archive(
     )
 
 
-def _write(
-    path: Path, order: _Order, overwrite: bool, connection: Connection, tenant_id: str
-) -> tuple[_Draft, int]:
+def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, tenant_id: str) -> tuple[_Draft, int]:
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists already", hint="give another name, or --overwrite")
     if not path.parent.is_dir():
@@ -155,9 +153,7 @@ def _chosen(connection: Connection, tenant_id: str, names: Sequence[str] | None)
     return [kb for name, kb in there.items() if names is None or name in names]
 
 
-def _write_kb(
-    draft: _Draft, order: _Order, connection: Connection, tenant_id: str, kb: KnowledgeBase
-) -> None:
+def _write_kb(draft: _Draft, order: _Order, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> None:
     facts, spaces = read_kb_facts(connection, tenant_id, kb)
     total = read_stats(connection, tenant_id, kb).chunks
     parts = documents = chunks = 0

@@ -61,9 +61,7 @@ async def compare_index(
     return done
 
 
-async def scanned(
-    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space
-) -> AsyncIterator[list[Point]]:
+async def scanned(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space) -> AsyncIterator[list[Point]]:
     """All live chunks of a Space as points, some at a time."""
     after = 0
     while True:
@@ -123,12 +121,8 @@ async def _searched(
     return agreement
 
 
-async def _differing(
-    provider: VectorProvider, partition: VectorPartition, points: Sequence[Point]
-) -> list[str]:
-    there = {
-        one.chunk_id: one for one in await provider.read(partition, [point.chunk_id for point in points])
-    }
+async def _differing(provider: VectorProvider, partition: VectorPartition, points: Sequence[Point]) -> list[str]:
+    there = {one.chunk_id: one for one in await provider.read(partition, [point.chunk_id for point in points])}
     return [point.chunk_id for point in points if _difference(point, there.get(point.chunk_id))]
 
 

@@ -9,14 +9,7 @@ import numpy as np
 
 from ragstone.core.types import Json, KnowledgeBase, Vector
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.snapshots import (
-    START,
-    DocumentSnapshot,
-    Head,
-    read_heads,
-    read_kb_facts,
-    read_snapshots,
-)
+from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.compare.searches import Samples
 from ragstone.transfer.reports import NONE, Differences, OnMove
@@ -100,9 +93,7 @@ async def compare_kb(
         for document in ours:
             done.documents += 1
             done.chunks += len(document.chunks)
-            done.vectors += sum(
-                int(np.count_nonzero(matrix.any(axis=1))) for matrix in document.vectors.values()
-            )
+            done.vectors += sum(int(np.count_nonzero(matrix.any(axis=1))) for matrix in document.vectors.values())
             _offer(samples, document, live)
         tell(f"compare {tenant}/{kb.name}", done.documents, total)
     count = (await there.stats(tenant, other)).documents

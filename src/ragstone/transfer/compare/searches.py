@@ -61,9 +61,7 @@ class Agreement:
         return round(self.found / self.expected, 4) if self.expected else 1.0
 
 
-def agree(
-    expected: Sequence[Candidate], found: Sequence[Candidate], *, tolerance: float = TOLERANCE
-) -> Agreement:
+def agree(expected: Sequence[Candidate], found: Sequence[Candidate], *, tolerance: float = TOLERANCE) -> Agreement:
     """Compare two answers. One of several that are equally near at the cut is as good as another."""
     scores = {one.chunk_id: one.score for one in expected}
     last = expected[-1].score - tolerance if expected else 0.0

@@ -16,14 +16,7 @@ from ragstone.stores.control.tenant_state import Standing, read_standing, write_
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
 from ragstone.stores.ledger.originals import is_untouched
-from ragstone.stores.ledger.snapshots import (
-    START,
-    DocumentSnapshot,
-    Head,
-    read_heads,
-    read_kb_facts,
-    read_snapshots,
-)
+from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
 from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
 from ragstone.transfer.migrate.activity import carry_activity
@@ -218,9 +211,7 @@ class Carrier:
                 await self._there.book.remove(self._tenant, record.id)
 
 
-async def all_heads(
-    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, spaces: Sequence[int]
-) -> AsyncIterator[Head]:
+async def all_heads(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, spaces: Sequence[int]) -> AsyncIterator[Head]:
     """The heads of all documents of a kb in order of their keys."""
     after = START
     while heads := await ledger.read(tenant, read_heads, kb, spaces, after, DOCUMENTS):
@@ -289,20 +280,12 @@ async def _compared(
         total += agreement
         differences += wrong
     return TenantMove(
-        *(tenant, len(kbs), documents, chunks, vectors, carrier.written, total.searches, total.share),
-        differences,
+        *(tenant, len(kbs), documents, chunks, vectors, carrier.written, total.searches, total.share), differences
     )
 
 
 async def _searched(
-    here: Stores,
-    there: Stores,
-    tenant: str,
-    kb: KnowledgeBase,
-    samples: Samples,
-    *,
-    by_word: bool,
-    exact: bool,
+    here: Stores, there: Stores, tenant: str, kb: KnowledgeBase, samples: Samples, *, by_word: bool, exact: bool
 ) -> tuple[Agreement, Differences]:
     """Ask both for the same, by meaning and by word."""
     other = await there.ledger.kb(tenant, kb.name)
@@ -311,8 +294,7 @@ async def _searched(
     by_meaning, lexical = Agreement(), Agreement()
     for text, vector in samples.chosen:
         by_meaning += agree(
-            await here.vectors.search(tenant, kb, vector, K),
-            await there.vectors.search(tenant, other, vector, K),
+            await here.vectors.search(tenant, kb, vector, K), await there.vectors.search(tenant, other, vector, K)
         )
         if by_word:
             query = " ".join(text.split()[:WORDS])

@@ -126,19 +126,12 @@ async def _to_own_index(
     stores: Stores, settings: Settings, to: Adapter, tenants: Sequence[str], tell: OnMove
 ) -> list[TenantMove]:
     kind = OWN_INDEXES[settings.store.ledger.kind][0]
-    index = open_own_index(
-        stores.ledger, IndexCache(settings.store.memory_mb), to.model_copy(update={"kind": kind})
-    )
+    index = open_own_index(stores.ledger, IndexCache(settings.store.memory_mb), to.model_copy(update={"kind": kind}))
     return [await look_at_own_index(stores.ledger, index, kind, tenant, tell) for tenant in tenants]
 
 
 async def _to_ledger(
-    stores: Stores,
-    settings: Settings,
-    chosen: Settings,
-    tenants: Sequence[str],
-    secret_keys: SecretKeys,
-    tell: OnMove,
+    stores: Stores, settings: Settings, chosen: Settings, tenants: Sequence[str], secret_keys: SecretKeys, tell: OnMove
 ) -> list[TenantMove]:
     if chosen.store.ledger == settings.store.ledger and chosen.data_dir == settings.data_dir:
         raise SettingsError("that is the ledger in use", hint="name another with --path or --dsn")
@@ -147,8 +140,7 @@ async def _to_ledger(
     exact = chosen.store.vectors.kind in EXACT and settings.store.vectors.kind in EXACT
     try:
         return [
-            await move_to_ledger(stores, there, tenant, by_word=by_word, exact=exact, tell=tell)
-            for tenant in tenants
+            await move_to_ledger(stores, there, tenant, by_word=by_word, exact=exact, tell=tell) for tenant in tenants
         ]
     finally:
         await there.close()

@@ -176,9 +176,7 @@ class Restorer:
             return False  # whoever follows a ledger has seen that they differ
         return known.content == restore.content_of(document)
 
-    async def _store(
-        self, opened: OpenedKb, batch: _Batch, there: Mapping[Key, Existing], files: Files
-    ) -> None:
+    async def _store(self, opened: OpenedKb, batch: _Batch, there: Mapping[Key, Existing], files: Files) -> None:
         kept = await self._keep(batch, files)
         staged: Staged | None = None
         if self._ledger.has_followers:
@@ -249,11 +247,7 @@ def _version(there: Mapping[Key, Existing], arriving: Arriving) -> int:
 
 
 def _stage(
-    connection: Connection,
-    tenant_id: str,
-    opened: OpenedKb,
-    new: Sequence[Arriving],
-    there: Mapping[Key, Existing],
+    connection: Connection, tenant_id: str, opened: OpenedKb, new: Sequence[Arriving], there: Mapping[Key, Existing]
 ) -> Staged:
     found = restore.existing(connection, tenant_id, opened.kb, [one.document.key for one in new])
     return [
@@ -338,7 +332,5 @@ async def put_source(stores: Stores, tenant: str, opened: OpenedKb, record: Sour
         return
     if known:
         await stores.book.remove(tenant, known.id)
-    added = await stores.book.add(
-        tenant, opened.kb, record.name, record.kind, record.config, record.schedule, None
-    )
+    added = await stores.book.add(tenant, opened.kb, record.name, record.kind, record.config, record.schedule, None)
     await stores.ledger.write(tenant, restore_source, added.id, record)

@@ -12,9 +12,7 @@ MakeHit = Callable[..., Hit]
 
 def test_headings_count_more_than_names_and_names_more_than_keywords(make_hit: MakeHit) -> None:
     hit = make_hit(
-        "",
-        section="Ferries > Lifeboats",
-        metadata={"entities": {"people": ["Ingrid Sele"]}, "keywords": ["rope"]},
+        "", section="Ferries > Lifeboats", metadata={"entities": {"people": ["Ingrid Sele"]}, "keywords": ["rope"]}
     )
     assert find_facets("ferry safety", [hit], [], 4) == [
         "ferry safety Lifeboats",
@@ -57,9 +55,7 @@ def test_a_huge_heading_and_a_huge_topic_make_a_short_query(make_hit: MakeHit) -
         ("", []),
     ],
 )
-def test_a_topic_of_which_nothing_was_found_is_asked_for_by_its_parts(
-    topic: str, expected: list[str]
-) -> None:
+def test_a_topic_of_which_nothing_was_found_is_asked_for_by_its_parts(topic: str, expected: list[str]) -> None:
     assert split_topic(topic, [], 4) == expected
 
 

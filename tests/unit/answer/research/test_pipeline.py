@@ -49,9 +49,7 @@ async def test_passages_are_reranked_against_the_topic_and_cut(make_hit: MakeHit
     hits = [make_hit(f"hooks {'server ' * n}", f"d{n}") for n in range(6)]
     reranker = FakeReranker()
     search = library({"hooks": hits, "alpha": [make_hit("hooks on the server side", "best")]})
-    found = await research(
-        search, topic="hooks server side", k=3, reranker=reranker, llm=FakeLLM(["alpha\nbeta"])
-    )
+    found = await research(search, topic="hooks server side", k=3, reranker=reranker, llm=FakeLLM(["alpha\nbeta"]))
     assert [query for query, _ in reranker.calls] == ["hooks server side"]
     assert len(found.findings) == 3
     assert (found.findings[0].hit.document_id, found.findings[0].relevance) == ("best", 1.0)
@@ -103,9 +101,7 @@ async def test_a_round_that_brings_nothing_new_is_the_last(make_hit: MakeHit, li
     assert (found.stopped, len(found.rounds)) == ("nothing_new", 2)
 
 
-async def test_without_a_model_facets_of_the_first_passages_are_asked(
-    make_hit: MakeHit, library: Any
-) -> None:
+async def test_without_a_model_facets_of_the_first_passages_are_asked(make_hit: MakeHit, library: Any) -> None:
     hit = make_hit(HOOKS, section="Modules > Triggers")
     search = library({"hooks": [hit], "triggers": [make_hit("Triggers of hooks.", "b")]})
     found = await research(search)
@@ -133,9 +129,7 @@ async def test_an_embedder_that_fails_leaves_it_to_words(make_hit: MakeHit, libr
     assert found.degraded == ("relevance: broken",)
 
 
-async def test_a_sub_query_that_fails_is_a_remark_and_the_topic_that_fails_an_error(
-    make_hit: MakeHit,
-) -> None:
+async def test_a_sub_query_that_fails_is_a_remark_and_the_topic_that_fails_an_error(make_hit: MakeHit) -> None:
     async def search(query: str) -> SearchResult:
         if query == "bad":
             raise StoreError("no disk")
@@ -163,10 +157,7 @@ async def test_what_was_found_when_time_is_over_is_the_result(make_hit: MakeHit)
 @pytest.mark.req("R-TOL-06", "R-TOL-10")
 async def test_the_two_shapes_that_agents_know(make_hit: MakeHit, library: Any) -> None:
     mail = make_hit(
-        HOOKS,
-        "m",
-        section="A > B",
-        metadata={"source": "gmail", "date": "2026-01-02", "url": "https://x.example"},
+        HOOKS, "m", section="A > B", metadata={"source": "gmail", "date": "2026-01-02", "url": "https://x.example"}
     )
     bare = make_hit("hooks", "f")
     found = await research(library({"hooks": [bare, mail]}), llm=FakeLLM(["x\ny"]))
@@ -185,13 +176,8 @@ async def test_the_two_shapes_that_agents_know(make_hit: MakeHit, library: Any) 
     assert ResearchSchema.of(found).as_json()["rounds"] == [{"queries": ["x", "y"], "found": 0, "new": 0}]
 
 
-async def test_what_only_fills_up_the_number_is_marked_and_kept_from_agents(
-    make_hit: MakeHit, library: Any
-) -> None:
+async def test_what_only_fills_up_the_number_is_marked_and_kept_from_agents(make_hit: MakeHit, library: Any) -> None:
     search = library({"hooks": [make_hit(HOOKS), make_hit("Bread is baked from flour.", "bread")]})
     found = await research(search)
-    assert [(finding.hit.document_id, finding.about) for finding in found.findings] == [
-        ("doc", True),
-        ("bread", False),
-    ]
+    assert [(finding.hit.document_id, finding.about) for finding in found.findings] == [("doc", True), ("bread", False)]
     assert [one["content"] for one in DocsResearchSchema.of_research(found).as_json()["findings"]] == [HOOKS]

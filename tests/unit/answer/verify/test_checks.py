@@ -5,14 +5,7 @@ import pytest
 from ragstone.answer.verify.checks import check, find_missing_names, find_names
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim
-from ragstone.language.negation import (
-    are_opposites,
-    direction,
-    has_denial_conflict,
-    is_hedged,
-    is_swapped,
-    overreaches,
-)
+from ragstone.language.negation import are_opposites, direction, has_denial_conflict, is_hedged, is_swapped, overreaches
 
 
 @pytest.mark.parametrize(
@@ -47,9 +40,7 @@ def test_opposites(one: str, other: str, expected: bool) -> None:
 
 
 def test_directions() -> None:
-    assert [
-        direction(text) for text in ("It raises x.", "It reduces x.", "It raises and reduces x.", "x")
-    ] == [
+    assert [direction(text) for text in ("It raises x.", "It reduces x.", "It raises and reduces x.", "x")] == [
         1,
         -1,
         0,
@@ -153,14 +144,8 @@ def test_what_another_does_is_not_said_of_the_first() -> None:
         ("Salt and pepper are sold.", ["Salt and pepper are sold."]),
         ("The slip is open; the quay is shut.", ["The slip is open", "the quay is shut."]),
         ("The slip is open but the quay is shut.", ["The slip is open", "the quay is shut."]),
-        (
-            "The boat leaves at eight and arrives at nine.",
-            ["The boat leaves at eight", "The boat arrives at nine."],
-        ),
-        (
-            "It is run not by the board but by the councils.",
-            ["It is run not by the board but by the councils."],
-        ),
+        ("The boat leaves at eight and arrives at nine.", ["The boat leaves at eight", "The boat arrives at nine."]),
+        ("It is run not by the board but by the councils.", ["It is run not by the board but by the councils."]),
         ("a is b; c is d; e is f; g is h; i is j", ["a is b", "c is d", "e is f", "g is h; i is j"]),
         ("", [""]),
     ],

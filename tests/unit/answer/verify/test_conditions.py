@@ -21,10 +21,7 @@ KEPT = [
     ("The gate opens provided that a ticket is shown.", "The gate opens when a ticket is shown."),
     ("In case of fire, the lift stops.", "If there is a fire, the lift stops."),
     ("The fee is returned if the crossing is cancelled.", "The fee is returned after a cancelled crossing."),
-    (
-        "The pump stops if the water rises above the mark.",
-        "When the water rises above the mark, the pump stops.",
-    ),
+    ("The pump stops if the water rises above the mark.", "When the water rises above the mark, the pump stops."),
     ("If it rains, the quay is shut and the slip is open.", "When it rains, the quay is shut."),
     ("If it rains, the quay is shut; the slip is open.", "The slip is open."),
     (RECEIPT, RECEIPT),
@@ -62,10 +59,7 @@ LOST = [
     ("If the valve leaks, the reactor stops.", "The reactor stops once a year."),
     ("The fee is returned if the crossing is cancelled.", "The fee is returned on request."),
     ("If it rains, the quay is shut.", "The quay is shut where boats land."),
-    (
-        "The pump stops if the water rises above the mark.",
-        "The pump stops when the water falls below the mark.",
-    ),
+    ("The pump stops if the water rises above the mark.", "The pump stops when the water falls below the mark."),
 ]
 
 
@@ -88,10 +82,7 @@ def test_a_sentence_of_nothing_but_conditions_states_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("source", "claim"),
-    [
-        (FEE, "The account is closed if the fee is not paid."),
-        ("The account is closed if the fee is not paid.", FEE),
-    ],
+    [(FEE, "The account is closed if the fee is not paid."), ("The account is closed if the fee is not paid.", FEE)],
 )
 def test_unless_is_if_not(source: str, claim: str) -> None:
     assert check(claim, source, passage=source).reasons == ()

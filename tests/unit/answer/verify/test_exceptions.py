@@ -44,10 +44,7 @@ SAID = [
     ("The ferry uses diesel rather than gas.", "The ferry uses diesel."),
     ("Besides Anna, Paul passed.", "Paul passed."),
     ("All pumps stop but the fan runs.", "The fan runs."),
-    (
-        "The shop is open every day except Sunday and the cafe is open on Mondays.",
-        "The cafe is open on Mondays.",
-    ),
+    ("The shop is open every day except Sunday and the cafe is open on Mondays.", "The cafe is open on Mondays."),
 ]
 
 
@@ -71,8 +68,6 @@ def test_what_is_said_beside_an_exception_stands(source: str, claim: str) -> Non
     assert find_objection(claim, [source], source) == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["except " * 280, "all but " * 250, "a, " * 600 + "excepted", "besides a and " * 140]
-)
+@pytest.mark.parametrize("text", ["except " * 280, "all but " * 250, "a, " * 600 + "excepted", "besides a and " * 140])
 def test_many_exceptions_are_read_in_time_that_grows_with_their_length(text: str) -> None:
     assert check("The lift stops.", text).exact is False

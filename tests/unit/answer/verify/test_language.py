@@ -66,9 +66,7 @@ PAIRS = [pair for pairs in DENIALS.values() for pair in pairs]
 
 
 @pytest.mark.parametrize(("sentence", "denial"), PAIRS)
-async def test_a_denial_in_another_language_is_neither_supported_nor_refuted(
-    sentence: str, denial: str
-) -> None:
+async def test_a_denial_in_another_language_is_neither_supported_nor_refuted(sentence: str, denial: str) -> None:
     for claim, source in ((sentence, denial), (denial, sentence)):
         verdict = await verified(claim, hit(source))
         assert (verdict.status, verdict.stance, verdict.support) == ("UNVERIFIED", "unknown", 0.0)

@@ -98,9 +98,7 @@ async def test_what_a_source_says_otherwise_is_never_verified(claim: str) -> Non
         ("If the disk is full, ingest stops.", "Ingest stops.", "UNVERIFIED", "unknown"),
     ],
 )
-async def test_figures_are_compared_by_what_they_tell(
-    source: str, claim: str, status: str, stance: str
-) -> None:
+async def test_figures_are_compared_by_what_they_tell(source: str, claim: str, status: str, stance: str) -> None:
     verdict = await verified(claim, hit(source))
     assert (verdict.status, verdict.stance) == (status, stance)
 
@@ -118,9 +116,7 @@ async def test_another_number_said_of_something_else_refutes_nothing() -> None:
 
 
 async def test_a_compound_claim_is_as_good_as_its_weakest_part() -> None:
-    verdict = await verified(
-        f"{FARE[:-1]} but the east slip is open to launching.", hit(FARE), hit(CLOSED, "d2")
-    )
+    verdict = await verified(f"{FARE[:-1]} but the east slip is open to launching.", hit(FARE), hit(CLOSED, "d2"))
     assert [(part.status, part.stance) for part in verdict.parts] == [
         ("VERIFIED", "supported"),
         ("UNVERIFIED", "refuted"),
@@ -201,10 +197,7 @@ async def test_without_its_checker_the_explicit_checks_judge() -> None:
 async def test_without_an_embedder_words_decide() -> None:
     verifier = ClaimVerifier(FakeEmbedder(errors=[ModelError("no weights")]))
     verdict = await verifier.verify(FARE, found(hit(FARE)))
-    assert (verdict.status, verdict.degraded) == (
-        "VERIFIED",
-        ("verify: sentences compared by words only: no weights",),
-    )
+    assert (verdict.status, verdict.degraded) == ("VERIFIED", ("verify: sentences compared by words only: no weights",))
 
 
 async def test_a_claim_that_is_too_long_is_refused_rather_than_cut() -> None:

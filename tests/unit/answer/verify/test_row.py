@@ -132,9 +132,7 @@ async def test_a_name_is_read_in_its_column_wherever_it_stands(
     assert (await verified(embedder, claim, make_hit(DEPOTS))).stance == stance
 
 
-async def test_a_later_part_of_a_table_is_read_with_its_columns(
-    embedder: Embedder, make_hit: MakeHit
-) -> None:
+async def test_a_later_part_of_a_table_is_read_with_its_columns(embedder: Embedder, make_hit: MakeHit) -> None:
     hit = make_hit(ROWS, start=900, table_head=TableHead(10, None, HEAD))
     verdict = await verified(embedder, "The revenue of West in Q3 was 5.8 million.", hit)
     assert (verdict.status, verdict.evidence[0].text) == ("VERIFIED", ROWS.split("\n")[1])

@@ -8,20 +8,14 @@ from ragstone.ingest.chunkers.cutting import is_between_characters, is_between_w
 
 
 @pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        ("ab cd", [0, 2, 3, 5]),
-        ("東京x", [0, 1, 2, 3]),
-        ("か\u3099き\u3099", [0, 2, 4]),
-    ],
+    ("text", "places"), [("ab cd", [0, 2, 3, 5]), ("東京x", [0, 1, 2, 3]), ("か\u3099き\u3099", [0, 2, 4])]
 )
 def test_between_words(text: str, places: list[int]) -> None:
     assert [place for place in range(len(text) + 1) if is_between_words(text, place)] == places
 
 
 @pytest.mark.parametrize(
-    ("text", "places"),
-    [("abc", [1, 2]), ("e\u0301x", [2]), ("👩\u200d👧x", [3]), ("🇫🇷🇩🇪", [2]), ("👍🏽x", [2])],
+    ("text", "places"), [("abc", [1, 2]), ("e\u0301x", [2]), ("👩\u200d👧x", [3]), ("🇫🇷🇩🇪", [2]), ("👍🏽x", [2])]
 )
 def test_between_characters(text: str, places: list[int]) -> None:
     assert [place for place in range(1, len(text)) if is_between_characters(text, place)] == places

@@ -116,8 +116,7 @@ def test_text_that_is_no_code_is_packed_as_blocks_under_its_headings() -> None:
 
 
 @pytest.mark.parametrize(
-    "symbols",
-    [None, "Harbour", 7, {"a": 1}, [[]], [["0", "A"]], [[0, 1]], [[0, ["A"]]], [None], [[1.5, "A"]]],
+    "symbols", [None, "Harbour", 7, {"a": 1}, [[]], [["0", "A"]], [[0, 1]], [[0, ["A"]]], [None], [[1.5, "A"]]]
 )
 def test_metadata_of_that_name_that_means_something_else_is_not_believed(symbols: object) -> None:
     document = replace(document_of(("code", "a = 1")), metadata={"symbols": symbols})

@@ -61,19 +61,13 @@ def test_a_chunk_never_mixes_two_messages() -> None:
         "Nine for adults. Two for dogs.",
         "Eight for adults.",
     ]
-    assert [chunk.section for chunk in found] == [
-        (),
-        ("Forwarded message: Fares",),
-        ("Forwarded message: Old fares",),
-    ]
+    assert [chunk.section for chunk in found] == [(), ("Forwarded message: Fares",), ("Forwarded message: Old fares",)]
 
 
 def test_every_chunk_knows_the_subject() -> None:
     found = chunks(FORWARD, size=8)
     assert found[0].context == ""
-    assert {chunk.context for chunk in found if chunk.start > 0 and not chunk.section} == {
-        "Subject: Fwd: Fares\n\n"
-    }
+    assert {chunk.context for chunk in found if chunk.start > 0 and not chunk.section} == {"Subject: Fwd: Fares\n\n"}
     last = found[-1]
     assert last.contextual.startswith("Subject: Fwd: Fares\nForwarded message: Old fares\n\n")
 
@@ -98,15 +92,10 @@ def test_a_greeting_stays_with_what_follows_it() -> None:
 
 def test_a_quote_stays_with_its_answer() -> None:
     document = document_of(
-        ("paragraph", "One two three four five six."),
-        ("quote", "Which ferry?"),
-        ("paragraph", "The one at nine."),
+        ("paragraph", "One two three four five six."), ("quote", "Which ferry?"), ("paragraph", "The one at nine.")
     )
     found = EmailChunker(ChunkLimits(WordTokenizer(), 12, 0)).chunk(document)
-    assert [chunk.text for chunk in found] == [
-        "One two three four five six.",
-        "Which ferry?\n\nThe one at nine.",
-    ]
+    assert [chunk.text for chunk in found] == ["One two three four five six.", "Which ferry?\n\nThe one at nine."]
 
 
 def test_a_greeting_without_a_letter_is_a_chunk() -> None:

@@ -42,10 +42,7 @@ def test_chunks_hold_512_to_1024_tokens_and_share_10_to_20_percent() -> None:
     chunks = chunker.chunk(document_of(("paragraph", text)))
     assert len(chunks) > 3
     assert all(512 <= chunk.tokens <= 1024 for chunk in chunks)
-    shared = [
-        len(WordTokenizer().offsets(text[after.start : before.end])) / 1024
-        for before, after in pairwise(chunks)
-    ]
+    shared = [len(WordTokenizer().offsets(text[after.start : before.end])) / 1024 for before, after in pairwise(chunks)]
     assert all(0.1 <= share <= 0.2 for share in shared)
 
 

@@ -84,10 +84,7 @@ def test_a_section_is_packed_up_to_the_size_and_its_heading_stays_with_the_text(
     document = document_of(
         ("heading", "# T"), ("paragraph", "A b c."), ("paragraph", "D e f."), ("paragraph", "G h i.")
     )
-    assert [chunk.text for chunk in chunker(size=8).chunk(document)] == [
-        "# T\n\nA b c.",
-        "D e f.\n\nG h i.",
-    ]
+    assert [chunk.text for chunk in chunker(size=8).chunk(document)] == ["# T\n\nA b c.", "D e f.\n\nG h i."]
 
 
 def test_a_heading_is_not_left_alone_before_a_full_paragraph() -> None:
@@ -104,9 +101,7 @@ def test_a_heading_is_not_left_alone_before_a_full_paragraph() -> None:
         ("list", "- a b. C d.\n- e f\n- g", ["- a b. C d.", "- e f\n- g"]),
     ],
 )
-def test_code_tables_and_lists_are_whole_or_cut_at_lines(
-    kind: BlockKind, text: str, pieces: list[str]
-) -> None:
+def test_code_tables_and_lists_are_whole_or_cut_at_lines(kind: BlockKind, text: str, pieces: list[str]) -> None:
     document = document_of((kind, text))
     assert [chunk.text for chunk in chunker(size=8).chunk(document)] == pieces
 

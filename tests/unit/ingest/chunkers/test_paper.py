@@ -137,11 +137,7 @@ def test_a_number_that_is_not_next_names_no_section() -> None:
         ("paragraph", "7 Wonders of the harbour"),
         ("paragraph", "Conclusion\nDone."),
     )
-    assert [section for section, _ in sections(document)] == [
-        ("Abstract",),
-        ("Introduction",),
-        ("Conclusion",),
-    ]
+    assert [section for section, _ in sections(document)] == [("Abstract",), ("Introduction",), ("Conclusion",)]
 
 
 @pytest.mark.parametrize("kind", ["code", "table", "quote"])

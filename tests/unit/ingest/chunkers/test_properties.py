@@ -19,20 +19,7 @@ from ragstone.testing.suites.chunkers import document_of
 
 WORDS = st.sampled_from(
     [
-        *(
-            "One",
-            "two.",
-            "Three!",
-            "Abstract",
-            "1",
-            "2.1",
-            "RESULTS",
-            "|",
-            "---",
-            "- item",
-            "def f():",
-            "x" * 40,
-        ),
+        *("One", "two.", "Three!", "Abstract", "1", "2.1", "RESULTS", "|", "---", "- item", "def f():", "x" * 40),
         *("漢字。", "👩\u200d👧", "e\u0301", "🇫🇷", "\u0301", "    ", "\n", "\n\n", "On 1 May", "wrote:", ">"),
     ]
 )
@@ -60,12 +47,7 @@ def documents(draw: st.DrawFn) -> Parsed:
     min_size=st.integers(0, 60),
 )
 def test_chunks_are_exact_complete_and_within_the_limits(
-    strategy: Strategy,
-    document: Parsed,
-    unit: Literal["tokens", "chars"],
-    size: int,
-    overlap: int,
-    min_size: int,
+    strategy: Strategy, document: Parsed, unit: Literal["tokens", "chars"], size: int, overlap: int, min_size: int
 ) -> None:
     overlap = min(overlap, size - 1)
     chosen = ChunkingSettings(strategy=strategy, unit=unit, size=size, overlap=overlap, min_size=min_size)

@@ -67,10 +67,7 @@ def test_siblings_and_leaps_in_depth() -> None:
 
 @pytest.mark.req("R-CHK-06")
 def test_a_block_that_is_too_large_is_cut_into_paragraphs_then_sentences_then_words() -> None:
-    document = document_of(
-        ("heading", "# T"),
-        ("paragraph", "One two. Three four.\n\nA b c d e f g h i j k. L m."),
-    )
+    document = document_of(("heading", "# T"), ("paragraph", "One two. Three four.\n\nA b c d e f g h i j k. L m."))
     chunks = chunker(size=8).chunk(document)
     assert tree(chunks) == [
         ("heading", "# T", 1, None),
@@ -115,11 +112,7 @@ def test_a_cut_block_repeats_its_own_sentences_only() -> None:
 
 @pytest.mark.parametrize(
     ("separators", "expected"),
-    [
-        (("\n",), ["a b; c d", "e f"]),
-        (("; ",), ["a b;", "c d\ne f"]),
-        ((), ["a b; c", "d\ne f"]),
-    ],
+    [(("\n",), ["a b; c d", "e f"]), (("; ",), ["a b;", "c d\ne f"]), ((), ["a b; c", "d\ne f"])],
 )
 def test_the_separators_decide_where_it_is_cut(separators: tuple[str, ...], expected: list[str]) -> None:
     size = 5 if separators == ("\n",) else 4

@@ -39,9 +39,7 @@ def counts(document: Parsed) -> list[list[int]]:
 
 
 SEA_AND_HILLS = document_of(
-    ("paragraph", sentences("sea", 4)),
-    ("paragraph", sentences("hill", 3)),
-    ("paragraph", sentences("sea", 5)),
+    ("paragraph", sentences("sea", 4)), ("paragraph", sentences("hill", 3)), ("paragraph", sentences("sea", 5))
 )
 
 
@@ -71,35 +69,21 @@ def test_segments_end_with_their_paragraph_and_never_reach_across_headings_code_
 def test_a_heading_belongs_to_the_first_sentence_under_it() -> None:
     document = document_of(("heading", "# A"), ("heading", "## B"), ("paragraph", "One. Two. Three."))
     [found] = cut_segments(document.text, iter_units(document))
-    assert [document.text[start:end] for start, end in found.parts] == [
-        "# A\n\n## B\n\nOne.",
-        "Two.",
-        "Three.",
-    ]
+    assert [document.text[start:end] for start, end in found.parts] == ["# A\n\n## B\n\nOne.", "Two.", "Three."]
 
 
 @pytest.mark.req("R-CHK-08")
 def test_it_cuts_where_the_topic_changes() -> None:
     model = Subjects("sea", "hill")
     chunks = build(model, min_size=1).chunk(SEA_AND_HILLS)
-    assert [chunk.text for chunk in chunks] == [
-        sentences("sea", 4),
-        sentences("hill", 3),
-        sentences("sea", 5),
-    ]
+    assert [chunk.text for chunk in chunks] == [sentences("sea", 4), sentences("hill", 3), sentences("sea", 5)]
     assert model.asked == [chunk.text for chunk in chunks]
-    assert [chunk.metadata for chunk in chunks] == [
-        {},
-        {"topic_shift_score": 1.0},
-        {"topic_shift_score": 1.0},
-    ]
+    assert [chunk.metadata for chunk in chunks] == [{}, {"topic_shift_score": 1.0}, {"topic_shift_score": 1.0}]
 
 
 @pytest.mark.req("R-CHK-08")
 @pytest.mark.parametrize(("threshold", "count"), [(0.79, 1), (0.8, 1), (0.81, 2)])
-def test_segments_at_or_above_the_threshold_are_merged_and_others_are_not(
-    threshold: float, count: int
-) -> None:
+def test_segments_at_or_above_the_threshold_are_merged_and_others_are_not(threshold: float, count: int) -> None:
     def embed(texts: Sequence[str]) -> Matrix:
         return np.array([[1.0, 0.0], [0.8, 0.6]])
 
@@ -137,10 +121,7 @@ def test_a_topic_above_the_maximum_is_cut_at_sentences_without_a_tiny_rest() -> 
 
 def test_sections_are_never_mixed_or_compared() -> None:
     document = document_of(
-        ("heading", "# A"),
-        ("paragraph", sentences("sea", 3)),
-        ("heading", "# B"),
-        ("paragraph", sentences("sea", 3)),
+        ("heading", "# A"), ("paragraph", sentences("sea", 3)), ("heading", "# B"), ("paragraph", sentences("sea", 3))
     )
     model = Subjects("sea")
     assert [chunk.section for chunk in build(model).chunk(document)] == [("A",), ("B",)]
@@ -159,8 +140,7 @@ def test_without_a_model_it_is_recursive_with_512_and_50(caplog: pytest.LogCaptu
         chunker = build_chunker(settings, WordTokenizer())
     assert caplog.messages == ["no model for semantic chunking, cutting documents recursively"]
     assert chunker.fingerprint == (
-        "recursive v2 512/50 chars tokenizer=words min=512 "
-        "separators=('\\n\\n', '\\n', '. ', ' ') context=True"
+        "recursive v2 512/50 chars tokenizer=words min=512 separators=('\\n\\n', '\\n', '. ', ' ') context=True"
     )
 
 

@@ -34,9 +34,7 @@ def size_of(text: str, unit: str) -> int:
 @pytest.mark.parametrize(
     ("strategy", "first"),
     [
-        pytest.param(
-            "sliding_window", "# A\n\nOne two. Three four.\n\nFive", id="fixed size and sliding window"
-        ),
+        pytest.param("sliding_window", "# A\n\nOne two. Three four.\n\nFive", id="fixed size and sliding window"),
         pytest.param("sentence", "# A\n\nOne two. Three four.", id="sentence"),
         pytest.param("paragraph", "# A\n\nOne two. Three four.", id="paragraph"),
         pytest.param("semantic", "# A\n\nOne two. Three four.", id="semantic"),
@@ -47,10 +45,7 @@ def size_of(text: str, unit: str) -> int:
 )
 def test_the_catalogue_of_strategies(strategy: str, first: str) -> None:
     document = document_of(
-        ("heading", "# A"),
-        ("paragraph", "One two. Three four."),
-        ("paragraph", "Five six. Seven eight."),
-        title="T",
+        ("heading", "# A"), ("paragraph", "One two. Three four."), ("paragraph", "Five six. Seven eight."), title="T"
     )
     chunker = build(strategy, 9, 2)
     assert chunker.fingerprint.startswith(strategy)
@@ -70,13 +65,7 @@ def test_empty_and_very_short_text(strategy: str, text: str, chunks: list[str]) 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize(
     ("unit", "size", "overlap", "least"),
-    [
-        ("tokens", 30, 0, 0),
-        ("tokens", 30, 12, 0),
-        ("tokens", 60, 25, 1),
-        ("chars", 60, 25, 0),
-        ("chars", 300, 100, 1),
-    ],
+    [("tokens", 30, 0, 0), ("tokens", 30, 12, 0), ("tokens", 60, 25, 1), ("chars", 60, 25, 0), ("chars", 300, 100, 1)],
 )
 def test_overlap_is_there_and_never_breaks_the_maximum(
     strategy: str, unit: str, size: int, overlap: int, least: int
@@ -146,9 +135,7 @@ class BytesTokenizer:
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_several_tokens_of_one_character_stay_together(strategy: Any) -> None:
     settings = ChunkingSettings(strategy=strategy, size=10, overlap=0)
-    chunks = build_chunker(settings, BytesTokenizer(), by_words).chunk(
-        document_of(("paragraph", "天地玄黃宇宙"))
-    )
+    chunks = build_chunker(settings, BytesTokenizer(), by_words).chunk(document_of(("paragraph", "天地玄黃宇宙")))
     assert [(chunk.text, chunk.tokens) for chunk in chunks] == [("天地玄", 9), ("黃宇宙", 9)]
 
 
@@ -183,18 +170,12 @@ def test_an_overlap_makes_way_for_a_long_word() -> None:
 
 def test_sentences_are_packed_across_paragraphs() -> None:
     document = document_of(("paragraph", "A b. C d."), ("paragraph", "E f. G h."))
-    assert [chunk.text for chunk in build("sentence", 9, 3).chunk(document)] == [
-        "A b. C d.\n\nE f.",
-        "E f. G h.",
-    ]
+    assert [chunk.text for chunk in build("sentence", 9, 3).chunk(document)] == ["A b. C d.\n\nE f.", "E f. G h."]
 
 
 def test_paragraphs_are_packed_whole() -> None:
     document = document_of(("paragraph", "A b. C d."), ("paragraph", "E f. G h."), ("paragraph", "I."))
-    assert [chunk.text for chunk in build("paragraph", 9, 0).chunk(document)] == [
-        "A b. C d.",
-        "E f. G h.\n\nI.",
-    ]
+    assert [chunk.text for chunk in build("paragraph", 9, 0).chunk(document)] == ["A b. C d.", "E f. G h.\n\nI."]
 
 
 def test_code_repeats_whole_lines() -> None:
@@ -216,17 +197,12 @@ def test_the_fingerprint_changes_with_every_parameter(strategy: str, change: dic
 @pytest.mark.parametrize(
     ("strategy", "change"),
     [
-        *(
-            (strategy, {"min_size": 5})
-            for strategy in ("markdown", "recursive", "semantic", "hybrid", "code")
-        ),
+        *((strategy, {"min_size": 5}) for strategy in ("markdown", "recursive", "semantic", "hybrid", "code")),
         *((strategy, {"separators": ("\n",)}) for strategy in ("recursive", "semantic", "hybrid")),
         *((strategy, {"breakpoint": 0.6}) for strategy in ("semantic", "hybrid")),
     ],
 )
-def test_the_fingerprint_changes_with_a_strategy_s_own_parameters(
-    strategy: str, change: dict[str, Any]
-) -> None:
+def test_the_fingerprint_changes_with_a_strategy_s_own_parameters(strategy: str, change: dict[str, Any]) -> None:
     assert build(strategy, **change).fingerprint != build(strategy).fingerprint
 
 

@@ -28,9 +28,7 @@ def build(strategy: Any, size: int, overlap: int = 0, **options: Any) -> Chunker
 @pytest.mark.parametrize("strategy", KEEPING)
 @pytest.mark.parametrize("size", range(50, 90, 3))
 @pytest.mark.parametrize("overlap", [0, 20])
-def test_a_table_that_fits_is_in_one_chunk_and_in_no_other_by_half(
-    strategy: str, size: int, overlap: int
-) -> None:
+def test_a_table_that_fits_is_in_one_chunk_and_in_no_other_by_half(strategy: str, size: int, overlap: int) -> None:
     table = table_of(3)
     document = document_of(("paragraph", PROSE), ("table", table), ("paragraph", PROSE))
     start = document.text.index(table)

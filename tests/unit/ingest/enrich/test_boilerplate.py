@@ -85,15 +85,11 @@ def test_footers_go_at_the_edges_only() -> None:
 
 
 def test_related_articles_go_with_their_list_but_not_with_what_follows() -> None:
-    parsed = document(
-        "The ship is here.", "# You may also like", "- Old ferry sold", "- Kept list", "Kept text."
-    )
+    parsed = document("The ship is here.", "# You may also like", "- Old ferry sold", "- Kept list", "Kept text.")
     assert block_texts(trim_boilerplate(parsed)) == ["The ship is here.", "- Kept list", "Kept text."]
 
 
-@pytest.mark.parametrize(
-    "parts", [NOTICES[: 2 * EDGE], ("# The new ferry", "Share this article"), ("Advertisement",)]
-)
+@pytest.mark.parametrize("parts", [NOTICES[: 2 * EDGE], ("# The new ferry", "Share this article"), ("Advertisement",)])
 def test_a_document_is_never_left_empty(parts: tuple[str, ...]) -> None:
     parsed = document(*parts)
     assert trim_boilerplate(parsed) is parsed
@@ -101,9 +97,7 @@ def test_a_document_is_never_left_empty(parts: tuple[str, ...]) -> None:
 
 def test_long_paragraphs_code_and_tables_are_not_looked_at() -> None:
     long = "We use cookies, which you accept by continuing. " + "word " * MAX_CHARS
-    parsed = document(
-        "Text.", long, "    # Copyright 2026 Kestrel. All rights reserved.", "| Privacy | Terms |"
-    )
+    parsed = document("Text.", long, "    # Copyright 2026 Kestrel. All rights reserved.", "| Privacy | Terms |")
     assert trim_boilerplate(parsed) is parsed
 
 

@@ -67,8 +67,6 @@ def test_a_feed_speaks_for_news_and_code_for_a_tutorial() -> None:
     assert weigh_cues(PLAIN, read_excerpt(PLAIN)) == {}
     fed = document("The line links four islands.", source_type="rss")
     assert weigh_cues(fed, read_excerpt(fed)) == {"news": 1}
-    without_code = document(
-        "# Getting started", "In this guide you will learn to book a crossing.", "Open it."
-    )
+    without_code = document("# Getting started", "In this guide you will learn to book a crossing.", "Open it.")
     with_code = weigh_cues(TUTORIAL, read_excerpt(TUTORIAL))["tutorial"]
     assert with_code == weigh_cues(without_code, read_excerpt(without_code))["tutorial"] + 1

@@ -51,9 +51,7 @@ def test_all_that_is_found() -> None:
 def test_each_part_can_be_switched_off(key: str, off: dict[str, Any]) -> None:
     parsed = document(*FERRY, language="en")
     everything = enrich(parsed, EnrichSettings())
-    assert enrich(parsed, EnrichSettings(**off)) == {
-        name: everything[name] for name in everything if name != key
-    }
+    assert enrich(parsed, EnrichSettings(**off)) == {name: everything[name] for name in everything if name != key}
 
 
 @pytest.mark.req("R-NRM-06")
@@ -109,11 +107,7 @@ def test_any_text_can_be_normalized_and_enriched(texts: list[str]) -> None:
     assert len(bands(signed)) == (16 if signed else 0)
 
 
-@given(
-    st.lists(
-        st.sampled_from(["Advertisement", "© 2026 Kestrel", "The ferry sails.", "# Heading"]), min_size=1
-    )
-)
+@given(st.lists(st.sampled_from(["Advertisement", "© 2026 Kestrel", "The ferry sails.", "# Heading"]), min_size=1))
 @settings(max_examples=60, deadline=None)
 def test_trimming_leaves_blocks_out_and_changes_nothing_else(parts: list[str]) -> None:
     parsed = document(*parts)
@@ -122,6 +116,4 @@ def test_trimming_leaves_blocks_out_and_changes_nothing_else(parts: list[str]) -
     assert replace(trimmed, text=parsed.text, blocks=parsed.blocks) == parsed
     left = iter(block_texts(parsed))
     assert block_texts(trimmed)
-    assert all(
-        text in left for text in block_texts(trimmed)
-    )  # in order: a search goes on where the last ended
+    assert all(text in left for text in block_texts(trimmed))  # in order: a search goes on where the last ended

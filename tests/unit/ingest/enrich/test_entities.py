@@ -99,11 +99,7 @@ def test_what_is_a_technology(text: str, technologies: list[str]) -> None:
 def test_german_nouns_are_no_names() -> None:
     text = "Frau Weber sprach mit Anna Schmidt Verträge der Nordlicht GmbH durch. Die Große Freiheit sagte nichts."
     found = find_entities(reading(text, language="de"), 20)
-    assert found == {
-        "people": ["Weber", "Anna Schmidt"],
-        "organizations": ["Nordlicht GmbH"],
-        "technologies": [],
-    }
+    assert found == {"people": ["Weber", "Anna Schmidt"], "organizations": ["Nordlicht GmbH"], "technologies": []}
 
 
 def test_the_most_named_come_first_and_the_limit_holds_for_each_kind() -> None:

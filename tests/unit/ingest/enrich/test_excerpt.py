@@ -42,11 +42,7 @@ def test_prose_is_read_and_code_and_tables_are_not() -> None:
     parts = ("# Pumps", "Pumps are quiet.", "    stop()", "| a | b |", "- first item\n- second item")
     read_of = reading(*parts)
     assert [heading.text for heading in read_of.headings] == ["Pumps"]
-    assert [sentence.text for sentence in read_of.sentences] == [
-        "Pumps are quiet.",
-        "first item",
-        "second item",
-    ]
+    assert [sentence.text for sentence in read_of.sentences] == ["Pumps are quiet.", "first item", "second item"]
     assert read_of.has_prose
 
 

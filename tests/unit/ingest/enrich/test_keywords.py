@@ -17,12 +17,7 @@ POOL = (
 
 @pytest.mark.req("R-NRM-08")
 def test_phrases_and_words_that_matter_come_first() -> None:
-    assert find_keywords(reading(*POOL), 4) == [
-        "connection pool",
-        "memory",
-        "database connections",
-        "request waits",
-    ]
+    assert find_keywords(reading(*POOL), 4) == ["connection pool", "memory", "database connections", "request waits"]
 
 
 def test_a_phrase_stands_for_its_words() -> None:
@@ -43,9 +38,7 @@ def test_what_stands_in_headings_counts_more() -> None:
 
 GERMAN = "Die Wartung der Pumpe ist wichtig. Ohne Wartung wird die Pumpe laut, und eine Wartung kostet wenig."
 FRENCH = "L'entretien de la pompe est utile. Sans entretien la pompe casse, et l'entretien coûte peu."
-SPANISH = (
-    "El mantenimiento de la bomba es útil. Sin mantenimiento la bomba falla; el mantenimiento es barato."
-)
+SPANISH = "El mantenimiento de la bomba es útil. Sin mantenimiento la bomba falla; el mantenimiento es barato."
 
 
 @pytest.mark.parametrize(

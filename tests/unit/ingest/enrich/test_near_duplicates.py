@@ -86,9 +86,7 @@ def test_any_text_with_words_resembles_itself(text: str) -> None:
 
 
 def test_scripts_without_spaces_are_compared_too() -> None:
-    text = (
-        "当天最后一班渡轮在午夜前不久离开港口，乘客必须提前一个小时到达码头，并且带上他们的船票和行李。" * 2
-    )
+    text = "当天最后一班渡轮在午夜前不久离开港口，乘客必须提前一个小时到达码头，并且带上他们的船票和行李。" * 2
     assert similarity(signature(text), signature(text.replace("港口", "城市", 1))) >= NEAR
     assert similarity(signature(text), signature("我们的图书馆每天早上九点开门，周末除外。")) < 0.2
 

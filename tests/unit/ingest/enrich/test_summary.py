@@ -57,11 +57,7 @@ def test_the_second_sentence_does_not_repeat_the_first() -> None:
 
 
 def test_headings_code_and_tables_are_not_quoted() -> None:
-    parts = (
-        "# The ferry line and the islands of the sound.",
-        "    ferry.leave('Port Arden')",
-        "| Port Arden | 9 |",
-    )
+    parts = ("# The ferry line and the islands of the sound.", "    ferry.leave('Port Arden')", "| Port Arden | 9 |")
     assert extract_summary(reading(*parts)) == ""
     assert extract_summary(reading(*parts, FERRY[0])) == FERRY[0]
 
@@ -105,9 +101,7 @@ async def test_an_llm_writes_two_sentences(service: OpenAIDouble) -> None:
         chat_reply("It breaks off", finish_reason="length"),
     ],
 )
-async def test_a_service_that_fails_leaves_the_document_s_own_sentences(
-    service: OpenAIDouble, reply: Reply
-) -> None:
+async def test_a_service_that_fails_leaves_the_document_s_own_sentences(service: OpenAIDouble, reply: Reply) -> None:
     service.script.extend([reply] * 4)
     llm = llm_at(service)
     summary = await summarize(document(*FERRY), llm, seconds=30)

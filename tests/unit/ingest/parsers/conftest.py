@@ -78,9 +78,7 @@ def make_picture() -> Callable[..., Image.Image]:
 
 
 @pytest.fixture
-def make_scan(
-    make_pdf: Callable[..., bytes], make_picture: Callable[..., Image.Image]
-) -> Callable[..., bytes]:
+def make_scan(make_pdf: Callable[..., bytes], make_picture: Callable[..., Image.Image]) -> Callable[..., bytes]:
     """A PDF whose pages are pictures of these lines."""
 
     def make(*pages: Sequence[str]) -> bytes:

@@ -43,15 +43,11 @@ def test_a_dtd_in_any_part_is_refused(
 ) -> None:
     for part in (FORMATS[kind], "docProps/core.xml", "media/picture.png"):
         hostile = f'<?xml version="1.0"?>{doctype}<d/>'.encode(encoding)
-        with pytest.raises(
-            ParseError, match=r"was refused: its part .* holds a DTD, an entity or an include"
-        ):
+        with pytest.raises(ParseError, match=r"was refused: its part .* holds a DTD, an entity or an include"):
             parse(make_zip({**parts, part: hostile}), f"a.{kind}")
 
 
-def test_an_include_is_refused(
-    kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]
-) -> None:
+def test_an_include_is_refused(kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]) -> None:
     hostile = '<d xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="file:///etc/hostname"/></d>'
     with pytest.raises(ParseError, match="holds a DTD, an entity or an include"):
         parse(make_zip({**parts, "other.xml": hostile}), f"a.{kind}")
@@ -72,11 +68,7 @@ def test_bombs_are_refused_by_what_they_declare(
     with pytest.raises(ParseError, match=r"was refused: .* bytes that unpack to"):
         parse(dense, f"a.{kind}")
     with pytest.raises(ParseError, match="entries that unpack to"):
-        parse(
-            make_zip({**parts, "media/zeros.bin": bytes(1024 * 1024)}),
-            f"a.{kind}",
-            ParseOptions(unpacked_mb=1),
-        )
+        parse(make_zip({**parts, "media/zeros.bin": bytes(1024 * 1024)}), f"a.{kind}", ParseOptions(unpacked_mb=1))
     many = {f"media/{number}.bin": b"" for number in range(5001)}
     with pytest.raises(ParseError, match="entries that unpack to"):
         parse(make_zip({**parts, **many}), f"a.{kind}")
@@ -88,9 +80,7 @@ def test_a_book_can_be_a_bomb_too(make_zip: Callable[..., bytes]) -> None:
         parse(bomb, "a.epub")
 
 
-def test_a_size_that_lies_is_damage(
-    kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]
-) -> None:
+def test_a_size_that_lies_is_damage(kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]) -> None:
     part = f"<d>{'a' * 1024 * 1024}</d>"
     content = make_zip({**parts, "other.xml": part})
     lying = content.replace(len(part).to_bytes(4, "little"), (100).to_bytes(4, "little"))
@@ -108,9 +98,7 @@ def test_an_archive_that_was_cut_off_is_damage(
         parse(content[: int(len(content) * share)], f"a.{kind}")
 
 
-def test_an_encrypted_part_says_so(
-    kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]
-) -> None:
+def test_an_encrypted_part_says_so(kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]) -> None:
     content = bytearray(make_zip(parts))
     entry = content.index(b"PK\x01\x02")
     content[entry + 8] |= 1

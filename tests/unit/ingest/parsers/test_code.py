@@ -272,10 +272,7 @@ def test_lines_and_indentation_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("source", "names"),
     [
-        (
-            "def f(:\n    x\n\nclass B:\n    def m(self):\n        return (\n\n    def k(self):\n        pass\n",
-            "B.k",
-        ),
+        ("def f(:\n    x\n\nclass B:\n    def m(self):\n        return (\n\n    def k(self):\n        pass\n", "B.k"),
         ("class A {{{\n" * 3, ""),
         ("}}}} )\n\ndef good():\n    pass\n", "good"),
     ],
@@ -287,16 +284,12 @@ def test_broken_syntax_gives_all_the_text(source: str, names: str) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".py", ".ts", ".java"])
-def test_without_the_grammar_it_is_read_by_lines_and_says_so(
-    suffix: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_grammar_it_is_read_by_lines_and_says_so(suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
     source = "import a\n\nclass A:\n    x = 1\n\n    y = 2\n\ndef f():\n    pass\n"
     parsed = parse_code(source.encode(), f"a{suffix}")
     assert named(parsed) == [("", "import a"), ("", "class A:"), ("", "def f():")]
-    assert parsed.warnings == (
-        "cut between lines; for whole functions and classes: pip install 'ragstone[code]'",
-    )
+    assert parsed.warnings == ("cut between lines; for whole functions and classes: pip install 'ragstone[code]'",)
 
 
 def test_a_language_without_a_grammar_is_read_by_lines() -> None:
@@ -355,19 +348,7 @@ def test_what_is_no_text_is_refused(content: bytes, error: type[ParseError]) -> 
 
 PIECES = st.sampled_from(
     [
-        *(
-            "class A:",
-            "def f():",
-            "class A {",
-            "}",
-            "fn f() {",
-            "func f() {",
-            "@d",
-            "# c",
-            "// c",
-            "/* c",
-            "*/",
-        ),
+        *("class A:", "def f():", "class A {", "}", "fn f() {", "func f() {", "@d", "# c", "// c", "/* c", "*/"),
         *("é", "'", "\n", "\n\n", "    ", "\t", '"""', "export ", "(", ")", "\ufeff", "x = 1;"),
     ]
 )

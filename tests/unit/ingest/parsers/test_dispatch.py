@@ -152,9 +152,7 @@ def test_broken_rules_are_named() -> None:
     assert problems(Block("paragraph", 5, 8)) == ["paragraph at 5: text before it belongs to no block"]
     assert problems(Block("paragraph", 0, 3)) == ["text after the last block belongs to no block"]
     assert problems(Block("paragraph", 0, 9))[0] == "paragraph at 0: not in order, empty or outside the text"
-    assert problems(Block("paragraph", 0, 4), Block("paragraph", 3, 8))[0].startswith(
-        "paragraph at 3: not in order"
-    )
+    assert problems(Block("paragraph", 0, 4), Block("paragraph", 3, 8))[0].startswith("paragraph at 3: not in order")
     assert problems(Block("heading", 0, 8)) == ["heading at 0: a heading needs a label and a level"]
     assert problems(Block("list", 0, 8, 1)) == ["list at 0: only a heading has a label and a level"]
     assert problems(Block("list", 0, 3), Block("list", 3, 5), Block("list", 5, 8)) == [

@@ -76,12 +76,7 @@ def test_a_document_without_text_is_empty(make_docx: MakeDocx) -> None:
 def test_a_header_of_merged_cells_names_every_column(make_docx: MakeDocx) -> None:
     def write(document: Any) -> None:
         table = document.add_table(4, 3)
-        rows = (
-            ("Product", "Price", ""),
-            ("", "Retail", "Export"),
-            ("Butter", "2.90", "2.60"),
-            ("Cheese", "", ""),
-        )
+        rows = (("Product", "Price", ""), ("", "Retail", "Export"), ("Butter", "2.90", "2.60"), ("Cheese", "", ""))
         for row, cells in enumerate(rows):
             for column, text in enumerate(cells):
                 table.cell(row, column).text = text

@@ -69,9 +69,7 @@ def test_title_author_date_and_url_are_metadata() -> None:
 
 @pytest.mark.req("R-NRM-03")
 def test_main_is_enough_when_there_is_one() -> None:
-    parsed = parse_html(
-        b"<div>Buy now!</div><main><h1>Real</h1>text</main><div>More offers</div>", "page.html"
-    )
+    parsed = parse_html(b"<div>Buy now!</div><main><h1>Real</h1>text</main><div>More offers</div>", "page.html")
     assert shape(parsed) == [("heading", 1, "Real"), ("paragraph", 0, "text")]
     assert parsed.title == "Real"
 
@@ -81,9 +79,7 @@ def test_an_empty_main_does_not_hide_the_page() -> None:
 
 
 def test_layout_tables_are_transparent() -> None:
-    parsed = parse_html(
-        b"<table><tr><td><h2>Left</h2>words</td><td><p>right</p></td></tr></table>", "page.html"
-    )
+    parsed = parse_html(b"<table><tr><td><h2>Left</h2>words</td><td><p>right</p></td></tr></table>", "page.html")
     assert shape(parsed) == [("heading", 2, "Left"), ("paragraph", 0, "words"), ("paragraph", 0, "right")]
 
 

@@ -100,9 +100,7 @@ def test_the_plain_version_is_taken_unless_it_only_points_to_the_other() -> None
 
 
 def test_a_plain_part_that_holds_a_page_is_read_as_one() -> None:
-    assert parsed(mail("a", "<!DOCTYPE html><html><p>The <b>ferry</b></p></html>")).text.endswith(
-        "\n\nThe ferry"
-    )
+    assert parsed(mail("a", "<!DOCTYPE html><html><p>The <b>ferry</b></p></html>")).text.endswith("\n\nThe ferry")
 
 
 @pytest.mark.req("R-ING-37", "R-EXT-01")
@@ -205,9 +203,7 @@ def test_forwarded_mails_are_content_with_their_files() -> None:
     ],
 )
 def test_bodies_are_read_in_their_charset(charset: str, text: str) -> None:
-    encoded = text.encode(
-        "utf-8" if charset == "no-such-charset" else "ascii" if charset == "utf-7" else charset
-    )
+    encoded = text.encode("utf-8" if charset == "no-such-charset" else "ascii" if charset == "utf-7" else charset)
     raw = f"Subject: a\nContent-Type: text/plain; charset={charset}\nContent-Transfer-Encoding: 8bit\n\n"
     expected = "Die Fähre" if charset == "utf-7" else text
     assert parsed(raw.encode() + encoded).text == f"Subject: a\n\n{expected}"
@@ -230,10 +226,7 @@ def test_subjects_are_decoded(raw: bytes, subject: str) -> None:
 
 
 def test_flowed_lines_are_joined() -> None:
-    raw = (
-        b"Subject: a\nContent-Type: text/plain; format=flowed\n\n"
-        b"The ferry leaves \nat nine.\nBring tea. \n\nSoon.\n"
-    )
+    raw = b"Subject: a\nContent-Type: text/plain; format=flowed\n\nThe ferry leaves \nat nine.\nBring tea. \n\nSoon.\n"
     assert parsed(raw).text == "Subject: a\n\nThe ferry leaves at nine.\nBring tea.\n\nSoon."
 
 

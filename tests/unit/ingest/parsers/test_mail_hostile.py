@@ -18,9 +18,7 @@ TWO_PARTS = (
 )
 
 
-@pytest.mark.parametrize(
-    "declared", [b"", b"; boundary=other", b'; boundary=""', b"; boundary*0=a; boundary*=b"]
-)
+@pytest.mark.parametrize("declared", [b"", b"; boundary=other", b'; boundary=""', b"; boundary*0=a; boundary*=b"])
 def test_parts_are_found_without_a_usable_boundary(declared: bytes) -> None:
     found = parse_mail(MIXED + declared + b"\n\n" + TWO_PARTS, "note.eml")
     assert found.text == "Subject: Ferry\n\nThe ferry leaves at nine."
@@ -33,9 +31,7 @@ def test_a_mail_that_was_cut_off_gives_what_arrived() -> None:
 
 
 def test_parts_that_are_none_are_read_as_text() -> None:
-    assert parse_mail(MIXED + b"; boundary=edge\n\nOnly words.", "note.eml").text == (
-        "Subject: Ferry\n\nOnly words."
-    )
+    assert parse_mail(MIXED + b"; boundary=edge\n\nOnly words.", "note.eml").text == ("Subject: Ferry\n\nOnly words.")
 
 
 def test_base64_that_is_none_does_not_lose_the_mail() -> None:
@@ -132,9 +128,7 @@ def test_hidden_characters_are_taken_out_and_counted() -> None:
     assert found.warnings == ("2 hidden characters were removed",)
 
 
-WHOLE = (
-    MIXED + b"; boundary=edge\nFrom: Anna <a@x.example>\nDate: Tue, 5 May 2026 10:00:00 +0200\n\n" + TWO_PARTS
-)
+WHOLE = MIXED + b"; boundary=edge\nFrom: Anna <a@x.example>\nDate: Tue, 5 May 2026 10:00:00 +0200\n\n" + TWO_PARTS
 
 
 @given(st.data())

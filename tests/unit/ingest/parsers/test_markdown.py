@@ -43,10 +43,7 @@ moduleControllerCreate()  # kept <b>as is</b>
 
 
 def shape(parsed: Parsed) -> list[tuple[str, int, str, str]]:
-    return [
-        (block.kind, block.level, block.label, parsed.text[block.start : block.end])
-        for block in parsed.blocks
-    ]
+    return [(block.kind, block.level, block.label, parsed.text[block.start : block.end]) for block in parsed.blocks]
 
 
 @pytest.mark.req("R-NRM-05", "R-EXT-11")
@@ -86,9 +83,7 @@ def test_title(source: str, title: str) -> None:
 
 
 def test_front_matter_becomes_metadata_and_leaves_the_text() -> None:
-    parsed = parse_markdown(
-        b"---\r\nauthor: Ann\r\ndate: 2026-01-31\r\ntags: [a, b]\r\n---\r\n\r\nBody.", "page.md"
-    )
+    parsed = parse_markdown(b"---\r\nauthor: Ann\r\ndate: 2026-01-31\r\ntags: [a, b]\r\n---\r\n\r\nBody.", "page.md")
     assert parsed.text == "Body."
     assert parsed.metadata == {"author": "Ann", "date": "2026-01-31T00:00:00+00:00", "tags": ["a", "b"]}
     assert parsed.warnings == ()

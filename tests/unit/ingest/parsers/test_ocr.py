@@ -99,9 +99,7 @@ def test_a_text_layer_of_nothing_but_lost_characters_is_read_by_ocr(
         return [(0, TextSpan("\ue001\ue002\ufffd" * 40, 72, 200, 700, 712, 12))]
 
     monkeypatch.setattr(pdf_pages, "words_of", lost)
-    content = make_pdf(
-        lambda page: [page.setFont("Helvetica", 24), page.drawString(72, 700, "Seen by people")]
-    )
+    content = make_pdf(lambda page: [page.setFont("Helvetica", 24), page.drawString(72, 700, "Seen by people")])
     assert parse_pdf(content, "a.pdf").text == "Seen by people"
 
 
@@ -116,9 +114,7 @@ def test_a_page_whose_text_cannot_be_taken_out_is_read_by_ocr(
     assert parse_pdf(make_scan(FERRY), "scan.pdf").text == " ".join(FERRY)
 
 
-def test_a_window_ends_early_when_its_pages_need_ocr(
-    make_scan: MakeScan, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_window_ends_early_when_its_pages_need_ocr(make_scan: MakeScan, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "read_image", lambda image: [TextSpan("Read", 0, 50, 100, 112, 12)])
     content = make_scan(*[FERRY] * (SCANS_PER_WINDOW + 2))
     parsed = parse_pdf(content, "a.pdf", ParseOptions(window=50))
@@ -135,9 +131,7 @@ def test_when_ocr_fails_too_the_reason_is_said(make_scan: MakeScan, monkeypatch:
         raise ocr.OcrFailed("the engine broke", hint="repair it")
 
     monkeypatch.setattr(ocr, "read_image", fail)
-    with pytest.raises(
-        ParseError, match=r"scan\.pdf could not be read: it has no text layer, and the engine broke"
-    ):
+    with pytest.raises(ParseError, match=r"scan\.pdf could not be read: it has no text layer, and the engine broke"):
         parse_pdf(make_scan(FERRY), "scan.pdf")
     with pytest.raises(ParseError, match=r"note\.png could not be read: the engine broke"):
         parse_image(png(Image.new("RGB", (50, 50))), "note.png")
@@ -224,9 +218,7 @@ def test_each_frame_of_a_tiff_is_a_page(make_picture: MakePicture) -> None:
     ],
     ids=["bomb", "cut", "zeros", "tiny"],
 )
-def test_pictures_that_cannot_be_read(
-    make: Callable[[], bytes], error: type[ParseError], message: str
-) -> None:
+def test_pictures_that_cannot_be_read(make: Callable[[], bytes], error: type[ParseError], message: str) -> None:
     with pytest.raises(error, match=message):
         parse(make(), "a.png")
 
@@ -256,9 +248,7 @@ def tesseract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 
 def test_tesseract_is_used_when_it_is_there(tesseract: Callable[[str], None], tmp_path: Path) -> None:
     (tmp_path / "answer.tsv").write_text("\n".join([HEADER, *ROWS]) + "\n")
-    tesseract(
-        f'echo "$@ $OMP_THREAD_LIMIT" > {tmp_path}/asked; cat > {tmp_path}/given; cat {tmp_path}/answer.tsv'
-    )
+    tesseract(f'echo "$@ $OMP_THREAD_LIMIT" > {tmp_path}/asked; cat > {tmp_path}/given; cat {tmp_path}/answer.tsv')
     lines = ocr.read_image(Image.new("RGB", (300, 100), "white"))
     assert lines == [TextSpan('The "ferry" leaves.', 10, 210, 48, 80, 32)]
     assert (tmp_path / "asked").read_text() == "stdin stdout --psm 3 tsv 1\n"
@@ -272,9 +262,7 @@ def test_a_tesseract_that_fails_says_why(tesseract: Callable[[str], None]) -> No
         ocr.read_image(Image.new("RGB", (300, 100)))
 
 
-def test_a_tesseract_that_hangs_is_ended(
-    tesseract: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tesseract_that_hangs_is_ended(tesseract: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     tesseract("exec cat")
     monkeypatch.setattr(ocr, "_TESSERACT_SECONDS", 0.0)
     with pytest.raises(ocr.OcrFailed, match="tesseract took longer than"):

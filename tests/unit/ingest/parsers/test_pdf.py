@@ -17,14 +17,10 @@ MakePdf = Callable[..., bytes]
 
 
 def shape(parsed: Parsed) -> list[tuple[str, int, int | None, str]]:
-    return [
-        (block.kind, block.level, block.page, parsed.text[block.start : block.end]) for block in parsed.blocks
-    ]
+    return [(block.kind, block.level, block.page, parsed.text[block.start : block.end]) for block in parsed.blocks]
 
 
-def write(
-    page: Any, x: float, y: float, lines: list[str], *, font: str = "Times-Roman", size: float = 10
-) -> None:
+def write(page: Any, x: float, y: float, lines: list[str], *, font: str = "Times-Roman", size: float = 10) -> None:
     page.setFont(font, size)
     for index, words in enumerate(lines):
         page.drawString(x, y - index * size * 1.3, words)
@@ -67,9 +63,7 @@ def test_two_columns_are_read_one_after_the_other(make_pdf: MakePdf) -> None:
         for index in range(12):
             write(page, 72, 740 - index * 13, [f"left {index} has words enough for prose,"])
             write(page, 320, 740 - index * 13, [f"right {index} has words enough for prose,"])
-        write(
-            page, 72, 560, ["A line below that again goes over the whole width of the two columns above it."]
-        )
+        write(page, 72, 560, ["A line below that again goes over the whole width of the two columns above it."])
 
     texts = [text for *_, text in shape(parse_pdf(make_pdf(draw), "a.pdf"))]
     assert texts == [
@@ -94,12 +88,7 @@ def test_rows_of_a_table_stay_rows(make_pdf: MakePdf) -> None:
 
 def test_words_broken_at_the_end_of_a_line_are_joined(make_pdf: MakePdf) -> None:
     def draw(page: Any) -> None:
-        write(
-            page,
-            72,
-            780,
-            ["The crossing of the Sound in winter is an adven-", "ture, and a well-", "known one."],
-        )
+        write(page, 72, 780, ["The crossing of the Sound in winter is an adven-", "ture, and a well-", "known one."])
         write(page, 72, 700, ["It is well-known that MV Tar-", "Heel is a name."])
 
     parsed = parse_pdf(make_pdf(draw), "a.pdf")
@@ -171,9 +160,7 @@ def test_text_at_another_angle_comes_last(make_pdf: MakePdf) -> None:
         page.restoreState()
         write(page, 72, 780, ["The text of the page is upright."])
 
-    assert (
-        parse_pdf(make_pdf(draw), "a.pdf").text == "The text of the page is upright.\n\nwritten in the margin"
-    )
+    assert parse_pdf(make_pdf(draw), "a.pdf").text == "The text of the page is upright.\n\nwritten in the margin"
 
 
 @pytest.mark.parametrize("angle", [90, 180, 270])
@@ -243,9 +230,7 @@ def test_ligatures_are_letters() -> None:
 
 def test_a_line_over_both_columns_parts_what_is_above_it_from_what_is_below() -> None:
     rows = {
-        f"{side} {height} with enough words": line(
-            f"{side} {height} with enough words", left, left + 200, height
-        )
+        f"{side} {height} with enough words": line(f"{side} {height} with enough words", left, left + 200, height)
         for height in (400, 386, 372, 344, 330, 316)
         for side, left in (("left", 50), ("right", 300))
     }
@@ -265,6 +250,4 @@ def test_three_columns_are_read_one_after_the_other() -> None:
         for side, left in (("left", 50), ("middle", 220), ("right", 390))
     ]
     read = [span.text.partition(" with")[0] for span in lines_of(spans)]
-    assert read == [
-        f"{side} {height}" for side in ("left", "middle", "right") for height in (400, 386, 372, 358)
-    ]
+    assert read == [f"{side} {height}" for side in ("left", "middle", "right") for height in (400, 386, 372, 358)]

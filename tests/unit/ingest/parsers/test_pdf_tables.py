@@ -123,9 +123,7 @@ def test_frames_around_text_are_no_tables(make_pdf: MakePdf) -> None:
     ]
 
 
-def test_only_pages_with_rules_are_searched_for_tables(
-    make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_only_pages_with_rules_are_searched_for_tables(make_pdf: MakePdf, monkeypatch: pytest.MonkeyPatch) -> None:
     searched: list[int] = []
     read = pdf_tables.read_tables
 

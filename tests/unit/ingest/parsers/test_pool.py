@@ -60,9 +60,7 @@ async def test_many_blocks_arrive_in_order(pool: ParserPool) -> None:
         (b"words", "a.pdf", ParseError),
     ],
 )
-async def test_errors_come_back_typed(
-    pool: ParserPool, content: bytes, name: str, error: type[ParseError]
-) -> None:
+async def test_errors_come_back_typed(pool: ParserPool, content: bytes, name: str, error: type[ParseError]) -> None:
     with pytest.raises(error) as in_child:
         await pool.parse(content, name)
     with pytest.raises(error) as here:
@@ -171,9 +169,7 @@ async def test_closing_ends_children_at_work() -> None:
     assert pool.pids == frozenset()
 
 
-async def test_a_child_is_replaced_after_many_files(
-    pool: ParserPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_child_is_replaced_after_many_files(pool: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "DOCUMENTS_PER_CHILD", 2)
     seen = []
     for number in range(3):
@@ -193,9 +189,7 @@ async def test_the_loop_goes_on_while_a_file_is_parsed(pool: ParserPool) -> None
     task.cancel()
 
 
-async def test_the_child_has_nothing_it_does_not_need(
-    pool: ParserPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_child_has_nothing_it_does_not_need(pool: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY_SECRET", "hunter2")
     await pool.parse(b"text", "a.txt")
     (pid,) = pool.pids
@@ -211,9 +205,7 @@ async def test_the_child_has_nothing_it_does_not_need(
     assert (state / "cwd").readlink() == Path("/")
     # Requests, replies, and the null device twice.
     assert len(list((state / "fd").iterdir())) == 4
-    limits = {
-        line[:25].strip(): line[25:].split()[:2] for line in (state / "limits").read_text().splitlines()
-    }
+    limits = {line[:25].strip(): line[25:].split()[:2] for line in (state / "limits").read_text().splitlines()}
     assert limits["Max address space"] == [str(1024 * 1024 * 1024)] * 2
     assert limits["Max file size"] == ["0", "0"]
     assert limits["Max core file size"] == ["0", "0"]
@@ -317,10 +309,7 @@ def test_the_parent_does_not_trust_the_child(frames: list[bytes]) -> None:
 
 
 def test_attachments_and_the_next_page_go_over_the_wire() -> None:
-    attachments = (
-        Attachment("a.bin", "application/octet-stream", bytes(range(256))),
-        Attachment("b", "", b""),
-    )
+    attachments = (Attachment("a.bin", "application/octet-stream", bytes(range(256))), Attachment("b", "", b""))
     sent = Parsed("text", (Block("paragraph", 0, 4),), attachments=attachments, next_page=7)
     frames = b"".join(wire.encode_parsed(sent, 256, "a.eml"))
     assert wire.decode_reply(io.BytesIO(frames).read, 256) == sent
@@ -334,9 +323,7 @@ def test_more_attachments_than_the_file_can_hold_are_refused(count: int, size: i
         list(wire.encode_parsed(sent, 1024, "a.eml"))
 
 
-async def test_the_options_reach_the_child_with_the_pools_own_page_limit(
-    make_pdf: Callable[..., bytes],
-) -> None:
+async def test_the_options_reach_the_child_with_the_pools_own_page_limit(make_pdf: Callable[..., bytes]) -> None:
     def draw(page: Any) -> None:
         for number in range(1, 5):
             page.drawString(72, 700, f"Sentence {number}.")

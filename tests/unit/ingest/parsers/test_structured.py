@@ -32,10 +32,7 @@ def test_a_document_has_a_title_a_text_fields_and_records() -> None:
     assert parsed.title == "Ferries"
     assert shape(parsed) == [
         ("heading", "Ferries"),
-        (
-            "paragraph",
-            "year: 2026\nplace.town: Sula\nplace.position.lat: 61.1\ntags: sea, winter\nopen: true",
-        ),
+        ("paragraph", "year: 2026\nplace.town: Sula\nplace.position.lat: 61.1\ntags: sea, winter\nopen: true"),
         ("paragraph", "First."),
         ("paragraph", "Second."),
         ("heading", "crossings"),

@@ -24,11 +24,7 @@ def test_rows_become_a_markdown_table(rows: list[list[str]], text: str) -> None:
     assert markdown_table(rows) == text
 
 
-@given(
-    st.lists(
-        st.lists(st.text(min_size=1, alphabet="ab|\\\n`*"), min_size=1, max_size=4), min_size=1, max_size=4
-    )
-)
+@given(st.lists(st.lists(st.text(min_size=1, alphabet="ab|\\\n`*"), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_no_cell_breaks_out_of_its_row(rows: list[list[str]]) -> None:
     text = markdown_table(rows)
     filled = [row for row in rows if any(cell.strip() for cell in row)]
@@ -46,9 +42,7 @@ def test_row_groups_repeat_the_header_and_lose_no_row() -> None:
     assert len(tables) > 3
     assert all(table[:2] == ["| name | value |", "| --- | --- |"] for table in tables)
     assert all(sum(map(len, table)) <= GROUP_CHARS + 200 for table in tables)
-    assert [line for table in tables for line in table[2:]] == [
-        f"| {name} | {value} |" for name, value in rows
-    ]
+    assert [line for table in tables for line in table[2:]] == [f"| {name} | {value} |" for name, value in rows]
     assert broken_rules(parsed) == []
 
 

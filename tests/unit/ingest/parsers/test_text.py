@@ -65,9 +65,7 @@ def test_lone_surrogates_are_replaced() -> None:
     assert parsed.warnings == ("1 characters could not be read as utf-8 and show as \ufffd",)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"  \n\t ", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, "\u200b\u200b".encode()]
-)
+@pytest.mark.parametrize("content", [b"", b"  \n\t ", codecs.BOM_UTF8, codecs.BOM_UTF16_LE, "\u200b\u200b".encode()])
 def test_nothing_to_read_is_an_empty_document(content: bytes) -> None:
     with pytest.raises(EmptyDocument, match=r"notes\.txt"):
         parse_text(content, "notes.txt")

@@ -55,9 +55,7 @@ def test_formulas_that_were_never_calculated_are_counted(make_xlsx: MakeXlsx) ->
 
     parsed = parse_xlsx(make_xlsx(write), "a.xlsx")
     assert "| total |  | 1 |" in parsed.text
-    assert parsed.warnings == (
-        "2 formulas have no saved value and are empty; save it from a spreadsheet program",
-    )
+    assert parsed.warnings == ("2 formulas have no saved value and are empty; save it from a spreadsheet program",)
 
 
 def test_cells_far_apart_are_refused_in_time(make_xlsx: MakeXlsx, make_zip: Callable[..., bytes]) -> None:
@@ -79,9 +77,7 @@ def test_all_sheets_share_one_allowance(make_xlsx: MakeXlsx, monkeypatch: pytest
         parse_xlsx(content, "a.xlsx")
 
 
-def test_a_size_that_the_sheet_claims_is_not_believed(
-    make_xlsx: MakeXlsx, make_zip: Callable[..., bytes]
-) -> None:
+def test_a_size_that_the_sheet_claims_is_not_believed(make_xlsx: MakeXlsx, make_zip: Callable[..., bytes]) -> None:
     content = _with_sheet(make_xlsx, make_zip, '<c r="A1"><v>1</v></c><c r="C1"><v>3</v></c>', dimension="A1")
     assert parse_xlsx(content, "a.xlsx").text == "Sheet\n\n| 1 |  | 3 |\n| --- | --- | --- |"
 
@@ -122,9 +118,7 @@ def test_values_are_what_people_see(value: object, number_format: str, text: str
     assert format_value(value, number_format) == text
 
 
-def _with_sheet(
-    make_xlsx: MakeXlsx, make_zip: Callable[..., bytes], cells: str, dimension: str = "A1:B1"
-) -> bytes:
+def _with_sheet(make_xlsx: MakeXlsx, make_zip: Callable[..., bytes], cells: str, dimension: str = "A1:B1") -> bytes:
     """A workbook whose only sheet holds this XML, which no library would write."""
     with zipfile.ZipFile(io.BytesIO(make_xlsx(lambda book: None))) as archive:
         parts: dict[str, str | bytes] = {name: archive.read(name) for name in archive.namelist()}

@@ -15,9 +15,7 @@ from ragstone.ingest.sources.context import SourceContext
 from ragstone.settings.tree import LimitSettings
 
 
-def context(
-    limits: LimitSettings | None = None, databases: Mapping[str, SecretStr] | None = None
-) -> SourceContext:
+def context(limits: LimitSettings | None = None, databases: Mapping[str, SecretStr] | None = None) -> SourceContext:
     """What local sources are given: they fetch nothing."""
     return SourceContext(cast("Any", None), limits or LimitSettings(), databases or {})
 

@@ -32,9 +32,7 @@ def packed(*members: Member, method: int = zipfile.ZIP_DEFLATED) -> bytes:
 
 
 def item(content: bytes, name: str = "docs/pack.zip") -> Item:
-    return Item(
-        "files", "root/pack.zip", name, content, metadata={"source_type": "files", "filename": "pack.zip"}
-    )
+    return Item("files", "root/pack.zip", name, content, metadata={"source_type": "files", "filename": "pack.zip"})
 
 
 def opened(content: bytes, limits: LimitSettings = LIMITS) -> Sequence[Item | Failure]:
@@ -63,12 +61,7 @@ def test_a_member_is_a_document_that_knows_its_archive() -> None:
         external_id="root/pack.zip!/notes/plan.txt",
         uri="docs/pack.zip!/notes/plan.txt",
         content=b"words",
-        metadata={
-            "source_type": "files",
-            "filename": "plan.txt",
-            "modified_date": moment,
-            "archive": "docs/pack.zip",
-        },
+        metadata={"source_type": "files", "filename": "plan.txt", "modified_date": moment, "archive": "docs/pack.zip"},
         modified_at=moment,
     )
 
@@ -101,9 +94,7 @@ def test_what_is_no_archive_comes_back_as_it_is() -> None:
         ("a.zip", packed(("mimetype", "application/epub+zip"), ("a.html", "<p>")), False),
     ],
 )
-def test_an_archive_is_told_from_a_document_that_is_packed_as_one(
-    name: str, content: bytes, expected: bool
-) -> None:
+def test_an_archive_is_told_from_a_document_that_is_packed_as_one(name: str, content: bytes, expected: bool) -> None:
     assert is_archive(content, name) is expected
 
 
@@ -143,9 +134,7 @@ def test_a_name_that_leads_out_is_refused_and_nothing_is_touched(
 def test_links_and_devices_are_refused(kind: int) -> None:
     failure = refused(packed((special("link.txt", kind | 0o777), "/etc/passwd")))
     assert failure == Failure(
-        "docs/pack.zip!/link.txt",
-        "invalid_input",
-        "docs/pack.zip holds 'link.txt', which is a link or no regular file",
+        "docs/pack.zip!/link.txt", "invalid_input", "docs/pack.zip holds 'link.txt', which is a link or no regular file"
     )
 
 
@@ -186,9 +175,7 @@ def test_an_encrypted_member_is_reported_and_the_rest_is_read() -> None:
         archive.filelist[0].flag_bits |= 0x1
     secret, plain = opened(buffer.getvalue())
     assert secret == Failure(
-        "docs/pack.zip!/secret.txt",
-        "unsupported_format",
-        "docs/pack.zip holds 'secret.txt', which is encrypted",
+        "docs/pack.zip!/secret.txt", "unsupported_format", "docs/pack.zip holds 'secret.txt', which is encrypted"
     )
     assert isinstance(plain, Item)
 
@@ -276,9 +263,7 @@ def test_archives_inside_share_the_bounds_of_the_outer_one() -> None:
     found = opened(packed(("one.zip", inner), ("two.zip", inner)))
     assert sum(isinstance(entry, Item) for entry in found) == 15
     assert found[-1] == Failure(
-        "docs/pack.zip!/two.zip",
-        "parser_limit",
-        "docs/pack.zip!/two.zip brings the archive to more than 20 entries",
+        "docs/pack.zip!/two.zip", "parser_limit", "docs/pack.zip!/two.zip brings the archive to more than 20 entries"
     )
 
 
@@ -303,12 +288,8 @@ def test_a_damaged_member_is_reported_and_the_rest_is_read() -> None:
     where=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8),
     cut=st.integers(0, 400),
 )
-def test_damage_anywhere_gives_documents_or_failures_and_nothing_else(
-    where: list[tuple[int, int]], cut: int
-) -> None:
-    content = bytearray(
-        packed(("a.txt", "words " * 30), ("sub/b.txt", "more"), ("in.zip", packed(("c.txt", "x"))))
-    )
+def test_damage_anywhere_gives_documents_or_failures_and_nothing_else(where: list[tuple[int, int]], cut: int) -> None:
+    content = bytearray(packed(("a.txt", "words " * 30), ("sub/b.txt", "more"), ("in.zip", packed(("c.txt", "x")))))
     for place, value in where:
         content[place % len(content)] = value
     for entry in opened(bytes(content[: len(content) - cut])):

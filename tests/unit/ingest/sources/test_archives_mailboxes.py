@@ -34,9 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ids(entries: Iterator[Item | Failure]) -> list[str]:
-    return [
-        entry.external_id.rpartition("!/")[2] if isinstance(entry, Item) else entry.uri for entry in entries
-    ]
+    return [entry.external_id.rpartition("!/")[2] if isinstance(entry, Item) else entry.uri for entry in entries]
 
 
 def test_a_mailbox_that_is_named_gives_its_messages(folder: Path) -> None:

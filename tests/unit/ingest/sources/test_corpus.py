@@ -20,11 +20,7 @@ async def test_one_text_file_is_one_document(tmp_path: Path, monkeypatch: pytest
     assert isinstance(item, Item)
     assert (item.source, item.external_id, item.uri) == ("corpus", "data/corpus.txt", "corpus.txt")
     assert item.content == b"All of it."
-    assert item.metadata == {
-        "source_type": "corpus",
-        "filename": "corpus.txt",
-        "modified_date": item.modified_at,
-    }
+    assert item.metadata == {"source_type": "corpus", "filename": "corpus.txt", "modified_date": item.modified_at}
     assert page.listed == {"data/corpus.txt"}
 
 

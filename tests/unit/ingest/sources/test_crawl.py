@@ -33,9 +33,7 @@ def linking(*hrefs: str, head: str = "") -> Reply:
 
 @pytest.mark.req("R-ING-05", "R-ING-47")
 async def test_links_are_followed_nearest_first(site: Site) -> None:
-    site.web.on(
-        "/", linking("/a", "b#part", "/a?utm_source=x", "mailto:x@example.com", "https://other.example/")
-    )
+    site.web.on("/", linking("/a", "b#part", "/a?utm_source=x", "mailto:x@example.com", "https://other.example/"))
     site.web.on("/a", linking("/c", "/"))
     site.web.on("/b", html("B"))
     site.web.on("/c", html("C"))
@@ -183,9 +181,7 @@ async def test_other_kinds_of_files_are_documents_without_links(site: Site) -> N
 
 
 def links_of(markup: str) -> list[str]:
-    page = Fetched(
-        "http://example.com/a/b", 200, {"content-type": "text/html"}, markup.encode("utf-8", "replace")
-    )
+    page = Fetched("http://example.com/a/b", 200, {"content-type": "text/html"}, markup.encode("utf-8", "replace"))
     return list(Links(page).pages("example.com"))
 
 
@@ -216,9 +212,7 @@ def test_hostile_markup_is_read_in_one_go() -> None:
     assert len(links_of("".join(f"<a href={number}>" for number in range(20_000)))) == 2000
 
 
-@pytest.mark.parametrize(
-    "filler", ["<a b>" * crawl.MAX_TAGS, " " * crawl.MAX_LOOKED_AT], ids=["tags", "bytes"]
-)
+@pytest.mark.parametrize("filler", ["<a b>" * crawl.MAX_TAGS, " " * crawl.MAX_LOOKED_AT], ids=["tags", "bytes"])
 def test_only_so_much_of_a_page_is_looked_at(filler: str) -> None:
     page = Fetched("http://example.com/", 200, {}, f"<a href=a>{filler}<a href=b>".encode())
     links = Links(page)

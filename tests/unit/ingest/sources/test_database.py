@@ -71,9 +71,7 @@ async def test_a_row_is_a_document(shop: sqlite3.Connection, tmp_path: Path) -> 
     assert (last.items, last.listed, last.cursor) == ((), frozenset({"[7]"}), None)
 
 
-async def test_without_a_cursor_everything_is_read_and_listed(
-    shop: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_without_a_cursor_everything_is_read_and_listed(shop: sqlite3.Connection, tmp_path: Path) -> None:
     add(shop, *(row(number) for number in range(100)))
     found = await pages(source(tmp_path, ALL, page_size=40))
     assert ids(found) == [f"[{number}]" for number in range(100)]
@@ -99,9 +97,7 @@ async def test_with_a_cursor_only_new_rows_are_read(shop: sqlite3.Connection, tm
     assert items(again)["[1]"] == "Q1?\n\nnew"
 
 
-async def test_rows_that_share_the_cursor_s_value_are_never_lost(
-    shop: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_rows_that_share_the_cursor_s_value_are_never_lost(shop: sqlite3.Connection, tmp_path: Path) -> None:
     add(shop, *(row(number, "2026-01-01") for number in range(1, 101)))
     found = await pages(source(tmp_path, NEW, page_size=7))
     assert ids(found) == [f"[{number}]" for number in range(1, 101)]
@@ -161,9 +157,7 @@ async def test_values_that_are_no_text_are_left_out(shop: sqlite3.Connection, tm
     assert entry.metadata == {"source_type": "database"}
 
 
-async def test_text_that_is_not_utf_8_does_not_stop_the_rest(
-    shop: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_text_that_is_not_utf_8_does_not_stop_the_rest(shop: sqlite3.Connection, tmp_path: Path) -> None:
     shop.execute("INSERT INTO faq (id, question, answer) VALUES (1, CAST(x'636166e9' AS TEXT), 'A')")
     assert items(await pages(source(tmp_path, ALL))) == {"[1]": "caf\ufffd\n\nA"}
 
@@ -195,9 +189,7 @@ async def test_a_key_that_is_not_utf_8_is_reported_once_and_passed(
     assert found[-1].cursor["after"] == 1
 
 
-async def test_a_document_of_a_row_whose_key_cannot_be_read_stays(
-    names: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_a_document_of_a_row_whose_key_cannot_be_read_stays(names: sqlite3.Connection, tmp_path: Path) -> None:
     names.execute("DELETE FROM names WHERE name = 'm\ufffd'")
     found = await pages(source(tmp_path, NAMES))
     assert ids(found) == ['["alice"]', '["zoe"]']
@@ -206,9 +198,7 @@ async def test_a_document_of_a_row_whose_key_cannot_be_read_stays(
 
 
 @pytest.mark.timeout(60)
-async def test_a_cursor_that_is_not_utf_8_is_not_gone_on_from(
-    names: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_a_cursor_that_is_not_utf_8_is_not_gone_on_from(names: sqlite3.Connection, tmp_path: Path) -> None:
     names.execute("UPDATE names SET changed = name, name = hex(name)")
     whole = await pages(source(tmp_path, NAMES, cursor="changed", page_size=1))
     assert len(ids(whole)) == 5
@@ -252,9 +242,7 @@ async def test_a_row_over_the_limit_is_reported(shop: sqlite3.Connection, tmp_pa
         "  select * from faq ;\n",
     ],
 )
-async def test_queries_are_taken_as_they_are_written(
-    shop: sqlite3.Connection, tmp_path: Path, query: str
-) -> None:
+async def test_queries_are_taken_as_they_are_written(shop: sqlite3.Connection, tmp_path: Path, query: str) -> None:
     add(shop, row(1))
     for config in (ALL, NEW):
         assert ids(await pages(source(tmp_path, config, query=query))) == ["[1]"]
@@ -306,9 +294,7 @@ def test_a_configuration_that_is_unsafe_or_wrong_is_refused(change: dict[str, ob
 
 def test_a_database_that_the_settings_do_not_name_is_refused() -> None:
     with pytest.raises(SourceError) as caught:
-        DatabaseSource(
-            DatabaseConfig.model_validate(ALL), "faq", context(databases={"shopp": SecretStr("x")})
-        )
+        DatabaseSource(DatabaseConfig.model_validate(ALL), "faq", context(databases={"shopp": SecretStr("x")}))
     assert str(caught.value) == "source 'faq' reads from 'shop', which the settings do not name"
     assert caught.value.hint == "did you mean 'shopp'?"
 
@@ -328,9 +314,7 @@ async def test_an_address_that_cannot_be_used_is_said_so_without_its_password(
     address: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    made = DatabaseSource(
-        DatabaseConfig.model_validate(ALL), "faq", context(databases={"shop": SecretStr(address)})
-    )
+    made = DatabaseSource(DatabaseConfig.model_validate(ALL), "faq", context(databases={"shop": SecretStr(address)}))
     with pytest.raises(SourceError) as caught:
         await pages(made)
     assert str(caught.value).startswith(message)

@@ -75,9 +75,7 @@ def sql(statement: Any, dialect: Any) -> str:
 
 def test_a_page_is_the_same_question_in_postgresql() -> None:
     inner = "( SELECT id, body::text, 'a:b' FROM t -- all ) AS source_rows"
-    start = (
-        f'SELECT source_rows.id, source_rows."Changed" FROM {inner} WHERE source_rows."Changed" IS NOT NULL'
-    )
+    start = f'SELECT source_rows.id, source_rows."Changed" FROM {inner} WHERE source_rows."Changed" IS NOT NULL'
     known = f"{start} AND source_rows.id IS NOT NULL"
     order = 'ORDER BY source_rows."Changed", source_rows.id LIMIT %(param_1)s::INTEGER'
     assert sql(QUERY.page(None, None, 5), postgresql) == f"{known} {order}"

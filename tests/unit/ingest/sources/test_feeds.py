@@ -22,9 +22,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 def source(site: Site, *paths: str, **options: object) -> FeedsSource:
-    return FeedsSource(
-        FeedsConfig(urls=tuple(map(site.url, paths or ("/rss",))), **options), "news", site.context
-    )
+    return FeedsSource(FeedsConfig(urls=tuple(map(site.url, paths or ("/rss",))), **options), "news", site.context)
 
 
 def rss(*items: str, title: str = "The News") -> str:
@@ -56,11 +54,7 @@ async def test_an_rss_item_is_a_document(site: Site) -> None:
     site.web.on("/rss", xml(rss(item(1, extra=body))))
     run = await site.run(source(site))
     (article,) = run.items
-    assert (article.external_id, article.uri, article.title) == (
-        "urn:story:1",
-        site.url("/story/1"),
-        "Story 1 & more",
-    )
+    assert (article.external_id, article.uri, article.title) == ("urn:story:1", site.url("/story/1"), "Story 1 & more")
     assert b"<p>The <b>whole</b> text</p>" in article.content
     assert article.content.startswith(b"<!doctype html>")
     assert article.media_type == "text/html"
@@ -90,10 +84,7 @@ async def test_the_same_id_in_two_feeds_is_two_documents(site: Site) -> None:
     plain = "<item><guid isPermaLink='false'>7</guid><title>x</title></item>"
     site.web.on("/rss", xml(rss(plain)))
     site.web.on("/other", xml(rss(plain)))
-    assert (await site.run(source(site, "/rss", "/other"))).ids == [
-        f"{site.url('/rss')}#7",
-        f"{site.url('/other')}#7",
-    ]
+    assert (await site.run(source(site, "/rss", "/other"))).ids == [f"{site.url('/rss')}#7", f"{site.url('/other')}#7"]
 
 
 @pytest.mark.parametrize("forged", [item(1, "forged"), item(1, "forged").replace("urn:story:1", "")])
@@ -121,19 +112,13 @@ async def test_articles_keep_their_names_when_a_second_feed_is_added(site: Site)
 async def test_of_two_feeds_that_share_a_name_since_before_the_first_keeps_it(site: Site) -> None:
     site.web.on("/rss", xml(rss(item(1))))
     site.web.on("/other", xml(rss(item(1, "forged"))))
-    cursor = {
-        "feeds": {site.url(path): {"entries": {"urn:story:1": "before"}} for path in ("/rss", "/other")}
-    }
+    cursor = {"feeds": {site.url(path): {"entries": {"urn:story:1": "before"}} for path in ("/rss", "/other")}}
     run = await site.run(source(site, "/rss", "/other"), cursor)
     assert run.ids == ["urn:story:1", f"{site.url('/other')}#urn:story:1"]
 
 
 async def test_an_unchanged_feed_costs_a_304(site: Site) -> None:
-    site.web.on(
-        "/rss",
-        xml(rss(item(1)), ETag='"1"', Last_Modified="Sat, 31 Jan 2026 09:00:00 GMT"),
-        Reply(status=304),
-    )
+    site.web.on("/rss", xml(rss(item(1)), ETag='"1"', Last_Modified="Sat, 31 Jan 2026 09:00:00 GMT"), Reply(status=304))
     first = await site.run(source(site))
     second = await site.run(source(site), first.cursor)
     assert second.items == []
@@ -160,9 +145,7 @@ async def test_the_whole_page_can_be_fetched(site: Site) -> None:
     assert b"Text 2" in first.items[1].content
     assert [failure.uri for failure in first.failures] == [site.url("/story/2")]
     second = await site.run(source(site, full_text=True), first.cursor)
-    assert [(article.external_id, article.content) for article in second.items] == [
-        ("urn:story:2", b"<p>now</p>")
-    ]
+    assert [(article.external_id, article.content) for article in second.items] == [("urn:story:2", b"<p>now</p>")]
     assert site.web.paths.count("/story/1") == 1
 
 
@@ -183,9 +166,7 @@ async def test_one_feed_that_fails_does_not_stop_the_others(site: Site) -> None:
     assert [(failure.uri, failure.code) for failure in run.failures] == [(site.url("/rss"), "fetch_failed")]
 
 
-@pytest.mark.parametrize(
-    "reply", [Reply(status=500), Reply(status=404), Reply(b"<rss", cut=True), Reply(reset=True)]
-)
+@pytest.mark.parametrize("reply", [Reply(status=500), Reply(status=404), Reply(b"<rss", cut=True), Reply(reset=True)])
 async def test_when_no_feed_can_be_read_it_is_an_error(site: Site, reply: Reply) -> None:
     site.web.on("/rss", reply)
     with pytest.raises(FetchError):

@@ -5,15 +5,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tests.unit.ingest.sources.source_kit import (
-    context,
-    entries,
-    failures,
-    items,
-    pages,
-    pages_before_error,
-    write,
-)
+from tests.unit.ingest.sources.source_kit import context, entries, failures, items, pages, pages_before_error, write
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import SKIPPED, Failure, Item
@@ -44,11 +36,7 @@ async def test_a_file_is_known_by_its_path_under_the_root(folder: Path) -> None:
     assert isinstance(item, Item)
     assert (item.source, item.external_id, item.uri) == ("handbook", "sub/plan.txt", "docs/sub/plan.txt")
     assert item.content == b"hello"
-    assert item.metadata == {
-        "source_type": "files",
-        "filename": "plan.txt",
-        "modified_date": item.modified_at,
-    }
+    assert item.metadata == {"source_type": "files", "filename": "plan.txt", "modified_date": item.modified_at}
     assert item.modified_at is not None
     assert item.modified_at.isoformat() == "2026-05-28T20:26:40+00:00"
     assert first.items == ()
@@ -107,9 +95,7 @@ async def test_a_folder_that_cannot_be_listed_looks_like_no_deletion(
     monkeypatch.setattr(os, "scandir", refuse)
     found = await pages(source(folder))
     assert [page.listed for page in found] == [None]
-    assert failures(found) == [
-        Failure("docs/closed", "unreadable", "docs/closed cannot be read: Permission denied")
-    ]
+    assert failures(found) == [Failure("docs/closed", "unreadable", "docs/closed cannot be read: Permission denied")]
     assert len(entries(found)) == 2
 
 
@@ -121,9 +107,7 @@ async def test_a_file_that_cannot_be_read_stays_listed(folder: Path, monkeypatch
 
     monkeypatch.setattr(Path, "read_bytes", refuse)
     found = await pages(source(folder))
-    assert failures(found) == [
-        Failure("docs/a.txt", "unreadable", "docs/a.txt cannot be read: Permission denied")
-    ]
+    assert failures(found) == [Failure("docs/a.txt", "unreadable", "docs/a.txt cannot be read: Permission denied")]
     assert found[0].listed == {"a.txt"}
 
 
@@ -158,9 +142,7 @@ async def test_an_archive_that_breaks_off_while_it_is_read_ends_the_run_with_an_
     monkeypatch.setattr("ragstone.ingest.sources.files.archives.read_member", broken)
     seen, error = await pages_before_error(source(folder))
     assert str(error) == "docs/b.zip could not be read to its end"
-    assert failures(seen) == [
-        Failure("docs/b.zip", "unreadable", "docs/b.zip cannot be read: Input/output error")
-    ]
+    assert failures(seen) == [Failure("docs/b.zip", "unreadable", "docs/b.zip cannot be read: Input/output error")]
 
 
 @pytest.mark.parametrize(
@@ -242,9 +224,7 @@ async def test_limits_bound_single_files(folder: Path) -> None:
     with (folder / "big.txt").open("wb") as file:
         file.truncate(1024 * 1024 + 1)
     found = await pages(source(folder, LimitSettings(file_mb=1)))
-    assert failures(found) == [
-        Failure("docs/big.txt", "too_large", "docs/big.txt has 1 MB; limits.file_mb allows 1")
-    ]
+    assert failures(found) == [Failure("docs/big.txt", "too_large", "docs/big.txt has 1 MB; limits.file_mb allows 1")]
     assert found[0].listed == {"big.txt"}
 
 

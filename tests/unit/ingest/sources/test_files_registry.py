@@ -81,38 +81,16 @@ def test_a_wrong_setting_is_named(config: dict[str, object], message: str, hint:
 @pytest.mark.parametrize(
     ("kind", "config", "message"),
     [
-        (
-            "crawl",
-            {"url": "https://a.example", "max_pages": "many"},
-            "'max_pages': 'many' is not a whole number",
-        ),
+        ("crawl", {"url": "https://a.example", "max_pages": "many"}, "'max_pages': 'many' is not a whole number"),
         ("crawl", {"url": "https://a.example", "max_pages": "0"}, "'max_pages': '0' is not 1 or more"),
-        (
-            "crawl",
-            {"url": "https://a.example", "max_pages": "${N}"},
-            "'max_pages': '${N}' is not 10,000 or less",
-        ),
-        (
-            "feeds",
-            {"urls": ["https://a.example"], "full_text": "so"},
-            "'full_text': 'so' is not true or false",
-        ),
-        (
-            "hacker_news",
-            {"stories": "old"},
-            "'stories': 'old' is not one of 'search', 'top', 'new' or 'best'",
-        ),
-        (
-            "imap",
-            {"host": "h", "user": "u", "password": "p", "timeout": 0},
-            "'timeout': '0' is not more than 0",
-        ),
+        ("crawl", {"url": "https://a.example", "max_pages": "${N}"}, "'max_pages': '${N}' is not 10,000 or less"),
+        ("feeds", {"urls": ["https://a.example"], "full_text": "so"}, "'full_text': 'so' is not true or false"),
+        ("hacker_news", {"stories": "old"}, "'stories': 'old' is not one of 'search', 'top', 'new' or 'best'"),
+        ("imap", {"host": "h", "user": "u", "password": "p", "timeout": 0}, "'timeout': '0' is not more than 0"),
         ("semantic_scholar", {"query": ""}, "'query': '' is not text of 1 or more characters"),
     ],
 )
-def test_a_wrong_value_is_named_with_what_is_expected(
-    kind: str, config: dict[str, object], message: str
-) -> None:
+def test_a_wrong_value_is_named_with_what_is_expected(kind: str, config: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError) as caught:
         build_source(kind, "mine", config, context(), {"N": "10001"})
     assert str(caught.value) == f"source 'mine', setting {message}"
@@ -123,15 +101,10 @@ def test_a_wrong_value_is_named_with_what_is_expected(
     [
         ({"url": "https://a.example/${MISSING_PATH}", "max_depth": "${MISSING_DEPTH}"}, ""),
         ({"url": "${MISSING_PATH}", "max_depht": 1}, "source 'mine' has no setting 'max_depht'"),
-        (
-            {"url": "${MISSING_PATH}", "max_depth": "x"},
-            "source 'mine', setting 'max_depth': 'x' is not a whole number",
-        ),
+        ({"url": "${MISSING_PATH}", "max_depth": "x"}, "source 'mine', setting 'max_depth': 'x' is not a whole number"),
     ],
 )
-def test_what_is_wrong_whatever_variables_are_is_found_without_them(
-    config: dict[str, object], message: str
-) -> None:
+def test_what_is_wrong_whatever_variables_are_is_found_without_them(config: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsError) if message else nullcontext() as caught:
         check_without_variables("crawl", "mine", config)
     assert not message or str(caught.value) == message

@@ -78,13 +78,7 @@ async def test_what_is_no_document_is_no_change(folder: Path) -> None:
 
 async def test_a_disk_that_comes_back_as_it_was_has_not_changed(folder: Path, tmp_path: Path) -> None:
     away = tmp_path / "away"
-    steps: Sequence[Step] = [
-        lambda: folder.rename(away),
-        nothing,
-        lambda: away.rename(folder),
-        nothing,
-        nothing,
-    ]
+    steps: Sequence[Step] = [lambda: folder.rename(away), nothing, lambda: away.rename(folder), nothing, nothing]
     assert await told(folder, *steps) == []
 
 

@@ -121,13 +121,9 @@ async def test_a_commit_without_changes_for_us_only_moves_the_cursor(checkout: P
 
 
 @pytest.mark.parametrize(
-    "config",
-    [{"glob": "docs/**"}, {"exclude": "README.md"}, {"subfolder": "docs"}],
-    ids=lambda c: next(iter(c)),
+    "config", [{"glob": "docs/**"}, {"exclude": "README.md"}, {"subfolder": "docs"}], ids=lambda c: next(iter(c))
 )
-async def test_another_selection_reads_and_lists_everything_again(
-    checkout: Path, config: dict[str, object]
-) -> None:
+async def test_another_selection_reads_and_lists_everything_again(checkout: Path, config: dict[str, object]) -> None:
     _, cursor = await reach(source(checkout))
     found, _ = await reach(source(checkout, **config), cursor)
     assert sorted(items(found)) == ["docs/deep/tune.md", "docs/setup.md"]
@@ -169,13 +165,7 @@ async def test_links_submodules_hidden_files_and_pictures_are_no_documents(check
     write(checkout / ".github" / "flow.md")
     write(checkout / "logo.png")
     git(checkout, "add", "--all")
-    git(
-        checkout,
-        "update-index",
-        "--add",
-        "--cacheinfo",
-        f"160000,{git(checkout, 'rev-parse', 'HEAD')},module.md",
-    )
+    git(checkout, "update-index", "--add", "--cacheinfo", f"160000,{git(checkout, 'rev-parse', 'HEAD')},module.md")
     git(checkout, "commit", "--quiet", "--message", "more")
     found = await pages(source(checkout))
     assert sorted(items(found)) == ["README.md", "docs/deep/tune.md", "docs/setup.md"]
@@ -306,9 +296,7 @@ async def test_a_folder_without_commits_or_branch_is_said_so(checkout: Path, tmp
         await pages(source(tmp_path / "missing"))
 
 
-async def test_a_machine_without_git_is_told_to_install_it(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_machine_without_git_is_told_to_install_it(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda _: None)
     with pytest.raises(SourceError) as caught:
         await pages(source(checkout))

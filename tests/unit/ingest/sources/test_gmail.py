@@ -85,9 +85,7 @@ class GmailDouble(WebDouble):
 
     def _list(self, request: Request) -> Reply:
         wanted = request.query.get("q", "")
-        visible = [
-            one for one, labels in self.messages.items() if wanted in ("", *labels) and "TRASH" not in labels
-        ]
+        visible = [one for one, labels in self.messages.items() if wanted in ("", *labels) and "TRASH" not in labels]
         start = int(request.query.get("pageToken", "0"))
         rows = visible[start : start + self.page_size]
         answer: dict[str, Any] = {"resultSizeEstimate": len(visible)}
@@ -102,12 +100,7 @@ class GmailDouble(WebDouble):
         if one not in self.messages:
             return json_reply({"error": {"code": 404}}, 404)
         content = letter(int(one))
-        answer = {
-            "id": one,
-            "threadId": f"t{one}",
-            "labelIds": self.messages[one],
-            "sizeEstimate": len(content),
-        }
+        answer = {"id": one, "threadId": f"t{one}", "labelIds": self.messages[one], "sizeEstimate": len(content)}
         if request.query["format"] == "RAW":
             answer |= {"raw": base64.urlsafe_b64encode(content).decode(), "internalDate": "1777975200000"}
         return json_reply(answer)
@@ -128,9 +121,7 @@ class GmailDouble(WebDouble):
 
 def record(point: int, **kinds: str) -> dict[str, Any]:
     """A record of history: `record(101, messagesAdded="4")`."""
-    return {"id": str(point)} | {
-        kind: [{"message": {"id": one, "threadId": "t"}}] for kind, one in kinds.items()
-    }
+    return {"id": str(point)} | {kind: [{"message": {"id": one, "threadId": "t"}}] for kind, one in kinds.items()}
 
 
 @pytest.fixture
@@ -164,9 +155,7 @@ def source(gmail: GmailDouble, fetcher: Fetcher, **config: Any) -> GmailSource:
         "token_url": gmail.url("/token"),
     }
     return GmailSource(
-        GmailConfig.model_validate(settings | config),
-        "post",
-        SourceContext(fetcher, LimitSettings(file_mb=1), {}),
+        GmailConfig.model_validate(settings | config), "post", SourceContext(fetcher, LimitSettings(file_mb=1), {})
     )
 
 
@@ -192,12 +181,7 @@ async def test_raw_mails_come_with_their_thread_and_labels(gmail: GmailDouble, f
         external_id="1",
         uri="gmail:1",
         content=letter(1),
-        metadata={
-            "source_type": "email",
-            "source": "gmail",
-            "thread_id": "t1",
-            "labels": ["INBOX", "Fähren"],
-        },
+        metadata={"source_type": "email", "source": "gmail", "thread_id": "t1", "labels": ["INBOX", "Fähren"]},
         modified_at=datetime(2026, 5, 5, 10, tzinfo=UTC),
         media_type="message/rfc822",
     )
@@ -215,11 +199,7 @@ async def test_all_pages_are_read_and_the_history_goes_on_from_before_them(
     assert ids(found) == ["1", "2", "3", "4", "5"]
     assert found[-1].cursor == {"history": "100"}
     assert found[-1].listed == frozenset("12345")
-    assert [request.query.get("pageToken") for request in gmail.asked_for(f"{ME}/messages")] == [
-        None,
-        "2",
-        "4",
-    ]
+    assert [request.query.get("pageToken") for request in gmail.asked_for(f"{ME}/messages")] == [None, "2", "4"]
     assert {request.query["q"] for request in gmail.asked_for(f"{ME}/messages")} == {"INBOX"}
     assert gmail.paths.index(f"{ME}/profile") < gmail.paths.index(f"{ME}/messages")
 
@@ -235,9 +215,7 @@ async def test_a_run_that_broke_off_goes_on_at_its_page(gmail: GmailDouble, fetc
     assert again[-1].listed is None
 
 
-async def test_a_page_that_is_no_longer_known_begins_the_listing_again(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_a_page_that_is_no_longer_known_begins_the_listing_again(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.add("1", "2", "3")
     gmail.on(f"{ME}/messages?maxResults=500&pageToken=2", Reply(b"{}", 400), gmail.with_token(gmail._list))
     again = await pages(source(gmail, fetcher), {"history": "90", "page": "2"})
@@ -283,9 +261,7 @@ async def test_changes_that_a_query_does_not_match_are_left_out(gmail: GmailDoub
     assert removed(found) == ["2"]
 
 
-async def test_a_history_that_is_forgotten_means_reading_all_again(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_a_history_that_is_forgotten_means_reading_all_again(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.oldest_point = 50
     gmail.add("1", "2")
     found = await pages(source(gmail, fetcher), {"history": "7"})
@@ -294,9 +270,7 @@ async def test_a_history_that_is_forgotten_means_reading_all_again(
     assert found[-1].cursor == {"history": "100"}
 
 
-async def test_a_mail_that_vanishes_between_list_and_fetch_is_removed(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_a_mail_that_vanishes_between_list_and_fetch_is_removed(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.add("1", "2")
     gmail.on(f"{ME}/messages/2", json_reply({"error": {"code": 404}}, 404))
     found = await pages(source(gmail, fetcher))
@@ -304,9 +278,7 @@ async def test_a_mail_that_vanishes_between_list_and_fetch_is_removed(
     assert removed(found) == ["2"]
 
 
-async def test_a_token_is_asked_for_once_and_renewed_when_it_is_refused(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_a_token_is_asked_for_once_and_renewed_when_it_is_refused(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.add(*map(str, range(1, 9)))
     gmail.page_size = 8
     reader = source(gmail, fetcher)
@@ -317,9 +289,7 @@ async def test_a_token_is_asked_for_once_and_renewed_when_it_is_refused(
     assert len(gmail.asked_for("/token")) == 2
 
 
-async def test_a_token_that_expires_is_renewed_before_it_is_refused(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_a_token_that_expires_is_renewed_before_it_is_refused(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.on("/token", json_reply({"access_token": "first", "expires_in": 1}))
     gmail.add("1")
     assert ids(await pages(source(gmail, fetcher))) == ["1"]
@@ -340,9 +310,7 @@ async def test_a_token_that_is_refused_twice_is_an_error(gmail: GmailDouble, fet
         await pages(source(gmail, fetcher))
 
 
-async def test_troubles_that_pass_are_waited_for(
-    gmail: GmailDouble, fetcher: Fetcher, waits: list[float]
-) -> None:
+async def test_troubles_that_pass_are_waited_for(gmail: GmailDouble, fetcher: Fetcher, waits: list[float]) -> None:
     gmail.add("1")
     gmail.on(f"{ME}/messages/1", BUSY, Reply(b"", 503), gmail.with_token(gmail._message))
     assert ids(await pages(source(gmail, fetcher))) == ["1"]
@@ -375,16 +343,12 @@ async def test_answers_that_are_cut_or_of_another_form_fail_the_run(
         await pages(source(gmail, fetcher))
 
 
-async def test_one_mail_that_cannot_be_decoded_does_not_stop_the_others(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_one_mail_that_cannot_be_decoded_does_not_stop_the_others(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.add("1", "2")
     gmail.on(f"{ME}/messages/1", json_reply({"id": "1", "threadId": "t", "raw": "%%%"}))
     found = await pages(source(gmail, fetcher))
     assert ids(found) == ["2"]
-    assert found[0].items[0] == Failure(
-        "gmail:1", "parse_failed", "gmail:1 is not encoded as Gmail documents it"
-    )
+    assert found[0].items[0] == Failure("gmail:1", "parse_failed", "gmail:1 is not encoded as Gmail documents it")
 
 
 @pytest.mark.parametrize("size", [1_200_000, 4_000_000])
@@ -394,9 +358,7 @@ async def test_a_mail_that_is_too_large_is_reported(gmail: GmailDouble, fetcher:
     def large(request: Request) -> Reply:
         if request.query["format"] == "MINIMAL":
             return json_reply({"id": "1", "sizeEstimate": size})
-        return json_reply(
-            {"id": "1", "threadId": "t1", "raw": base64.urlsafe_b64encode(b"x" * size).decode()}
-        )
+        return json_reply({"id": "1", "threadId": "t1", "raw": base64.urlsafe_b64encode(b"x" * size).decode()})
 
     gmail.on(f"{ME}/messages/1", large)
     found = await pages(source(gmail, fetcher))
@@ -427,9 +389,7 @@ async def test_a_mail_that_could_not_be_had_and_is_gone_is_named_no_more(
     assert found[-1].cursor == {"history": "101"}
 
 
-async def test_a_mail_that_cannot_be_had_is_asked_for_once_a_run(
-    gmail: GmailDouble, fetcher: Fetcher
-) -> None:
+async def test_a_mail_that_cannot_be_had_is_asked_for_once_a_run(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.add("1")
     gmail.on(f"{ME}/messages/1", json_reply({"id": "1", "threadId": "t", "raw": "%%%"}))
     gmail.history = [record(101, labelsAdded="1")]
@@ -440,11 +400,7 @@ async def test_a_mail_that_cannot_be_had_is_asked_for_once_a_run(
 
 @pytest.mark.parametrize(
     ("path", "cursor", "query"),
-    [
-        ("/messages", None, ""),
-        ("/history", {"history": "100"}, ""),
-        ("/messages", {"history": "100"}, "INBOX"),
-    ],
+    [("/messages", None, ""), ("/history", {"history": "100"}, ""), ("/messages", {"history": "100"}, "INBOX")],
     ids=["all mail", "changes", "what a query matches"],
 )
 async def test_a_listing_that_leads_back_to_itself_is_an_error(

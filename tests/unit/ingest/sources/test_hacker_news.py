@@ -117,9 +117,7 @@ async def test_a_second_with_more_than_the_search_shows_comes_to_an_end(site: Si
 
 
 async def test_points_are_counted_a_day_later(site: Site) -> None:
-    site.web.on(
-        "/search_by_date", Algolia([hit(1, START), hit(2, START, points=99), hit(3, START, points=None)])
-    )
+    site.web.on("/search_by_date", Algolia([hit(1, START), hit(2, START, points=99), hit(3, START, points=None)]))
     run = await site.run(source(site, stories="search", days=7000, min_points=50))
     assert run.ids == ["2"]
     assert "points" not in site.web.requests[0].query["numericFilters"]
@@ -129,9 +127,7 @@ def front(site: Site, *stories: dict[str, object] | None, name: str = "top") -> 
     numbered = list(enumerate(stories, 1))
     site.web.on(f"/{name}stories.json", json_reply([number for number, _ in numbered]))
     for number, story in numbered:
-        site.web.on(
-            f"/item/{number}.json", json_reply({"id": number, "type": "story"} | story if story else None)
-        )
+        site.web.on(f"/item/{number}.json", json_reply({"id": number, "type": "story"} | story if story else None))
 
 
 def told(title: str, **fields: object) -> dict[str, object]:
@@ -140,15 +136,9 @@ def told(title: str, **fields: object) -> dict[str, object]:
 
 @pytest.mark.parametrize("stories", ["top", "new", "best"])
 async def test_front_pages_are_read(site: Site, stories: str) -> None:
-    front(
-        site, told("Linked", url="https://example.com/x"), told("Ask HN", text="Why &amp; how?"), name=stories
-    )
+    front(site, told("Linked", url="https://example.com/x"), told("Ask HN", text="Why &amp; how?"), name=stories)
     first, second = (await site.run(source(site, stories=stories))).items
-    assert (first.uri, first.metadata["points"], first.metadata["comments"]) == (
-        "https://example.com/x",
-        42,
-        5,
-    )
+    assert (first.uri, first.metadata["points"], first.metadata["comments"]) == ("https://example.com/x", 42, 5)
     assert second.uri == "https://news.ycombinator.com/item?id=2"
     assert b"Why &amp; how?" in second.content
 

@@ -79,9 +79,7 @@ async def test_messages_are_items_and_nothing_is_marked_as_read(server: ImapDoub
     ]
 
 
-async def test_only_new_mails_are_fetched_and_what_vanished_is_not_listed(
-    server: ImapDouble, fetcher: Fetcher
-) -> None:
+async def test_only_new_mails_are_fetched_and_what_vanished_is_not_listed(server: ImapDouble, fetcher: Fetcher) -> None:
     reader = source(server, fetcher)
     cursor = (await pages(reader))[-1].cursor
     assert uris(await pages(reader, cursor)) == []
@@ -106,10 +104,7 @@ async def test_several_mailboxes_each_have_their_place(server: ImapDouble, fetch
     reader = source(server, fetcher, mailboxes=("INBOX", "Gesendet & Entwürfe"))
     found = await pages(reader)
     assert uris(found)[-1] == "imap://127.0.0.1/Gesendet%20%26%20Entw%C3%BCrfe;UID=1"
-    assert found[-1].cursor == {
-        "INBOX": {"validity": 7, "uid": 5},
-        "Gesendet & Entwürfe": {"validity": 1, "uid": 1},
-    }
+    assert found[-1].cursor == {"INBOX": {"validity": 7, "uid": 5}, "Gesendet & Entwürfe": {"validity": 1, "uid": 1}}
     server.mailboxes[INBOX].messages[9] = letter(9)
     assert uris(await pages(reader, found[-1].cursor)) == ["imap://127.0.0.1/INBOX;UID=9"]
 
@@ -122,9 +117,7 @@ async def test_a_run_goes_on_behind_the_last_page_that_was_kept(server: ImapDoub
     assert uris(await pages(reader, found[0].cursor)) == uris(found[1:])
 
 
-async def test_a_mailbox_that_cannot_be_opened_takes_nothing_away(
-    server: ImapDouble, fetcher: Fetcher
-) -> None:
+async def test_a_mailbox_that_cannot_be_opened_takes_nothing_away(server: ImapDouble, fetcher: Fetcher) -> None:
     found = await pages(source(server, fetcher, mailboxes=("Gone", "INBOX")))
     first, *others = entries(found)
     assert isinstance(first, Failure)
@@ -148,9 +141,7 @@ async def test_a_mail_that_is_too_large_is_named_by_every_run_until_it_is_allowe
     server.sizes[3] = 2_000_000
     first = await pages(source(server, fetcher))
     again = await pages(source(server, fetcher), first[-1].cursor)
-    assert [(entry.uri, type(entry)) for entry in entries(again)] == [
-        ("imap://127.0.0.1/INBOX;UID=3", Failure)
-    ]
+    assert [(entry.uri, type(entry)) for entry in entries(again)] == [("imap://127.0.0.1/INBOX;UID=3", Failure)]
     assert again[-1].cursor == first[-1].cursor
     server.sizes[3] = 1_000
     allowed = await pages(source(server, fetcher), again[-1].cursor)
@@ -190,9 +181,7 @@ async def test_a_number_behind_the_message_is_found(server: ImapDouble, fetcher:
     ]
 
 
-async def test_mails_the_server_cannot_give_are_reported_one_by_one(
-    server: ImapDouble, fetcher: Fetcher
-) -> None:
+async def test_mails_the_server_cannot_give_are_reported_one_by_one(server: ImapDouble, fetcher: Fetcher) -> None:
     server.answers = {"UID FETCH 3": "NO damaged"}
     first, second = entries(await pages(source(server, fetcher)))
     assert isinstance(first, Failure)
@@ -260,8 +249,7 @@ def test_a_name_cannot_carry_a_command(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "encoded"),
-    [("INBOX", "INBOX"), ("A&B", "A&-B"), ("Entwürfe", "Entw&APw-rfe"), ("台北", "&U,BTFw-")],
+    ("name", "encoded"), [("INBOX", "INBOX"), ("A&B", "A&-B"), ("Entwürfe", "Entw&APw-rfe"), ("台北", "&U,BTFw-")]
 )
 def test_names_are_written_as_imap_does(name: str, encoded: str) -> None:
     assert encode_mailbox(name) == encoded

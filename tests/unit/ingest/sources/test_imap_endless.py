@@ -68,12 +68,7 @@ async def read(port: int, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     ("greeting", "piece"),
-    [
-        (b"* OK ", b"x"),
-        (READY, b"x"),
-        (READY, b"* OK still here\r\n"),
-        (READY + b"* 1 FETCH {900000}\r\n", b"x"),
-    ],
+    [(b"* OK ", b"x"), (READY, b"x"), (READY, b"* OK still here\r\n"), (READY + b"* 1 FETCH {900000}\r\n", b"x")],
     ids=["greeting", "line", "lines", "literal"],
 )
 async def test_a_server_that_speaks_on_and_on_is_left(

@@ -21,10 +21,7 @@ SEPARATOR = b"From anna@harbour.example Tue May  5 10:00:00 2026\n"
 
 
 def letter(number: int, body: bytes = b"The ferry leaves.\n") -> bytes:
-    head = b"Message-ID: <%d@harbour.example>\nDate: Tue, 5 May 2026 10:00:00 +0000\nSubject: %d\n\n" % (
-        number,
-        number,
-    )
+    head = b"Message-ID: <%d@harbour.example>\nDate: Tue, 5 May 2026 10:00:00 +0000\nSubject: %d\n\n" % (number, number)
     return SEPARATOR + head + body + b"\n"
 
 
@@ -128,9 +125,7 @@ FORGED = letter(1, b"Pay the pirates.\n")
 
 
 @pytest.mark.parametrize("at_once", [True, False], ids=["in one run", "appended"])
-async def test_a_second_mail_with_the_same_message_id_is_a_document_of_its_own(
-    tmp_path: Path, at_once: bool
-) -> None:
+async def test_a_second_mail_with_the_same_message_id_is_a_document_of_its_own(tmp_path: Path, at_once: bool) -> None:
     path = tmp_path / "in.mbox"
     path.write_bytes(letter(1) + letter(2))
     before = [] if at_once else await pages(path)
@@ -147,9 +142,7 @@ async def test_a_second_mail_with_the_same_message_id_is_a_document_of_its_own(
     assert forged.uri == f"mbox:in.mbox#<{forged.external_id}>"
 
 
-async def test_a_run_that_only_reads_names_is_not_silent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_run_that_only_reads_names_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mbox, "SAID_BYTES", 2 * len(letter(1)))
     path = tmp_path / "in.mbox"
     path.write_bytes(b"".join(letter(number) for number in range(4)))
@@ -244,9 +237,7 @@ def test_one_level_of_quoting_is_taken_off() -> None:
 
 def test_windows_line_ends_are_read_as_well() -> None:
     data = (letter(1) + letter(2)).replace(b"\n", b"\r\n")
-    assert contents(data) == [
-        letter(number).removeprefix(SEPARATOR)[:-1].replace(b"\n", b"\r\n") for number in (1, 2)
-    ]
+    assert contents(data) == [letter(number).removeprefix(SEPARATOR)[:-1].replace(b"\n", b"\r\n") for number in (1, 2)]
 
 
 def test_a_separator_may_lack_its_date() -> None:

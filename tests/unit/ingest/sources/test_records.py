@@ -96,10 +96,7 @@ async def test_a_row_is_a_passage_that_says_where_it_stands(shop: sqlite3.Connec
 
 
 async def test_those_with_most_words_come_first(shop: sqlite3.Connection, tmp_path: Path) -> None:
-    assert await found(finder(tmp_path), "which perfumes are for the morning?") == [
-        "Rose Water",
-        "Oriental Spice",
-    ]
+    assert await found(finder(tmp_path), "which perfumes are for the morning?") == ["Rose Water", "Oriental Spice"]
     assert await found(finder(tmp_path), "a battery") == ["Batteries"]
     assert await found(finder(tmp_path), "submarine") == []
     assert await found(finder(tmp_path), "is it the") == []
@@ -115,13 +112,9 @@ async def test_no_tenant_sees_the_rows_of_another(shop: sqlite3.Connection, tmp_
 
 
 @pytest.mark.parametrize("collation", ["NOCASE", "RTRIM", "BINARY"])
-async def test_whose_a_row_is_does_not_depend_on_how_the_database_compares(
-    tmp_path: Path, collation: str
-) -> None:
+async def test_whose_a_row_is_does_not_depend_on_how_the_database_compares(tmp_path: Path, collation: str) -> None:
     with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
-        database.execute(
-            f"CREATE TABLE products (id, shop TEXT COLLATE {collation}, name, note, price, stock)"
-        )
+        database.execute(f"CREATE TABLE products (id, shop TEXT COLLATE {collation}, name, note, price, stock)")
         others = [(n, ("Acme", "acme ")[n % 2], "Perfume", "", 1, 1) for n in range(20)]
         mine = [(99, "acme", "Perfume of mine", "", 1, 1)]
         database.executemany("INSERT INTO products VALUES (?, ?, ?, ?, ?, ?)", others + mine)
@@ -131,11 +124,7 @@ async def test_whose_a_row_is_does_not_depend_on_how_the_database_compares(
 
 @pytest.mark.parametrize(("written", "titles"), [("acme", ["Oriental Spice"]), ("Acme", []), ("acme ", [])])
 async def test_what_a_database_takes_for_the_tenant_is_looked_at_again(
-    shop: sqlite3.Connection,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    written: str,
-    titles: list[str],
+    shop: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str, titles: list[str]
 ) -> None:
     read = RowReader.rows
 
@@ -146,18 +135,14 @@ async def test_what_a_database_takes_for_the_tenant_is_looked_at_again(
     assert await found(finder(tmp_path), "oriental spice") == titles
 
 
-@pytest.mark.parametrize(
-    "query", ["100% oud", "full_power", "x%' OR 1=1 --", "_____", "%%%", ":tenant", "a\ud800b"]
-)
+@pytest.mark.parametrize("query", ["100% oud", "full_power", "x%' OR 1=1 --", "_____", "%%%", ":tenant", "a\ud800b"])
 async def test_words_are_only_words(shop: sqlite3.Connection, tmp_path: Path, query: str) -> None:
     titles = await found(finder(tmp_path), query)
     assert titles == {"100% oud": ["Oriental Spice", "Batteries"], "full_power": ["Batteries"]}.get(query, [])
 
 
 @pytest.mark.req("R-MOD-20")
-async def test_a_query_is_given_no_more_rows_than_the_settings_say(
-    shop: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_a_query_is_given_no_more_rows_than_the_settings_say(shop: sqlite3.Connection, tmp_path: Path) -> None:
     more = [(n, "acme", f"Perfume {n}", "", n, n) for n in range(10, 30)]
     shop.executemany("INSERT INTO products VALUES (?, ?, ?, ?, ?, ?)", more)
     shop.commit()
@@ -196,9 +181,7 @@ async def test_a_database_has_its_own_time(stuck: RecordFinder) -> None:
         await stuck.find("acme", "perfume", "product")
 
 
-async def test_a_database_that_hangs_holds_few_threads_of_its_own(
-    stuck: RecordFinder, holding: set[int]
-) -> None:
+async def test_a_database_that_hangs_holds_few_threads_of_its_own(stuck: RecordFinder, holding: set[int]) -> None:
     refused = False
     while not refused:
         searches = (stuck.find("acme", "perfume", "product") for _ in range(24))
@@ -210,9 +193,7 @@ async def test_a_database_that_hangs_holds_few_threads_of_its_own(
 
 
 @pytest.mark.req("R-REL-02")
-async def test_a_set_that_fails_leaves_the_rows_of_the_others(
-    shop: sqlite3.Connection, tmp_path: Path
-) -> None:
+async def test_a_set_that_fails_leaves_the_rows_of_the_others(shop: sqlite3.Connection, tmp_path: Path) -> None:
     lost = PRODUCTS | {"query": "SELECT id, shop, name, note, price, stock FROM nowhere"}
     settings = RecordSettings(seconds=20, sets={"lost": lost, "products": PRODUCTS})
     by = RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}")})

@@ -26,9 +26,7 @@ async def site() -> AsyncIterator[Site]:
         yield site
 
 
-async def read(
-    site: Site, kind: str, path: str, cursor: object = None, env: Mapping[str, str] | None = None
-) -> Run:
+async def read(site: Site, kind: str, path: str, cursor: object = None, env: Mapping[str, str] | None = None) -> Run:
     config = {"urls": [site.url("").rstrip("/") + path]}
     return await site.run(build_source(kind, "s", config, site.context, env or {"TOKEN": SECRET}), cursor)
 

@@ -25,9 +25,7 @@ async def site() -> AsyncIterator[Site]:
 
 
 def source(site: Site, **options: object) -> SemanticScholarSource:
-    config = SemanticScholarConfig(
-        **{"query": "dense retrieval", "base_url": site.url("/graph/v1")} | options
-    )
+    config = SemanticScholarConfig(**{"query": "dense retrieval", "base_url": site.url("/graph/v1")} | options)
     return SemanticScholarSource(config, "papers", site.context)
 
 
@@ -75,15 +73,11 @@ async def test_a_paper_is_its_abstract_and_its_facts(site: Site) -> None:
     (request,) = site.web.requests
     assert request.query["query"] == "dense retrieval"
     assert request.query["year"] == "2020-2024"
-    assert {"abstract", "authors", "citationCount", "venue", "year"} <= set(
-        request.query["fields"].split(",")
-    )
+    assert {"abstract", "authors", "citationCount", "venue", "year"} <= set(request.query["fields"].split(","))
     assert request.headers["x-api-key"] == KEY
 
 
-async def test_tokens_lead_from_page_to_page_with_time_between(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_tokens_lead_from_page_to_page_with_time_between(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     assert semantic_scholar.SECONDS == 1.0
     monkeypatch.setattr(semantic_scholar, "SECONDS", 1000.0)
     site.web.on(PATH, paged)
@@ -169,15 +163,7 @@ async def test_strange_papers_do_no_harm(site: Site) -> None:
         "x",
         {},
         {"paperId": "a"},
-        paper(
-            1,
-            authors="x",
-            citationCount="many",
-            year="MMXX",
-            externalIds=[],
-            publicationDate="soon",
-            venue=None,
-        ),
+        paper(1, authors="x", citationCount="many", year="MMXX", externalIds=[], publicationDate="soon", venue=None),
     ]
     site.web.on(PATH, json_reply({"data": strange}))
     run = await site.run(source(site))
@@ -187,9 +173,7 @@ async def test_strange_papers_do_no_harm(site: Site) -> None:
     assert "year" not in run.items[0].metadata
 
 
-@pytest.mark.parametrize(
-    "options", [{"query": ""}, {"query": "x", "year": "20x"}, {"query": "x", "limit": 0}]
-)
+@pytest.mark.parametrize("options", [{"query": ""}, {"query": "x", "year": "20x"}, {"query": "x", "limit": 0}])
 def test_wrong_settings_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         SemanticScholarConfig(**options)

@@ -67,12 +67,7 @@ async def test_only_pages_with_another_date_are_read_again(site: Site) -> None:
     first = await site.run(source(site))
     asked = len(site.web.requests)
     second = await site.run(source(site), first.cursor)
-    assert [request.path for request in site.web.requests[asked:]] == [
-        "/robots.txt",
-        "/sitemap.xml",
-        "/b",
-        "/c",
-    ]
+    assert [request.path for request in site.web.requests[asked:]] == ["/robots.txt", "/sitemap.xml", "/b", "/c"]
     assert second.ids == [site.url("/c")]
     assert second.listed == {site.url("/a"), site.url("/b"), site.url("/c")}
     third = await site.run(source(site), second.cursor)
@@ -98,9 +93,7 @@ async def test_while_a_part_cannot_be_read_nothing_is_removed(site: Site) -> Non
     site.web.on("/b", html("B"))
     first = await site.run(source(site))
     second = await site.run(source(site), first.cursor)
-    assert [(failure.uri, failure.code) for failure in second.failures] == [
-        (site.url("/2.xml"), "fetch_failed")
-    ]
+    assert [(failure.uri, failure.code) for failure in second.failures] == [(site.url("/2.xml"), "fetch_failed")]
     assert second.listed is None
     assert site.url("/b") in second.cursor["pages"]
 
@@ -124,8 +117,7 @@ async def test_an_index_without_end_comes_to_one(site: Site) -> None:
 
 async def test_patterns_and_other_hosts(site: Site) -> None:
     body = urlset(site, "/docs/a", "/docs/old/b", "/blog/c").replace(
-        "</urlset>",
-        "<url><loc>https://other.example/x</loc></url><url><loc>file:///etc/passwd</loc></url></urlset>",
+        "</urlset>", "<url><loc>https://other.example/x</loc></url><url><loc>file:///etc/passwd</loc></url></urlset>"
     )
     site.web.on("/sitemap.xml", xml(body))
     site.web.on("/docs/a", html("A"))
@@ -194,9 +186,7 @@ async def test_an_inclusion_is_refused(site: Site) -> None:
     ],
     ids=["500", "404", "cut", "broken", "empty", "damaged", "bomb"],
 )
-async def test_a_sitemap_that_cannot_be_read_is_an_error(
-    site: Site, reply: Reply, error: type[Exception]
-) -> None:
+async def test_a_sitemap_that_cannot_be_read_is_an_error(site: Site, reply: Reply, error: type[Exception]) -> None:
     site.web.on("/sitemap.xml", reply)
     with pytest.raises(error):
         await site.run(source(site))
@@ -213,10 +203,7 @@ async def test_nesting_without_end_is_read(site: Site) -> None:
         ("<a/>" * 600, "more than 500 elements"),
         ("<url>" + "<a/>" * 600, "more than 500 elements"),
         ("<url><loc>" + "\n" * 2000, "more than 2,000 tags and lines"),
-        (
-            "<a " + " ".join(f"a{number}=''" for number in range(200_000)) + "/>",
-            "a tag or comments of more than 1 MB",
-        ),
+        ("<a " + " ".join(f"a{number}=''" for number in range(200_000)) + "/>", "a tag or comments of more than 1 MB"),
         (f"<!--{' ' * 1_500_000}-->", "a tag or comments of more than 1 MB"),
     ],
     ids=["elements", "fields", "lines", "attributes", "comment"],
@@ -248,18 +235,14 @@ async def test_entries_behind_the_last_that_the_protocol_allows_are_not_read(
     assert failure.error.endswith("or one of them has more than 2 entries")
 
 
-async def test_a_plain_sitemap_may_be_no_larger_than_a_packed_one(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_plain_sitemap_may_be_no_larger_than_a_packed_one(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sitemap, "MAX_BYTES", 100)
     site.web.on("/sitemap.xml", xml(urlset(site, "/a")))
     with pytest.raises(FetchError, match=r"sitemap\.xml has more than"):
         await site.run(source(site))
 
 
-async def test_a_sitemap_is_read_while_other_work_goes_on(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_sitemap_is_read_while_other_work_goes_on(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     threads = []
 
     def watched(content: bytes, name: str, wanted: frozenset[str], most: int) -> Records:

@@ -113,9 +113,7 @@ async def test_many_pages_come_in_parts_and_a_cursor_goes_on_from_each(site: Sit
     assert [len(page.items) for page in run.pages] == [16, 4]
     assert [page.listed is None for page in run.pages] == [True, False]
     await site.run(source(site, *paths), run.pages[0].cursor)
-    assert ["if-none-match" in request.headers for request in site.web.requests[20:]] == [True] * 16 + [
-        False
-    ] * 4
+    assert ["if-none-match" in request.headers for request in site.web.requests[20:]] == [True] * 16 + [False] * 4
 
 
 async def test_a_page_keeps_its_name_when_it_leads_on(site: Site) -> None:

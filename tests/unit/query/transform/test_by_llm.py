@@ -24,8 +24,7 @@ async def made(name: Transform, query: str, reply: str) -> Proposal:
 
 @pytest.mark.req("R-QRY-01", "R-QRY-18")
 @pytest.mark.parametrize(
-    "reply",
-    [FULLER, f"  {FULLER}\n", f'Rewritten query: "{FULLER}"', f"1. {FULLER}", f"Here it is:\n{FULLER}"],
+    "reply", [FULLER, f"  {FULLER}\n", f'Rewritten query: "{FULLER}"', f"1. {FULLER}", f"Here it is:\n{FULLER}"]
 )
 async def test_a_query_is_rewritten_as_one_fuller_query(reply: str) -> None:
     assert await made("rewrite", CACHING, reply) == Proposal(instead=FULLER)
@@ -62,9 +61,7 @@ async def test_a_passage_is_made_up_for_the_dense_arm_alone(reply: str) -> None:
 @pytest.mark.req("R-QRY-03")
 async def test_a_passage_ends_after_three_sentences() -> None:
     reply = "Caching is one. Caching is two. Caching is three. Caching is four."
-    assert (await made("hyde", CACHING, reply)).meaning == (
-        "Caching is one. Caching is two. Caching is three.",
-    )
+    assert (await made("hyde", CACHING, reply)).meaning == ("Caching is one. Caching is two. Caching is three.",)
 
 
 @pytest.mark.req("R-QRY-07")

@@ -6,10 +6,7 @@ from ragstone.query.transform.decompose import decompose
 
 COMPOUND = {
     "What is a hook? How do cronjobs work?": ("What is a hook", "How do cronjobs work"),
-    "how do I install modules and how do I write a command": (
-        "how do I install modules",
-        "how do I write a command",
-    ),
+    "how do I install modules and how do I write a command": ("how do I install modules", "how do I write a command"),
     "What is a role, and who can assign it?": ("What is a role", "who can assign it"),
     "opening hours; parking nearby": ("opening hours", "parking nearby"),
     "What is the difference between filters and searches in the API?": ("filters", "searches in the API"),

@@ -57,11 +57,7 @@ async def test_a_chunk_that_several_variants_find_is_one_hit_with_its_best_score
     )
     search = pipeline(lexical, replies=["query two\nquery three"])
     result = await search.search("default", KB, ask("query", strategy="expand"))
-    assert [(hit.chunk_id, hit.scores["lexical"]) for hit in result.hits] == [
-        ("b#0", 5.0),
-        ("c#0", 4.0),
-        ("a#0", 3.0),
-    ]
+    assert [(hit.chunk_id, hit.scores["lexical"]) for hit in result.hits] == [("b#0", 5.0), ("c#0", 4.0), ("a#0", 3.0)]
     assert result.rewritten_query == "query | query two | query three"
 
 

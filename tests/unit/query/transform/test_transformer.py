@@ -26,9 +26,7 @@ class Silent:
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def stream(
-        self, messages: Sequence[Message], *, max_tokens: int, seconds: float
-    ) -> AsyncIterator[str]:
+    async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         yield await self.complete(messages, max_tokens=max_tokens, seconds=seconds)
 
     async def close(self) -> None:
@@ -81,9 +79,7 @@ async def test_a_request_names_its_own_transforms() -> None:
         ("x" * 9000, "the reply is too long"),
     ],
 )
-async def test_a_useless_reply_leaves_the_query_as_it_was(
-    name: Transform, reply: str | RemoteError, why: str
-) -> None:
+async def test_a_useless_reply_leaves_the_query_as_it_was(name: Transform, reply: str | RemoteError, why: str) -> None:
     made = await Transformer([name], llm=FakeLLM([reply])).apply("query", seconds=1)
     assert (made.dense, made.lexical, made.rewritten) == (("query",), ("query",), "query")
     (note,) = made.notes
@@ -117,8 +113,7 @@ async def test_a_mistake_of_ours_is_not_hidden() -> None:
 
 async def test_transforms_act_together() -> None:
     transformer = Transformer(
-        ["normalize", "synonyms", "entities", "decompose", "feedback"],
-        dictionary=Dictionary({"users": ["players"]}),
+        ["normalize", "synonyms", "entities", "decompose", "feedback"], dictionary=Dictionary({"users": ["players"]})
     )
     made = await transformer.apply("What is RBAC? Who are users?", seconds=5, passages=passages)
     assert made.notes == ()

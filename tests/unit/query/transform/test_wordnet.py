@@ -10,13 +10,7 @@ from ragstone.query.transform.wordnet import PARTS_OF_SPEECH, WordNet
 
 LICENCE = "  1 This is the licence, which every file begins with.\n  2 It goes on for some lines.\n"
 SYNSETS = {
-    "noun": [
-        ["car", "auto", "motorcar"],
-        ["railcar", "car"],
-        ["child", "kid"],
-        ["box"],
-        ["ice_cream", "gelato"],
-    ],
+    "noun": [["car", "auto", "motorcar"], ["railcar", "car"], ["child", "kid"], ["box"], ["ice_cream", "gelato"]],
     "verb": [["repair", "mend", "fix"], ["box", "package"], ["bake"]],
     "adj": [["quick", "speedy(a)"]],
     "adv": [["quickly", "apace"]],
@@ -72,9 +66,7 @@ def wordnet(tmp_path: Path) -> WordNet:
         ("car\n", ()),
     ],
 )
-def test_the_other_words_of_the_most_frequent_sense(
-    wordnet: WordNet, term: str, others: tuple[str, ...]
-) -> None:
+def test_the_other_words_of_the_most_frequent_sense(wordnet: WordNet, term: str, others: tuple[str, ...]) -> None:
     assert wordnet.others(term) == others
 
 
@@ -83,9 +75,7 @@ def test_a_query_gets_synonyms(wordnet: WordNet) -> None:
     assert synonyms("Where can I repair the car?", [wordnet]).words == ("mend", "fix", "auto", "motorcar")
 
 
-@pytest.mark.parametrize(
-    "missing", [f"{kind}.{part}" for kind in ("index", "data") for part in PARTS_OF_SPEECH]
-)
+@pytest.mark.parametrize("missing", [f"{kind}.{part}" for kind in ("index", "data") for part in PARTS_OF_SPEECH])
 def test_a_file_that_is_not_there_is_named(tmp_path: Path, missing: str) -> None:
     write_database(tmp_path)
     (tmp_path / missing).unlink()

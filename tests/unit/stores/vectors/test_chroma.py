@@ -84,9 +84,7 @@ def test_what_chroma_lacks_is_declared(tmp_path: Path) -> None:
 
 
 @pytest.mark.req("R-STO-06")
-async def test_it_lives_in_its_own_folder_that_nobody_else_may_read(
-    provider: ChromaProvider, tmp_path: Path
-) -> None:
+async def test_it_lives_in_its_own_folder_that_nobody_else_may_read(provider: ChromaProvider, tmp_path: Path) -> None:
     place = new_partition()
     await provider.upsert(place, make_points(unit_vectors(3)))
     folder = tmp_path / "vectors" / "chroma"
@@ -142,9 +140,7 @@ async def test_a_closed_provider_opens_nothing_again(provider: ChromaProvider) -
         await provider.health()
 
 
-async def test_a_dropped_collection_leaves_no_vectors_in_the_folder(
-    provider: ChromaProvider, tmp_path: Path
-) -> None:
+async def test_a_dropped_collection_leaves_no_vectors_in_the_folder(provider: ChromaProvider, tmp_path: Path) -> None:
     gone, kept = new_partition(), new_partition()
     for place in (gone, kept):
         await provider.upsert(place, make_points(unit_vectors(1200)))

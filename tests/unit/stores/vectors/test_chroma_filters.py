@@ -68,16 +68,7 @@ def test_what_chroma_would_answer_otherwise_is_refused(where: Any) -> None:
 
 
 def test_the_payload_comes_back_and_fields_have_one_type_for_all_numbers() -> None:
-    payload = {
-        "i": 1,
-        "f": 0.5,
-        "b": True,
-        "s": "1",
-        "n": None,
-        "e": [],
-        "l": ["1", 1, 1.0, None],
-        "text": "t",
-    }
+    payload = {"i": 1, "f": 0.5, "b": True, "s": "1", "n": None, "e": [], "l": ["1", 1, 1.0, None], "text": "t"}
     metadata = metadata_of(VectorPartition("t", "s", 2), Point("c", unit_vectors(1, 2)[0], payload))
     assert json.dumps(payload_of(metadata)) == json.dumps(payload)
     assert {name: value for name, value in metadata.items() if name != PAYLOAD} == {

@@ -17,13 +17,7 @@ from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreErro
 from ragstone.fetch.calls import host_of
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import unit
-from ragstone.stores.vectors.rest import (
-    Account,
-    RestService,
-    first_message,
-    numbers,
-    service_url,
-)
+from ragstone.stores.vectors.rest import Account, RestService, first_message, numbers, service_url
 
 SECRET = "canary-key-1234"
 
@@ -49,9 +43,7 @@ def make_service(waits: list[float], timeout: float = 30.0) -> RestService:
         waits.append(seconds)
 
     headers = {"Api-Key": SECRET}
-    return RestService(
-        Account("engine", headers, SECRET, timeout, "check the key", "check the url"), sleep=sleep
-    )
+    return RestService(Account("engine", headers, SECRET, timeout, "check the key", "check the url"), sleep=sleep)
 
 
 async def call(service: RestService, server: RestDouble, **given: Any) -> Any:
@@ -80,9 +72,7 @@ async def test_what_passes_is_tried_again(
     assert waits == [0.5, 7.0]
 
 
-async def test_the_third_failure_is_told(
-    service: RestService, server: RestDouble, waits: list[float]
-) -> None:
+async def test_the_third_failure_is_told(service: RestService, server: RestDouble, waits: list[float]) -> None:
     server.faults.extend([json_reply({"error": {"message": "too\n busy"}}, 503)] * 3)
     with pytest.raises(StoreBusy, match=r"^engine at 127\.0\.0\.1:\d+ failed \(503\): too busy$") as raised:
         await call(service, server)
@@ -92,9 +82,7 @@ async def test_the_third_failure_is_told(
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_refused_key_is_told_once_without_it(
-    service: RestService, server: RestDouble, status: int
-) -> None:
+async def test_a_refused_key_is_told_once_without_it(service: RestService, server: RestDouble, status: int) -> None:
     server.faults.append(json_reply({"message": f"key {SECRET} is unknown"}, status))
     with pytest.raises(StoreError, match=r"refused the API key \(40\d\): key \*\*\* is unknown") as raised:
         await call(service, server)
@@ -118,9 +106,7 @@ async def test_another_refusal_is_told_once(service: RestService, server: RestDo
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[" * 100_000, b'{"a":'])
-async def test_an_answer_that_is_not_json_is_told(
-    service: RestService, server: RestDouble, body: bytes
-) -> None:
+async def test_an_answer_that_is_not_json_is_told(service: RestService, server: RestDouble, body: bytes) -> None:
     server.faults.append(Reply(body))
     with pytest.raises(StoreError, match="not JSON"):
         await call(service, server)
@@ -198,8 +184,7 @@ def test_addresses_are_kept_without_a_slash_and_shown_without_secrets() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
-    [{"message": "m"}, {"error": "m"}, {"error": {"code": 1, "message": "m"}}, {"error": [{"message": "m"}]}],
+    "said", [{"message": "m"}, {"error": "m"}, {"error": {"code": 1, "message": "m"}}, {"error": [{"message": "m"}]}]
 )
 def test_the_message_is_found_however_it_is_wrapped(said: Any) -> None:
     assert first_message(said) == "m"

@@ -57,9 +57,7 @@ finite = st.floats(allow_nan=False, allow_infinity=False)
 bound = st.one_of(finite, st.integers(-(2**53) + 1, 2**53 - 1), st.sampled_from([0, -0.0, 5e-324, 1.5, -1.5]))
 
 
-@given(
-    bound, bound, st.one_of(finite, st.integers(-(2**63), 2**63 - 1), st.sampled_from([math.inf, 0.0, -0.0]))
-)
+@given(bound, bound, st.one_of(finite, st.integers(-(2**63), 2**63 - 1), st.sampled_from([math.inf, 0.0, -0.0])))
 def test_ranges_are_exact_to_the_last_bit(low: float, high: float, stored: float) -> None:
     for where in (
         Range("a", gte=low, lte=high),

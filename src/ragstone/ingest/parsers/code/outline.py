@@ -148,9 +148,7 @@ class _OutlineWalk:
         if statement >= self._free:
             self._resume(path)
 
-    def _mark(
-        self, first: int, node: Node, definition: _NamedNode, path: tuple[str, ...], depth: int
-    ) -> None:
+    def _mark(self, first: int, node: Node, definition: _NamedNode, path: tuple[str, ...], depth: int) -> None:
         row, last = _rows(node)
         if first >= self._free:
             if first > self._free:
@@ -171,9 +169,7 @@ class _OutlineWalk:
         for _ in range(_WRAPPED):
             if node.type not in WRAPPERS:
                 break
-            inside = [
-                child for child in node.named_children if child.type in DEFINITIONS | HOLDERS | WRAPPERS
-            ]
+            inside = [child for child in node.named_children if child.type in DEFINITIONS | HOLDERS | WRAPPERS]
             if not inside:
                 return None
             node = inside[-1]

@@ -32,10 +32,7 @@ def parse_code(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     paths = list(_add_blocks(draft, cleaned.text.split("\n"), marks))
     parsed = draft.finish(
         language.media_type if language else "text/plain",
-        metadata={
-            "encoding": decoded.encoding,
-            **({"programming_language": language.name} if language else {}),
-        },
+        metadata={"encoding": decoded.encoding, **({"programming_language": language.name} if language else {})},
         warnings=(*decoded.warnings, *([problem] if problem else [])),
     )
     symbols = _symbols([block.start for block in parsed.blocks], paths)
@@ -57,9 +54,7 @@ def _marks(text: str, language: CodeLanguage | None) -> tuple[list[OutlineMark],
         return whole, f"its syntax could not be read as {language.name} in time: it is cut between lines"
 
 
-def _add_blocks(
-    draft: Draft, lines: Sequence[str], marks: Sequence[OutlineMark]
-) -> Iterator[tuple[str, ...]]:
+def _add_blocks(draft: Draft, lines: Sequence[str], marks: Sequence[OutlineMark]) -> Iterator[tuple[str, ...]]:
     """Add the text of each definition, and give the path of each block that was added."""
     ends = [*(mark.row for mark in marks[1:]), len(lines)]
     for mark, end in zip(marks, ends, strict=True):

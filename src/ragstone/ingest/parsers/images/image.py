@@ -27,9 +27,7 @@ _FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "TIFF")
 def parse_image(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Read the words in a picture."""
     if not options.ocr:
-        raise UnsupportedFormat(
-            f"{name} is a picture, and extract.ocr is off", hint="set extract.ocr to auto"
-        )
+        raise UnsupportedFormat(f"{name} is a picture, and extract.ocr is off", hint="set extract.ocr to auto")
     if not ocr.is_installed():
         raise UnsupportedFormat(f"{name} is a picture: no OCR engine is installed", hint=ocr.NOT_INSTALLED)
     with _open(content, name) as image:

@@ -72,8 +72,7 @@ def _read_with_tesseract(program: str, image: Image) -> list[TextSpan]:
         )
     except subprocess.TimeoutExpired as problem:
         raise OcrFailed(
-            f"tesseract took longer than {_TESSERACT_SECONDS} s",
-            hint="scan the page again, with fewer pixels",
+            f"tesseract took longer than {_TESSERACT_SECONDS} s", hint="scan the page again, with fewer pixels"
         ) from problem
     except (subprocess.CalledProcessError, OSError) as problem:
         said = getattr(problem, "stderr", b"") or str(problem).encode()
@@ -116,11 +115,7 @@ def _read_with_rapidocr(image: Image) -> list[TextSpan]:
         raise OcrFailed(f"OCR failed: {type(problem).__name__}", hint="scan the page again") from problem
     if result.txts is None:
         return []
-    return [
-        _span(text, box, image.height)
-        for text, box in zip(result.txts, result.boxes, strict=True)
-        if text.strip()
-    ]
+    return [_span(text, box, image.height) for text, box in zip(result.txts, result.boxes, strict=True) if text.strip()]
 
 
 @cache

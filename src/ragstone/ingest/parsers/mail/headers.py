@@ -79,9 +79,7 @@ class _Bounded(Compat32):
 class _Part(Message):
     """A part whose parameters may contradict each other."""
 
-    def get_param(
-        self, param: str, failobj: Any = None, header: str = "content-type", unquote: bool = True
-    ) -> Any:
+    def get_param(self, param: str, failobj: Any = None, header: str = "content-type", unquote: bool = True) -> Any:
         try:
             return super().get_param(param, failobj, header, unquote)
         except (TypeError, ValueError, LookupError):
@@ -94,9 +92,7 @@ def read_message(content: bytes, name: str) -> Message:
     try:
         message = message_from_bytes(content, _Part, policy=_Bounded())
     except RecursionError as problem:
-        raise ParseError(
-            f"{name} is nested too deep to be read", hint="save its inner messages as files"
-        ) from problem
+        raise ParseError(f"{name} is nested too deep to be read", hint="save its inner messages as files") from problem
     if not any(field in message for field in _KNOWN):
         raise ParseError(
             f"{name} is not a mail: it does not begin with headers such as From and Subject",
@@ -118,9 +114,7 @@ NO_SUBJECT = "(no subject)"
 _ID = re.compile(r"<\s*([^<>\s]{1,400})\s*>")
 _ADDRESS = re.compile(r"[\w.+-]{1,100}@[\w.-]{1,200}")
 _PREFIX = re.compile(r"\s*(?:\[[^\]]{1,80}\]\s*)?([^\W\d_]{1,8})\s?(?:\[\d{1,3}\])?[:：]")
-_REPLY = frozenset(
-    {"re", "aw", "antw", "antwort", "sv", "vs", "odp", "rif", "ris", "res", "r", "回复", "答复"}
-)
+_REPLY = frozenset({"re", "aw", "antw", "antwort", "sv", "vs", "odp", "rif", "ris", "res", "r", "回复", "答复"})
 _FORWARD = frozenset({"fw", "fwd", "wg", "tr", "rv", "enc", "i", "doorst", "pd", "vb", "vl", "vid", "转发"})
 
 

@@ -98,12 +98,7 @@ def attribution_lines(lines: Sequence[str]) -> int:
         return 0
     for count in range(min(3, len(lines)), 0, -1):
         said = " ".join(lines[-count:])
-        if (
-            len(said) <= LONGEST_LINE
-            and _OPENING.match(said)
-            and _WROTE.search(said)
-            and _MOMENT.search(said)
-        ):
+        if len(said) <= LONGEST_LINE and _OPENING.match(said) and _WROTE.search(said) and _MOMENT.search(said):
             return count
     last = lines[-1]
     return 1 if len(last) <= LONGEST_LINE and _WROTE.search(last) else 0

@@ -17,9 +17,7 @@ _QUOTE_MARKS = re.compile(r"[ \t]{0,3}>(?!From )[> \t]*")
 _BLOCKQUOTE = re.compile(r"<(/?)blockquote(?=[\s/>])[^<>]*>", re.IGNORECASE)
 _TAG = re.compile(r"<[a-zA-Z][^<>]*>")
 # Mail has no navigation: a newsletter whose layout is named `footer` is all content.
-_FRAME_NAME = re.compile(
-    r"""(?<=[\s"'])(?:class|id|role)\s{0,4}=\s{0,4}(?:"[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE
-)
+_FRAME_NAME = re.compile(r"""(?<=[\s"'])(?:class|id|role)\s{0,4}=\s{0,4}(?:"[^"]*"|'[^']*'|[^\s"'>]+)""", re.IGNORECASE)
 _FRAME_TAG = re.compile(r"<(/?)(?:header|footer|aside|main)(?=[\s/>])", re.IGNORECASE)
 _MARKUP = re.compile(r"\s*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE)
 _SIGNED = "-----BEGIN PGP SIGNED MESSAGE-----"
@@ -71,9 +69,7 @@ def _plain(text: str) -> Iterator[Passage]:
     quoted = False
     for raw in [*text.split("\n"), ""]:
         marks = _QUOTE_MARKS.match(raw)
-        line = (
-            raw[marks.end() :] if marks else raw.removeprefix(">") if raw.startswith(">From ") else raw
-        ).rstrip()
+        line = (raw[marks.end() :] if marks else raw.removeprefix(">") if raw.startswith(">From ") else raw).rstrip()
         if lines and (not line or quoted is not bool(marks)):
             yield Passage("paragraph", "\n".join(lines), quoted)
             lines = []

@@ -13,13 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
-from ragstone.ingest.parsers.mail.marks import (
-    LONGEST_LINE,
-    attribution_lines,
-    header_block,
-    is_dated,
-    mark_of,
-)
+from ragstone.ingest.parsers.mail.marks import LONGEST_LINE, attribution_lines, header_block, is_dated, mark_of
 from ragstone.ingest.parsers.mail.passages import Passage
 
 FORWARDED = "Forwarded message"
@@ -58,11 +52,7 @@ def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> lis
 
 def forwarded_words(passages: Sequence[Passage]) -> list[Passage]:
     """Return all passages as content: the copied headers of each message in them become its heading."""
-    lines = [
-        _Line(number, text, False)
-        for number, passage in enumerate(passages)
-        for text in passage.text.split("\n")
-    ]
+    lines = [_Line(number, text, False) for number, passage in enumerate(passages) for text in passage.text.split("\n")]
     texts = [line.text for line in lines]
     content: list[Passage] = []
     first = place = 0
@@ -117,9 +107,7 @@ def _without_quotes(lines: Sequence[_Line], *, reply: bool) -> list[_Line]:
         if not quoted:
             kept.extend(run)
             continue
-        introduced = (
-            attribution_lines([line.text for line in kept[-3:]]) if kept and not kept[-1].quoted else 0
-        )
+        introduced = attribution_lines([line.text for line in kept[-3:]]) if kept and not kept[-1].quoted else 0
         if introduced:
             del kept[-introduced:]
         elif not reply:
@@ -133,9 +121,7 @@ def _without_signature(lines: Sequence[_Line]) -> list[_Line]:
     for find in (_device, _delimiter, _device, _closing):
         place = find(kept)
         if place > 0:
-            postscript = next(
-                (at for at in range(place + 1, len(kept)) if _POSTSCRIPT.match(kept[at].text)), len(kept)
-            )
+            postscript = next((at for at in range(place + 1, len(kept)) if _POSTSCRIPT.match(kept[at].text)), len(kept))
             del kept[place:postscript]
     return kept
 
@@ -171,9 +157,7 @@ def _is_closing(line: str) -> bool:
         return False
     rest = line.strip()[phrase.end() :].strip(" ,.!–-")
     first, *_ = rest.split() or [""]
-    return not rest or (
-        len(rest.split()) <= _NAME_WORDS and (first[0].isupper() or first.lower() in _BESIDE_NAME)
-    )
+    return not rest or (len(rest.split()) <= _NAME_WORDS and (first[0].isupper() or first.lower() in _BESIDE_NAME))
 
 
 def _is_signature(lines: Sequence[str]) -> bool:
@@ -195,15 +179,7 @@ def _closings() -> re.Pattern[str]:
     return re.compile(rf"(?:{'|'.join([*usable, *_MORE_CLOSINGS])})(?!\w)", re.IGNORECASE)
 
 
-_MORE_CLOSINGS = (
-    "Thanks again",
-    "Many thanks",
-    "Cheers",
-    "Yours sincerely",
-    "Sincerely",
-    "Warm regards",
-    "MfG",
-)
+_MORE_CLOSINGS = ("Thanks again", "Many thanks", "Cheers", "Yours sincerely", "Sincerely", "Warm regards", "MfG")
 
 
 @cache

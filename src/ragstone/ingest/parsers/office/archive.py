@@ -114,9 +114,7 @@ def _check_xml(part: IO[bytes], part_name: str, name: str, kind: str) -> None:
     except _Outside as problem:
         raise _reaches_outside(name, part_name) from problem
     except (ExpatError, ValueError, LookupError) as problem:
-        raise ParseError(
-            f"{name} is a damaged {kind}: {part_name!r:.80} is not XML", hint=_DAMAGED
-        ) from problem
+        raise ParseError(f"{name} is a damaged {kind}: {part_name!r:.80} is not XML", hint=_DAMAGED) from problem
 
 
 def _refuse_doctype(*_: object) -> None:

@@ -42,9 +42,7 @@ def parse_epub(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     with open_archive(content, name, "EPUB", options, all_xml=False) as archive:
         book = _book(archive, name)
         if book.chapters and set(book.chapters) & _list_encrypted(archive, name):
-            raise ParseError(
-                f"{name} is protected against copying", hint="only a book without DRM can be read"
-            )
+            raise ParseError(f"{name} is protected against copying", hint="only a book without DRM can be read")
         draft = Draft(name)
         labels = _labels(archive, book.contents, name)
         for part in book.chapters:
@@ -71,8 +69,7 @@ def _add_chapter(draft: Draft, archive: zipfile.ZipFile, part: str, label: str) 
 def _book(archive: zipfile.ZipFile, name: str) -> _Book:
     container = read_xml(archive, "META-INF/container.xml", name, "EPUB")
     root = next(
-        (_inside("", _text(file.get("full-path"))) for file in container.iter() if _tag(file) == "rootfile"),
-        "",
+        (_inside("", _text(file.get("full-path"))) for file in container.iter() if _tag(file) == "rootfile"), ""
     )
     if root not in archive.namelist():
         raise ParseError(f"{name} is a damaged EPUB: it has no package document", hint=_NOT_A_BOOK)
@@ -110,9 +107,7 @@ def _labels(archive: zipfile.ZipFile, contents: str, name: str) -> dict[str, str
 
     if contents not in archive.namelist():
         return {}
-    tree = LexborHTMLParser(
-        _ENDS_ITSELF.sub(r"<\1\2></\1>", decode_markup(_read(archive, contents, name), name).text)
-    )
+    tree = LexborHTMLParser(_ENDS_ITSELF.sub(r"<\1\2></\1>", decode_markup(_read(archive, contents, name), name).text))
     labels: dict[str, str] = {}
     for link in tree.css("nav a[href]"):
         labels.setdefault(_inside(contents, _text(link.attributes.get("href"))), one_line(link.text()))
@@ -127,11 +122,7 @@ def _list_encrypted(archive: zipfile.ZipFile, name: str) -> set[str]:
     if "META-INF/encryption.xml" not in archive.namelist():
         return set()
     root = read_xml(archive, "META-INF/encryption.xml", name, "EPUB")
-    return {
-        _inside("", _text(element.get("URI")))
-        for element in root.iter()
-        if _tag(element) == "CipherReference"
-    }
+    return {_inside("", _text(element.get("URI"))) for element in root.iter() if _tag(element) == "CipherReference"}
 
 
 def _read(archive: zipfile.ZipFile, part: str, name: str) -> bytes:

@@ -33,10 +33,7 @@ def chart_table(chart: Any) -> str:
         return ""
     title = " ".join(word.text or "" for heading in space.iter(f"{_C}title") for word in heading.iter(_WORDS))
     return "\n".join(
-        (
-            *([title] if title.strip() else []),
-            markdown_table([["", *names], *(rows[place] for place in sorted(rows))]),
-        )
+        (*([title] if title.strip() else []), markdown_table([["", *names], *(rows[place] for place in sorted(rows))]))
     )
 
 
@@ -75,9 +72,7 @@ def parse_pptx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
         else:
             _add_slide(draft, slide, number)
     title = properties.pop("title", "")
-    return draft.finish(
-        MEDIA_TYPE, title=title, metadata={**properties, "pages": len(slides)}, unseen_hint=_NO_TEXT
-    )
+    return draft.finish(MEDIA_TYPE, title=title, metadata={**properties, "pages": len(slides)}, unseen_hint=_NO_TEXT)
 
 
 def _add_slide(draft: Draft, slide: Any, number: int) -> None:
@@ -116,9 +111,7 @@ def _shapes(shapes: Any) -> Iterator[Any]:
 
 def _add_text(draft: Draft, shape: Any, number: int) -> None:
     """A text box as it stands; several paragraphs of a content placeholder are its bullets."""
-    paragraphs = [
-        (paragraph.level, " ".join(paragraph.text.split())) for paragraph in shape.text_frame.paragraphs
-    ]
+    paragraphs = [(paragraph.level, " ".join(paragraph.text.split())) for paragraph in shape.text_frame.paragraphs]
     written = [(level, text) for level, text in paragraphs if text]
     if shape.is_placeholder and len(written) > 1:
         draft.add("list", "\n".join(f"{'  ' * level}- {text}" for level, text in written), page=number)

@@ -14,8 +14,7 @@ from ragstone.ingest.parsers.text.cleaning import chosen_title, one_line
 
 MEDIA_TYPE = "application/rtf"
 _TOKEN = re.compile(
-    rb"\\([a-zA-Z]{1,32})(-?\d{1,9})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|[\r\n\x00]+|([^\\{}\r\n\x00]+)|.",
-    re.DOTALL,
+    rb"\\([a-zA-Z]{1,32})(-?\d{1,9})? ?|\\'([0-9a-fA-F]{2})|\\(.)|([{}])|[\r\n\x00]+|([^\\{}\r\n\x00]+)|.", re.DOTALL
 )
 _TEXT, _NOWHERE = "text", ""
 _UNREAD = (
@@ -177,9 +176,7 @@ class _RtfReader:
         if text.strip():
             self._end_table()
             heading = one_line(text) if self._level else ""
-            self.draft.add(
-                "heading" if heading else "paragraph", heading or text, level=self._level, label=heading
-            )
+            self.draft.add("heading" if heading else "paragraph", heading or text, level=self._level, label=heading)
 
     def _end_table(self) -> None:
         self.draft.add("table", markdown_table([*self._rows, self._cells]))

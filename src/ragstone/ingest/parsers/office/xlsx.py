@@ -70,11 +70,7 @@ def _number(value: float, number_format: str) -> str:
         return f"{value:.15g}"
     amount = abs(value) * 100 if found["percent"] else abs(value)
     decimals = min(len(found["decimals"] or ""), _MOST_DIGITS)
-    width = (
-        0
-        if found["thousands"]
-        else min(len(found["whole"]), _MOST_DIGITS) + (decimals + 1 if decimals else 0)
-    )
+    width = 0 if found["thousands"] else min(len(found["whole"]), _MOST_DIGITS) + (decimals + 1 if decimals else 0)
     digits = f"{amount:0{width}{',' if found['thousands'] else ''}.{decimals}f}{found['percent'] or ''}"
     minus = "-" if value < 0 and digits.strip("0.%") else ""
     sign = next((mark for mark in _CURRENCY if mark in wanted), "")

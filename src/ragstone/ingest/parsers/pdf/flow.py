@@ -28,15 +28,7 @@ _PAGE_NUMBER = re.compile(r"\W*#\W*|[ivxl]{1,6}")
 _LEADERS = re.compile(r"(?:\s?[.·]){4,}\s*")
 _BULLET = re.compile(r"(?:[•◦▪●○■‣⁃∙·*–-]|\(?\d{1,2}[.)]|[a-z]\))(?:\s+|$)")
 _LIGATURES = str.maketrans(
-    {
-        "\ufb00": "ff",
-        "\ufb01": "fi",
-        "\ufb02": "fl",
-        "\ufb03": "ffi",
-        "\ufb04": "ffl",
-        "\ufb05": "st",
-        "\ufb06": "st",
-    }
+    {"\ufb00": "ff", "\ufb01": "fi", "\ufb02": "fl", "\ufb03": "ffi", "\ufb04": "ffl", "\ufb05": "st", "\ufb06": "st"}
 )
 _BROKEN_WORD = re.compile(r"(\w+)[-\u00ad\u2010]\n(\w+)")
 _WORDS = re.compile(r"\w+(?:-\w+)*")
@@ -78,9 +70,7 @@ def _with_headers(kept: Pages, pages: Mapping[int, LaidOutPage], body: float) ->
         if not before:
             continue
         # With few pages their running lines are still there.
-        edges = [
-            {_running_key(line) for line in _edge_lines(pages[page], body)} for page in (number - 1, number)
-        ]
+        edges = [{_running_key(line) for line in _edge_lines(pages[page], body)} for page in (number - 1, number)]
         running = edges[0] & edges[1]
         upper = next((line for line in reversed(before) if _running_key(line) not in running), None)
         place = next((place for place, line in enumerate(lines) if _running_key(line) not in running), None)
@@ -220,9 +210,7 @@ def _continues(group: list[TextSpan], line: TextSpan, style: _Style) -> bool:
 
 
 def _vocabulary(pages: Pages) -> Counter[str]:
-    return Counter(
-        word.casefold() for lines in pages.values() for line in lines for word in _WORDS.findall(line.text)
-    )
+    return Counter(word.casefold() for lines in pages.values() for line in lines for word in _WORDS.findall(line.text))
 
 
 def _whole_words(text: str, vocabulary: Mapping[str, int]) -> str:

@@ -41,11 +41,7 @@ def read_scan(page: PdfPage) -> LaidOutPage:
     image = page.render(scale=scale, may_draw_forms=False).to_pil()
     lines = [
         replace(
-            line,
-            left=line.left / scale,
-            right=line.right / scale,
-            bottom=line.bottom / scale,
-            top=line.top / scale,
+            line, left=line.left / scale, right=line.right / scale, bottom=line.bottom / scale, top=line.top / scale
         )
         for line in ocr.read_image(image)
     ]
@@ -89,14 +85,10 @@ class PdfReadResult:
     def warnings(self) -> list[str]:
         """Return notes for people on how the pages were read."""
         notes = [f"page {number} was read by OCR" for number in self.scanned]
-        notes += [
-            f"page {number} could not be read by OCR: {why}" for number, why in self.ocr_failures.items()
-        ]
+        notes += [f"page {number} could not be read by OCR: {why}" for number, why in self.ocr_failures.items()]
         if self.unread_pictures:
             why = ocr.NOT_INSTALLED if self.options.ocr else "extract.ocr is off"
-            notes.append(
-                f"pages that are pictures were not read: {_list_numbers(self.unread_pictures)}; {why}"
-            )
+            notes.append(f"pages that are pictures were not read: {_list_numbers(self.unread_pictures)}; {why}")
         if self.unreadable:
             notes.append(f"pages that could not be read: {_list_numbers(self.unreadable)}")
         return notes + self.notes
@@ -146,9 +138,7 @@ def read_pages(document: PdfDocument, content: bytes, options: ParseOptions) -> 
         except pypdfium2.PdfiumError:
             # What it shows may still be read.
             words = []
-        if not (
-            looks_scanned(page, [word for _, word in words]) and _read_picture(reading, page, number, words)
-        ):
+        if not (looks_scanned(page, [word for _, word in words]) and _read_picture(reading, page, number, words)):
             printed[number] = _Printed(words, _box(page.get_cropbox()))
             if options.tables and words and pdf_tables.is_installed() and pdf_tables.has_rules(page):
                 ruled[number] = _box(page.get_mediabox())
@@ -160,9 +150,7 @@ def read_pages(document: PdfDocument, content: bytes, options: ParseOptions) -> 
     return reading
 
 
-def _read_picture(
-    reading: PdfReadResult, page: PdfPage, number: int, words: list[tuple[Turn, TextSpan]]
-) -> bool:
+def _read_picture(reading: PdfReadResult, page: PdfPage, number: int, words: list[tuple[Turn, TextSpan]]) -> bool:
     """Read a page by OCR; False when its text layer, if any, is the better text."""
     if not (reading.options.ocr and ocr.is_installed()):
         reading.unread_pictures.append(number)
@@ -186,9 +174,7 @@ def _letters(spans: list[TextSpan]) -> int:
 
 def _laid_out(page: _Printed, tables: list[Table]) -> LaidOutPage:
     """One page as most of its words stand; text set at another angle comes last, tables in their places."""
-    turns = sorted(
-        {turn for turn, _ in page.words}, key=lambda turn: -sum(turn == other for other, _ in page.words)
-    )
+    turns = sorted({turn for turn, _ in page.words}, key=lambda turn: -sum(turn == other for other, _ in page.words))
     main = turns[0] if turns else 0
     lines: list[TextSpan] = []
     for turn in turns:
@@ -198,10 +184,7 @@ def _laid_out(page: _Printed, tables: list[Table]) -> LaidOutPage:
         if turn == main:
             here = with_tables(
                 here,
-                [
-                    TextSpan(table.text, *box, size=0.0, is_table=True)
-                    for table, box in zip(tables, boxes, strict=True)
-                ],
+                [TextSpan(table.text, *box, size=0.0, is_table=True) for table, box in zip(tables, boxes, strict=True)],
             )
         lines += here
     _, _, bottom, top = turn_box(page.crop_box, main)

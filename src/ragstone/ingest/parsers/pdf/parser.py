@@ -44,12 +44,8 @@ def _cannot_open(problem: Exception, name: str) -> ParseError:
     if code == raw.FPDF_ERR_PASSWORD:
         return ParseError(f"{name} is encrypted and needs a password", hint="save a copy without a password")
     if code == raw.FPDF_ERR_SECURITY:
-        return ParseError(
-            f"{name} uses an encryption that is not supported", hint="save a copy without a password"
-        )
-    return ParseError(
-        f"{name} is a damaged PDF", hint="open it in a viewer and save or print it to a new PDF"
-    )
+        return ParseError(f"{name} uses an encryption that is not supported", hint="save a copy without a password")
+    return ParseError(f"{name} is a damaged PDF", hint="open it in a viewer and save or print it to a new PDF")
 
 
 def _parse(document: PdfDocument, content: bytes, name: str, options: ParseOptions) -> Parsed:
@@ -64,9 +60,7 @@ def _parse(document: PdfDocument, content: bytes, name: str, options: ParseOptio
     next_page = reading.stop if reading.stop <= total else None
     is_part = next_page is not None or options.first_page > 1
     if not (is_part or any(page.lines for page in reading.pages.values())) and (problem := reading.failure()):
-        raise ParseError(
-            f"{name} could not be read: {problem}", hint="print it to a new PDF, or scan it again"
-        )
+        raise ParseError(f"{name} could not be read: {problem}", hint="print it to a new PDF, or scan it again")
     draft = Draft(name)
     add_pages(draft, reading.pages)
     information = document.get_metadata_dict(skip_empty=True)

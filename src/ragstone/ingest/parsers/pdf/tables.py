@@ -83,9 +83,7 @@ def _characters(handle: object) -> str:
             # How pdfium marks a hyphen that breaks a word at the end of a line.
             return text.replace("\ufffe", SOFT_HYPHEN)
     codes = (raw.FPDFText_GetUnicode(handle, index) for index in range(count))
-    return "".join(
-        SOFT_HYPHEN if code == _BREAK else chr(code if code < sys.maxunicode else 0xFFFD) for code in codes
-    )
+    return "".join(SOFT_HYPHEN if code == _BREAK else chr(code if code < sys.maxunicode else 0xFFFD) for code in codes)
 
 
 def _quarter_turns(a: float, b: float) -> Turn:

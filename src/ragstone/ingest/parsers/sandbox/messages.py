@@ -6,14 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ragstone.core.errors import (
-    EmptyDocument,
-    NoTextSeen,
-    ParseError,
-    ParserLimit,
-    RagstoneError,
-    UnsupportedFormat,
-)
+from ragstone.core.errors import EmptyDocument, NoTextSeen, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers.draft import MAX_BLOCKS, broken_rules
 
@@ -59,8 +52,7 @@ def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
     text = parsed.text.encode("utf-8")
     if len(text) > text_allowance(size):
         raise ParserLimit(
-            f"{name} gives {len(text):,} bytes of text from {size:,}, more than is allowed",
-            hint="split the file",
+            f"{name} gives {len(text):,} bytes of text from {size:,}, more than is allowed", hint="split the file"
         )
     attached = sum(len(attachment.content) for attachment in parsed.attachments)
     if len(parsed.attachments) > MAX_ATTACHMENTS or attached > attachment_allowance(size):
@@ -91,9 +83,7 @@ def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
 
 def encode_error(error: RagstoneError) -> bytes:
     """The one frame of a failure."""
-    return frame(
-        json.dumps({"error": {"code": error.code, "message": str(error), "hint": error.hint}}).encode()
-    )
+    return frame(json.dumps({"error": {"code": error.code, "message": str(error), "hint": error.hint}}).encode())
 
 
 def decode_reply(read: Read, size: int) -> Parsed:

@@ -50,8 +50,7 @@ class ParserPool:
         name = printable(name)
         if len(content) > self.limits.file_mb * 1024 * 1024:
             raise ParserLimit(
-                f"{name} is larger than {self.limits.file_mb} MB",
-                hint="raise limits.file_mb, or split the file",
+                f"{name} is larger than {self.limits.file_mb} MB", hint="raise limits.file_mb, or split the file"
             )
         job = _ParseJob(content, name, replace(options, pages=self.limits.pages), self.limits)
         try:
@@ -138,8 +137,7 @@ class _ParseJob:
             raise self._death(child.wait_for_exit()) from None
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
             raise ParseError(
-                f"the parser gave a broken answer for {self.name}: {problem!s:.200}",
-                hint="the file may be hostile",
+                f"the parser gave a broken answer for {self.name}: {problem!s:.200}", hint="the file may be hostile"
             ) from problem
         finally:
             with self._lock:
@@ -162,7 +160,6 @@ class _ParseJob:
             )
         ended = signal.Signals(-returncode).name if returncode < 0 else f"exit code {returncode}"
         return ParseError(
-            f"{self.name} crashed the parser ({ended}): it is damaged, or needs more than"
-            f" {self.limits.memory_mb} MB",
+            f"{self.name} crashed the parser ({ended}): it is damaged, or needs more than {self.limits.memory_mb} MB",
             hint="open it and save it again, or raise limits.parse_memory_mb",
         )

@@ -80,8 +80,7 @@ class ParserProcess:
         except (EOFError, TimeoutError, ValueError) as problem:
             self.end()
             raise ParseError(
-                "the parser process did not start",
-                hint=f"check that this works: {sys.executable} -c 'import {_CHILD}'",
+                "the parser process did not start", hint=f"check that this works: {sys.executable} -c 'import {_CHILD}'"
             ) from problem
 
     @property

@@ -76,10 +76,7 @@ def _decode_marked(content: bytes, encoding: str) -> Decoded:
 def _unmarked_utf16(content: bytes, name: str) -> Decoded:
     sample = content[: SAMPLE & ~1]
     units = max(1, len(sample) // 2)
-    for encoding, high, low in (
-        ("utf-16-le", sample[1::2], sample[0::2]),
-        ("utf-16-be", sample[0::2], sample[1::2]),
-    ):
+    for encoding, high, low in (("utf-16-le", sample[1::2], sample[0::2]), ("utf-16-be", sample[0::2], sample[1::2])):
         # Spaces, digits and line ends alone make a twentieth of any script's text.
         zeros = high.count(0)
         if zeros * 20 < units or low.count(0) * 20 > zeros or len(_ASCII.findall(high)) * 5 > units:
@@ -132,9 +129,7 @@ def _code_page(content: bytes) -> Decoded:
 
 def _with_replacements(text: str, encoding: str) -> Decoded:
     damaged = text.count("\ufffd")
-    warnings = (
-        (f"{damaged} characters could not be read as {encoding} and show as \ufffd",) if damaged else ()
-    )
+    warnings = (f"{damaged} characters could not be read as {encoding} and show as \ufffd",) if damaged else ()
     return Decoded(text, encoding, warnings)
 
 

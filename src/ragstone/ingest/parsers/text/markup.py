@@ -9,9 +9,7 @@ _FENCE = re.compile(r"[ \t>]*+(?:[-*+]|\d+[.)])?[ \t]*(`{3,}|~{3,})")
 _STATEMENT = re.compile(
     r"import\s+(?:['\"]|[\w*{].*?(?:\sfrom\s|,\s*$|\{\s*$))|export\s+(?:const|let|default|function|async|\{|\*)"
 )
-_ADMONITION = re.compile(
-    r"^[ \t]*:{3,}[a-z]*[ \t]*(?:\[(?P<bracketed>[^\]\n]*)\])?(?P<rest>[^\n]*)$", re.MULTILINE
-)
+_ADMONITION = re.compile(r"^[ \t]*:{3,}[a-z]*[ \t]*(?:\[(?P<bracketed>[^\]\n]*)\])?(?P<rest>[^\n]*)$", re.MULTILINE)
 _MARKS = re.compile(
     r"(?P<ticks>(?<!`)`+(?!`))"
     r"|(?P<comment><!--|\{/\*)"
@@ -42,9 +40,7 @@ def without_markup(text: str, *, mdx: bool) -> str:
     """Return the page without HTML and JSX tags, comments and imports; code untouched, MDX exports as code."""
     parts = _split_code(text, mdx=mdx)
     if mdx:
-        parts = [
-            piece for is_code, part in parts for piece in ([(True, part)] if is_code else _exports(part))
-        ]
+        parts = [piece for is_code, part in parts for piece in ([(True, part)] if is_code else _exports(part))]
     patience = _Patience()
     return "".join(part if is_code else _Prose(part, mdx, patience).as_read() for is_code, part in parts)
 

@@ -47,18 +47,12 @@ def decode_markup(content: bytes, name: str) -> Decoded:
     return decode(content, name, declared=declared[1].decode("ascii") if declared else "")
 
 
-def parse_markup(
-    markup: str, name: str, *, media_type: str = "text/html", warnings: tuple[str, ...] = ()
-) -> Parsed:
+def parse_markup(markup: str, name: str, *, media_type: str = "text/html", warnings: tuple[str, ...] = ()) -> Parsed:
     """Read HTML that is already characters."""
     draft = Draft(name)
     tree = add_markup(draft, markup)
     return draft.finish(
-        media_type,
-        title=_title(tree),
-        metadata=_metadata(tree),
-        warnings=warnings,
-        unseen_hint=_unseen(tree),
+        media_type, title=_title(tree), metadata=_metadata(tree), warnings=warnings, unseen_hint=_unseen(tree)
     )
 
 
@@ -108,9 +102,7 @@ def _metadata(tree: LexborHTMLParser) -> dict[str, str]:
     given: dict[str, str] = {}
     for node in tree.css("meta[content]"):
         attributes = node.attributes
-        key = (
-            attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or ""
-        ).lower()
+        key = (attributes.get("name") or attributes.get("property") or attributes.get("http-equiv") or "").lower()
         given.setdefault(key, one_line(attributes.get("content") or "")[:_MAX_META])
     metadata = {}
     for field, keys in _META.items():

@@ -23,9 +23,7 @@ _UNREAD = frozenset({
 })  # fmt: skip
 _FRAME = frozenset({"header", "footer", "aside"})
 _CONTENT = frozenset({"main", "article"})
-_FRAME_ROLES = frozenset(
-    {"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"}
-)
+_FRAME_ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"})
 _FRAME_WORDS = frozenset({
     "nav", "navbar", "navigation", "menu", "sidebar", "breadcrumb", "breadcrumbs", "footer", "cookie", "cookies",
     "cookie-banner", "cookie-consent", "advert", "advertisement", "ad", "ads", "promo", "social", "share",

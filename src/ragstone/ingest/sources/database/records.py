@@ -68,8 +68,7 @@ class RecordFinder:
         self._sets = {name: _check_set(name, given, databases) for name, given in settings.sets.items()}
         self._databases = databases
         self._readers = {
-            name: ReaderPool(READERS, f"database '{name}'")
-            for name in {own.database for own in self._sets.values()}
+            name: ReaderPool(READERS, f"database '{name}'") for name in {own.database for own in self._sets.values()}
         }
 
     @property
@@ -84,9 +83,7 @@ class RecordFinder:
         sets = [name for name, own in self._sets.items() if own.about in (of, "general")]
         if not words or not sets:
             return RecordFindings(())
-        results = await asyncio.gather(
-            *(self._read(name, tenant, words) for name in sets), return_exceptions=True
-        )
+        results = await asyncio.gather(*(self._read(name, tenant, words) for name in sets), return_exceptions=True)
         hits: list[Hit] = []
         failed: list[SourceError] = []
         for result in results:
@@ -110,13 +107,10 @@ class RecordFinder:
                 return await readers.run(partial(self._rows, name, tenant, words))
         except TimeoutError as error:
             raise SourceError(
-                f"no rows of '{name}' within {self._seconds:g} s",
-                hint="raise records.seconds, or index the columns",
+                f"no rows of '{name}' within {self._seconds:g} s", hint="raise records.seconds, or index the columns"
             ) from error
         except StoreBusy as error:
-            raise SourceError(
-                str(error), hint="see what locks it; there are rows again once they have"
-            ) from error
+            raise SourceError(str(error), hint="see what locks it; there are rows again once they have") from error
 
     def _rows(self, name: str, tenant: str, words: Sequence[str]) -> list[Hit]:
         own = self._sets[name]
@@ -151,11 +145,7 @@ def _words(query: str) -> list[str]:
 def _root(word: str) -> str:
     """Return what a word has in common with its stem: `batteries` and `battery` both hold `batter`."""
     stem = analyze(word)[0]
-    return (
-        word
-        if stem == word
-        else "".join(letter for letter, _ in takewhile(_same, zip(word, stem, strict=False)))
-    )
+    return word if stem == word else "".join(letter for letter, _ in takewhile(_same, zip(word, stem, strict=False)))
 
 
 def _same(pair: tuple[str, str]) -> bool:

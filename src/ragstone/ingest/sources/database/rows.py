@@ -102,9 +102,7 @@ class RowQuery:
 
     def order(self) -> tuple[str, ...]:
         """Return the columns that rows are ordered by."""
-        return ((self.cursor,) if self.cursor else ()) + tuple(
-            name for name in self.key if name != self.cursor
-        )
+        return ((self.cursor,) if self.cursor else ()) + tuple(name for name in self.key if name != self.cursor)
 
     def _table(self) -> Any:
         # The line end closes a comment the query may end in; its colons are its own, not parameters.
@@ -114,10 +112,7 @@ class RowQuery:
 
 def _behind(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> ColumnElement[bool]:
     """`(a, b) > (x, y)` as every database understands it."""
-    after = [
-        cast(literal(value.raw, LargeBinary), Text) if isinstance(value, Undecoded) else value
-        for value in after
-    ]
+    after = [cast(literal(value.raw, LargeBinary), Text) if isinstance(value, Undecoded) else value for value in after]
     return or_(
         *(
             and_(*(order[n] == after[n] for n in range(depth)), order[depth] > after[depth])
@@ -128,9 +123,7 @@ def _behind(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> Column
 
 def same_place(before: Sequence[Any] | None, other: Sequence[Any]) -> bool:
     """Return whether two rows stand at the same place of the order."""
-    exact = [
-        [(type(value), getattr(value, "raw", value)) for value in place] for place in (before or (), other)
-    ]
+    exact = [[(type(value), getattr(value, "raw", value)) for value in place] for place in (before or (), other)]
     return exact[0] == exact[1]
 
 

@@ -20,9 +20,7 @@ from ragstone.core.types import Json
 def _plain_fields(template: str) -> str:
     for _, name, spec, conversion in Formatter().parse(template):
         if name is not None and (not name or spec or conversion or set(name) & set(".[]{}")):
-            raise ValueError(
-                f"'{{{name}}}' must be a column's name and nothing else; write '{{{{' for a brace"
-            )
+            raise ValueError(f"'{{{name}}}' must be a column's name and nothing else; write '{{{{' for a brace")
     return template
 
 

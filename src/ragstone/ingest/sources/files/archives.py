@@ -27,15 +27,7 @@ _FAR = 1 << 40
 _DRIVE = re.compile(r"[A-Za-z]:")
 # Only these are unpacked in bounded steps: one step of bzip2 or LZMA may fill the memory.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    OverflowError,
-    ValueError,
-)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OverflowError, ValueError)
 
 
 @contextmanager
@@ -246,9 +238,7 @@ class _ArchiveReader:
     def _check_size(self, info: zipfile.ZipInfo, uri: str) -> None:
         if info.file_size > self.limits.file_mb * MEGABYTE and not is_mailbox(uri):
             megabytes = info.file_size / MEGABYTE
-            raise ArchiveTooLarge(
-                f"{uri} has {megabytes:.0f} MB; limits.file_mb allows {self.limits.file_mb}"
-            )
+            raise ArchiveTooLarge(f"{uri} has {megabytes:.0f} MB; limits.file_mb allows {self.limits.file_mb}")
         if info.file_size > max(_FREE_RATIO_BYTES, info.compress_size * MAX_RATIO):
             raise ParserLimit(f"{uri} is packed more than {MAX_RATIO} times, as only bombs are")
 

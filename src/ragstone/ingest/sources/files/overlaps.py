@@ -26,9 +26,7 @@ class Overlaps:
     """Documents that were ingested from there."""
 
 
-async def find_overlaps(
-    ledger: Ledger, book: SourceBook, tenant: str, added: SourceRecord
-) -> Overlaps | None:
+async def find_overlaps(ledger: Ledger, book: SourceBook, tenant: str, added: SourceRecord) -> Overlaps | None:
     """Return what a new source has in common with the other sources of its kb and with what was ingested there.
 
     None for a source of another kind, and for a folder that only its environment knows.

@@ -22,9 +22,7 @@ def is_container(name: str) -> bool:
     return is_mailbox(name) or name.lower().endswith(".zip")
 
 
-def read_documents(
-    found: FoundFile, origin: Item, limits: LimitSettings, max_bytes: int
-) -> Iterator[Item | Failure]:
+def read_documents(found: FoundFile, origin: Item, limits: LimitSettings, max_bytes: int) -> Iterator[Item | Failure]:
     """Yield the documents of a file, under the name that `origin` gives it; a container is never read as a whole."""
     uri = origin.uri
     origin = replace(origin, read=current_read_time())

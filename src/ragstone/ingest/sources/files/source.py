@@ -20,9 +20,7 @@ from ragstone.settings.tree import LimitSettings
 SOURCE = "files"
 
 
-def read_files(
-    paths: Sequence[Path], max_bytes: int, limits: LimitSettings | None = None
-) -> Iterator[Item | Failure]:
+def read_files(paths: Sequence[Path], max_bytes: int, limits: LimitSettings | None = None) -> Iterator[Item | Failure]:
     """Yield each file named, and each document under each folder named, in order of path, each once.
 
     A file is known by its absolute path, so that naming it alone or through its folder is the same document.
@@ -107,9 +105,7 @@ class FilesSource:
             yield Page(entries)
         if broken and listed is not None:
             # It was listed and then broke off: what was not read of it must not count as removed.
-            raise SourceError(
-                f"{broken[0]} could not be read to its end", hint="nothing was removed; try again"
-            )
+            raise SourceError(f"{broken[0]} could not be read to its end", hint="nothing was removed; try again")
 
     async def close(self) -> None:
         """Nothing is held open."""
@@ -127,9 +123,7 @@ class FilesSource:
             if isinstance(entry, Failure):
                 yield entry
             else:
-                yield from read_documents(
-                    entry, self._origin(entry), self._limits, self._limits.file_mb * MEGABYTE
-                )
+                yield from read_documents(entry, self._origin(entry), self._limits, self._limits.file_mb * MEGABYTE)
 
     def _origin(self, found: FoundFile) -> Item:
         return Item(self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE})

@@ -46,9 +46,7 @@ def signature(path: Path) -> str:
     return digest.hexdigest()
 
 
-async def watch_rounds(
-    paths: Sequence[Path], seconds: float, wait: Wait = asyncio.sleep
-) -> AsyncGenerator[None, None]:
+async def watch_rounds(paths: Sequence[Path], seconds: float, wait: Wait = asyncio.sleep) -> AsyncGenerator[None, None]:
     """Yield once at the start, and then once after each change under any of the paths."""
     stirred = asyncio.Event()
     watching = [asyncio.Event() for _ in paths]
@@ -73,9 +71,7 @@ async def watch_rounds(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _watch(
-    path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event
-) -> None:
+async def _watch(path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event) -> None:
     async def waiting(time: float) -> None:
         begun.set()
         await wait(time)

@@ -63,9 +63,7 @@ def _names_back(place: Path, common: Path, path: Path) -> bool:
     """Return whether the repository names this folder as its checkout, which takes the right to write to it."""
     if named := _read(place / "gitdir"):
         tree = _from(place, named)
-        return (
-            place.parent == common / "worktrees" and tree.name == ".git" and real(tree.parent) == real(path)
-        )
+        return place.parent == common / "worktrees" and tree.name == ".git" and real(tree.parent) == real(path)
     # A submodule's repository lies in the one above it, and names its folder in its settings.
     return place == common and any(real(tree) == real(path) for tree in _work_trees(place))
 
@@ -122,9 +120,7 @@ def _read(file: Path) -> bytes:
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror or error}") from error
     if b"\0" in content:
-        raise SourceError(
-            f"{file} is not what it is in a Git repository", hint="git fsck shows what is damaged"
-        )
+        raise SourceError(f"{file} is not what it is in a Git repository", hint="git fsck shows what is damaged")
     return content
 
 
@@ -182,13 +178,10 @@ class Repository:
                 return found.decode()
         if not self._try("rev-parse", "--git-dir").strip():
             raise SourceError(
-                f"{self.path} is not a Git repository",
-                hint="give the folder that holds .git, or a bare repository",
+                f"{self.path} is not a Git repository", hint="give the folder that holds .git, or a bare repository"
             )
         what = f"no branch '{printable(branch)}'" if branch else "no commit yet"
-        raise SourceError(
-            f"the repository {self.path} has {what}", hint="check the branch, or fetch it first"
-        )
+        raise SourceError(f"the repository {self.path} has {what}", hint="check the branch, or fetch it first")
 
     def has(self, commit: str) -> bool:
         """Return whether the commit is still there: after a forced push it may be gone."""
@@ -242,11 +235,7 @@ class Repository:
                 process.kill()
             if failed:
                 problems.seek(0)
-                raise (
-                    self._late()
-                    if time.monotonic() >= deadline
-                    else self._damage_error(problems.read(_CHUNK))
-                )
+                raise (self._late() if time.monotonic() >= deadline else self._damage_error(problems.read(_CHUNK)))
 
     def _read_bounded(self, output: IO[bytes]) -> Iterator[bytes]:
         entries = size = 0
@@ -290,17 +279,8 @@ class Repository:
     def _command(self, *arguments: str) -> list[str]:
         git = shutil.which("git")
         if not git:
-            raise SourceError(
-                "git is not installed", hint="install git; it reads the repository for Ragstone"
-            )
-        return [
-            git,
-            "--no-pager",
-            f"--git-dir={place_of(self.path)}",
-            "-c",
-            "core.fsmonitor=false",
-            *arguments,
-        ]
+            raise SourceError("git is not installed", hint="install git; it reads the repository for Ragstone")
+        return [git, "--no-pager", f"--git-dir={place_of(self.path)}", "-c", "core.fsmonitor=false", *arguments]
 
 
 class BlobReader:
@@ -308,11 +288,7 @@ class BlobReader:
 
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(  # noqa: S603  (a fixed program and fixed arguments)
-            command,
-            env=_environment(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            command, env=_environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
 
     def __enter__(self) -> BlobReader:

@@ -156,11 +156,7 @@ class GitSource:
             external_id=own_name(blob.path),
             uri=uri,
             content=content,
-            metadata={
-                "source_type": SOURCE_TYPE,
-                "source": blob.path,
-                "filename": blob.path.rsplit("/", 1)[-1],
-            },
+            metadata={"source_type": SOURCE_TYPE, "source": blob.path, "filename": blob.path.rsplit("/", 1)[-1]},
         )
 
 

@@ -127,9 +127,7 @@ class GmailSource:
             found = await self._entries(names, some, unread)
             unread.difference_update(some)
             unread.update(
-                message_id
-                for message_id, entry in zip(some, found, strict=True)
-                if isinstance(entry, Failure)
+                message_id for message_id, entry in zip(some, found, strict=True) if isinstance(entry, Failure)
             )
             gone = tuple(message_id for message_id, entry in zip(some, found, strict=True) if entry is None)
             yield tuple(entry for entry in found if entry is not None), gone
@@ -139,8 +137,7 @@ class GmailSource:
     ) -> list[Item | Failure | None]:
         """Read messages at the same time. When one fails the others are cancelled."""
         asked = [
-            asyncio.ensure_future(self._entry(names, message_id, doubtful=message_id in unread))
-            for message_id in ids
+            asyncio.ensure_future(self._entry(names, message_id, doubtful=message_id in unread)) for message_id in ids
         ]
         try:
             return await asyncio.gather(*asked)
@@ -149,9 +146,7 @@ class GmailSource:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
 
-    async def _entry(
-        self, names: Mapping[str, str], message_id: str, *, doubtful: bool
-    ) -> Item | Failure | None:
+    async def _entry(self, names: Mapping[str, str], message_id: str, *, doubtful: bool) -> Item | Failure | None:
         if doubtful and await self._client.size(message_id) > self._max_bytes:
             return self._too_large(message_id)
         try:

@@ -80,9 +80,7 @@ class ImapSource:
                 if listed is not None:
                     listed.update(_identity(name, mailbox, uid) for uid in sizes)
                     listed = listed if len(sizes) == mailbox.count else None
-                async for items, place in self._new(
-                    session, name, mailbox, sizes, _place(seen, name, mailbox)
-                ):
+                async for items, place in self._new(session, name, mailbox, sizes, _place(seen, name, mailbox)):
                     seen = seen | {name: place.json()}
                     yield Page(items, seen)
             yield Page((), seen, listed=None if listed is None else frozenset(listed))
@@ -99,12 +97,7 @@ class ImapSource:
         return await asyncio.to_thread(ImapSession, server, its.user, its.password.get_secret_value())
 
     async def _new(
-        self,
-        session: ImapSession,
-        name: str,
-        mailbox: Mailbox,
-        sizes: Mapping[int, int],
-        place: _MailboxPlace,
+        self, session: ImapSession, name: str, mailbox: Mailbox, sizes: Mapping[int, int], place: _MailboxPlace
     ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], _MailboxPlace]]:
         """Yield pages of new items, each with the place after it."""
         due = [uid for uid in sorted(sizes) if uid > place.uid or uid in place.unread]
@@ -124,9 +117,7 @@ class ImapSource:
             place = place.behind(batch, {uid for uid, entry in entries.items() if isinstance(entry, Failure)})
             yield tuple(entries.values()), place
 
-    def _entry(
-        self, name: str, mailbox: Mailbox, uid: int, size: int, content: bytes | None
-    ) -> Item | Failure:
+    def _entry(self, name: str, mailbox: Mailbox, uid: int, size: int, content: bytes | None) -> Item | Failure:
         uri = self._uri(name, uid)
         size = max(size, len(content or b""))
         if size > self._max_bytes:

@@ -100,12 +100,7 @@ class MboxSource:
                 yield
 
     def _read(
-        self,
-        file: BinaryIO,
-        start: int,
-        listed: set[str] | None,
-        names: MessageNames,
-        unread: list[tuple[int, int]],
+        self, file: BinaryIO, start: int, listed: set[str] | None, names: MessageNames, unread: list[tuple[int, int]]
     ) -> Iterator[Page]:
         entries: list[Item | Failure] = []
         size = 0
@@ -170,9 +165,7 @@ class MboxSource:
 def _place(cursor: Json) -> _FilePlace | None:
     match cursor:
         case {"offset": int(offset), "last": int(last), "mark": str(mark)}:
-            return _FilePlace(
-                offset, last, mark, tuple((start, end) for start, end in cursor.get("unread", ()))
-            )
+            return _FilePlace(offset, last, mark, tuple((start, end) for start, end in cursor.get("unread", ())))
     return None
 
 

@@ -88,9 +88,7 @@ class SemanticScholarSource:
         identity = paper.get("paperId") if isinstance(paper, dict) else None
         title = one_line(str(paper.get("title") or "")) if identity else ""
         if not title:
-            return Failure(
-                f"{PAPER}{identity or ''}", "empty_document", "a paper without a title was left out"
-            )
+            return Failure(f"{PAPER}{identity or ''}", "empty_document", "a paper without a title was left out")
         authors = [str(author["name"]) for author in _records(paper.get("authors")) if author.get("name")]
         url = str(paper.get("url") or f"{PAPER}{identity}")
         doi = paper["externalIds"].get("DOI") if isinstance(paper.get("externalIds"), dict) else None

@@ -100,17 +100,13 @@ async def read_feed(fetched: Fetched, limits: LimitSettings) -> Feed:
     """Read a feed. Raises `SourceError` for one that is hostile, and for other content."""
     name = redact_url(fetched.url)
     if len(fetched.content) > MAX_BYTES:
-        raise SourceError(
-            f"{name} is larger than {MAX_BYTES // 1024 // 1024} MB", hint="ask for a shorter feed"
-        )
+        raise SourceError(f"{name} is larger than {MAX_BYTES // 1024 // 1024} MB", hint="ask for a shorter feed")
     text = await asyncio.to_thread(_text, fetched, name)
     broken = await asyncio.to_thread(_check, text, name)
     # With a line in front, feedparser does not look for an encoding where the feed may have written anything.
     said = await parse_apart(b"\n" + text.encode(), name, limits)
     if not said["version"] and not said["entries"]:
-        raise SourceError(
-            f"{name} is no RSS or Atom feed", hint="give the address of the feed, not of the page"
-        )
+        raise SourceError(f"{name} is no RSS or Atom feed", hint="give the address of the feed, not of the page")
     return await asyncio.to_thread(_feed, said, fetched.url, broken)
 
 
@@ -133,16 +129,14 @@ def _check(text: str, name: str) -> bool:
     """Refuse what reaches outside or is too much; whether the XML is broken."""
     if text.count("<") > MAX_TAGS or sum(1 for _ in _ENTRY.finditer(text)) > MAX_ENTRIES:
         raise SourceError(
-            f"{name} has more than {MAX_ENTRIES:,} entries or {MAX_TAGS:,} tags",
-            hint="ask for a shorter feed",
+            f"{name} has more than {MAX_ENTRIES:,} entries or {MAX_TAGS:,} tags", hint="ask for a shorter feed"
         )
     root = _ROOT.search(text)
     prolog = text[: root.start()].lower() if root else text.lower()
     if "<!doctype" in prolog or "<!entity" in prolog:
         # Said here as well, since feedparser reads these even where the XML is broken.
         raise SourceError(
-            f"{name} declares a document type or entities",
-            hint="feeds need none; ask its publisher for one without",
+            f"{name} declares a document type or entities", hint="feeds need none; ask its publisher for one without"
         )
     try:
         read_records(text.encode(), name)

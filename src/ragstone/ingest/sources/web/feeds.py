@@ -122,9 +122,7 @@ class FeedsSource:
         if feed.broken:
             found.append(
                 Failure(
-                    redact_url(url),
-                    "broken_xml",
-                    f"{redact_url(url)} is broken XML: {len(seen)} entries were read",
+                    redact_url(url), "broken_xml", f"{redact_url(url)} is broken XML: {len(seen)} entries were read"
                 )
             )
         # Were the feed's tag kept while an article is still missing, it would not be fetched again.
@@ -149,9 +147,7 @@ class FeedsSource:
         try:
             page = await self._pages.get(entry.link)
         except FetchError as problem:
-            lost = failure_of(
-                redact_url(entry.link), problem, f"{problem}; what the feed says of it was taken"
-            )
+            lost = failure_of(redact_url(entry.link), problem, f"{problem}; what the feed says of it was taken")
             return Article((item, lost), settled=_is_final(problem))
         full = replace(
             item,

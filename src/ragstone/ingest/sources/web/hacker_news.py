@@ -17,13 +17,7 @@ from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_link, redact_url
 from ragstone.ingest.sources.context import SourceContext
 from ragstone.ingest.sources.web.feeds import as_page
-from ragstone.ingest.sources.web.pages import (
-    WebAddress,
-    in_known_charset,
-    media_type,
-    read_json,
-    unreadable_answer,
-)
+from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type, read_json, unreadable_answer
 from ragstone.settings.base import SettingsModel
 
 ALGOLIA = "https://hn.algolia.com/api/v1"

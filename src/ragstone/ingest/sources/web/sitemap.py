@@ -127,9 +127,7 @@ class SitemapSource:
         return await asyncio.to_thread(self._take_down, fetched.content, place, listing)
 
     def _take_down(self, content: bytes, place: str, listing: SitemapListing) -> list[str]:
-        records = read_records(
-            _unpack(content, place), redact_url(place), frozenset({"url", "sitemap"}), MAX_ENTRIES
-        )
+        records = read_records(_unpack(content, place), redact_url(place), frozenset({"url", "sitemap"}), MAX_ENTRIES)
         listing.cut = listing.cut or records.cut
         further = []
         for kind, texts in records.found:
@@ -147,9 +145,7 @@ class SitemapSource:
         return further
 
     def _wants(self, address: str) -> bool:
-        return _host(address) == self._host and matches_path(
-            address, self._config.include, self._config.exclude
-        )
+        return _host(address) == self._host and matches_path(address, self._config.include, self._config.exclude)
 
 
 def matches_path(address: str, include: tuple[str, ...], exclude: tuple[str, ...]) -> bool:

@@ -23,9 +23,7 @@ MB = 1024 * 1024
 async def export_archive(
     session: Session,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to write.")],
-    files: Annotated[
-        bool, typer.Option("--files/--no-files", help="Include uploaded original files.")
-    ] = True,
+    files: Annotated[bool, typer.Option("--files/--no-files", help="Include uploaded original files.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
     """Export a tenant's knowledge bases to one archive, as a consistent snapshot.
@@ -49,9 +47,7 @@ async def export_archive(
 async def import_archive(
     session: Session,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to import.")],
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace existing documents that differ.")
-    ] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing documents that differ.")] = False,
 ) -> int:
     """Import the documents of an archive, with their ids, vectors and times.
 
@@ -95,9 +91,7 @@ def _draw_import(out: Console, report: ImportReport) -> None:
         )
     )
     if report.left:
-        out.print(
-            text(f"{pluralize(report.left, 'document')} here and different, and not replaced:", "yellow")
-        )
+        out.print(text(f"{pluralize(report.left, 'document')} here and different, and not replaced:", "yellow"))
         for uri in report.differing:
             out.print(text(f"  {uri}"))
         out.print("Replace them with --overwrite.")

@@ -34,11 +34,7 @@ Stream = Annotated[
 ]
 ReceiptFile = Annotated[
     Path | None,
-    typer.Option(
-        "--receipt",
-        metavar="FILE",
-        help="Write a receipt of the answer, for ragstone verify --receipt.",
-    ),
+    typer.Option("--receipt", metavar="FILE", help="Write a receipt of the answer, for ragstone verify --receipt."),
 ]
 
 
@@ -139,9 +135,7 @@ def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True)
 
 def draw_citation(out: Console, citation: Citation) -> None:
     """Number and place, address, and the quote."""
-    head = text(f"[{citation.n}] ", "cyan").append(
-        place(citation.title, citation.section, citation.page), "bold"
-    )
+    head = text(f"[{citation.n}] ", "cyan").append(place(citation.title, citation.section, citation.page), "bold")
     out.print(head)
     _draw_indented(out, one_line(citation.uri), "dim")
     _draw_indented(out, f"“{one_line(citation.quote)}”", "italic")

@@ -27,13 +27,10 @@ MOST_SHOWN = 16
 COLOURS = {"denied": "red", "failed": "red", "begun": "yellow"}
 Action = Annotated[
     str | None,
-    typer.Option(
-        "--action", help="Only this action, such as search, document.delete, or tenant for all of tenant.…"
-    ),
+    typer.Option("--action", help="Only this action, such as search, document.delete, or tenant for all of tenant.…"),
 ]
 Since = Annotated[
-    str | None,
-    typer.Option("--since", metavar="7d|DATE", help="Only newer entries: 30m, 12h, 7d, 4w or a date."),
+    str | None, typer.Option("--since", metavar="7d|DATE", help="Only newer entries: 30m, 12h, 7d, 4w or a date.")
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most N, the newest.")]
 
@@ -57,11 +54,7 @@ async def audit(session: Session, action: Action = None, since: Since = None, li
     stores = await asyncio.to_thread(open_stores, settings)
     try:
         entries = await stores.audit.entries(
-            tenant_id=None,
-            tenant=session.options.tenant,
-            action=action,
-            since=read_since(since),
-            limit=limit,
+            tenant_id=None, tenant=session.options.tenant, action=action, since=read_since(since), limit=limit
         )
     finally:
         await stores.close()

@@ -24,8 +24,7 @@ LIST = Remedy(Action.LIST_CONVERSATIONS)
 
 
 async def list_conversations(
-    session: Session,
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")] = 50,
+    session: Session, limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")] = 50
 ) -> int:
     """List, show and forget conversations."""
     from ragstone.schemas.activity import ConversationListSchema

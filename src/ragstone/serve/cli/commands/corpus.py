@@ -25,8 +25,7 @@ async def build_corpus(
     session: Session,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The corpus: a file under the root.")],
     overwrite: Annotated[
-        bool,
-        typer.Option("--overwrite", help="Replace an existing collection once the new one is complete."),
+        bool, typer.Option("--overwrite", help="Replace an existing collection once the new one is complete.")
     ] = False,
     chunk_size: Annotated[int | None, typer.Option("--chunk-size", help="Size of a chunk.")] = None,
     chunk_overlap: Annotated[
@@ -76,8 +75,7 @@ async def show_chunk(
         found = await workspace.collections.chunk(chunk_id, session.options.kb)
     if found is None:
         raise NotFoundError(
-            f"no chunk {chunk_id!r:.80} in this collection",
-            hint="ids are in what ragstone search --json shows",
+            f"no chunk {chunk_id!r:.80} in this collection", hint="ids are in what ragstone search --json shows"
         )
     from ragstone.schemas.knowledge_bases import ChunkMetadataSchema
 
@@ -105,9 +103,7 @@ def _locate(path: str) -> str:
 
 def _draw_result(out: Console, result: BuildResult) -> None:
     name = result.vector_db_collection
-    out.print(
-        f"Built '{name}': {pluralize(result.total_chunks, 'chunk')} in {result.duration_seconds:.1f} s."
-    )
+    out.print(f"Built '{name}': {pluralize(result.total_chunks, 'chunk')} in {result.duration_seconds:.1f} s.")
     facts = {
         "model": f"{result.embedding_model}, {result.embedding_dimension} dimensions",
         "tokens": f"{result.statistics['total_tokens']:,}, {result.statistics['avg_chunk_size']} a chunk",

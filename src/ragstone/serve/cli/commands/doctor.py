@@ -21,10 +21,7 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 async def doctor(
     session: Session,
-    repair: Annotated[
-        bool,
-        typer.Option("--repair", help="Repair the stores; live content is not changed."),
-    ] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Repair the stores; live content is not changed.")] = False,
     forget_index: Annotated[
         str,
         typer.Option(

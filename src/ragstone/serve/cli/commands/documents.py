@@ -30,10 +30,7 @@ async def list_documents(
     session: Session,
     where: Where = None,
     after: Annotated[
-        str,
-        typer.Option(
-            "--after", metavar="ID", help="Start after this document, the last one of the previous page."
-        ),
+        str, typer.Option("--after", metavar="ID", help="Start after this document, the last one of the previous page.")
     ] = "",
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many to list.")] = 50,
 ) -> int:
@@ -90,8 +87,7 @@ async def delete_documents(
     receipt: Annotated[
         bool,
         typer.Option(
-            "--receipt",
-            help="Also overwrite what was deleted, look for it in every store, and say what was found.",
+            "--receipt", help="Also overwrite what was deleted, look for it in every store, and say what was found."
         ),
     ] = False,
 ) -> int:
@@ -99,9 +95,7 @@ async def delete_documents(
     if receipt:
         return await _erase_documents(session, document_ids)
     async with session.workspace() as workspace:
-        deleted = [
-            document_id for document_id in document_ids if await workspace.documents.delete(document_id)
-        ]
+        deleted = [document_id for document_id in document_ids if await workspace.documents.delete(document_id)]
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
     from ragstone.schemas.documents import DeletedDocumentsSchema
 
@@ -140,12 +134,7 @@ def _draw_page(out: Console, documents: Sequence[Document]) -> None:
         return
     rows = table("id", "title", "uri", "chunks", right=("chunks",))
     for document in documents:
-        rows.add_row(
-            document.id,
-            text(one_line(document.title)),
-            text(one_line(document.uri)),
-            f"{document.chunks:,}",
-        )
+        rows.add_row(document.id, text(one_line(document.title)), text(one_line(document.uri)), f"{document.chunks:,}")
     out.print(rows)
 
 

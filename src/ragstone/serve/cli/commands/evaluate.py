@@ -33,13 +33,10 @@ if TYPE_CHECKING:
     from ragstone.settings.tree import Settings
 
 Folder = Annotated[
-    Path | None,
-    typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv."),
+    Path | None, typer.Argument(metavar="DIR", help="Folder with corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv.")
 ]
 Split = Annotated[str, typer.Option("--split", help="Which judgements to use.")]
-FromFeedback = Annotated[
-    bool, typer.Option("--from-feedback", help="Use the votes on passages of the knowledge base.")
-]
+FromFeedback = Annotated[bool, typer.Option("--from-feedback", help="Use the votes on passages of the knowledge base.")]
 Golden = Annotated[bool, typer.Option("--golden", help="Use the golden queries of the knowledge base.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the first N queries.")]
 
@@ -53,8 +50,7 @@ async def open_experiment(
 
     if (folder is not None) + from_feedback + golden != 1:
         raise InputError(
-            "name one place with labelled queries",
-            hint="a data set folder, or --from-feedback, or --golden",
+            "name one place with labelled queries", hint="a data set folder, or --from-feedback, or --golden"
         )
     dataset = load_dataset(folder, split) if folder else await _load_kept(session, golden)
     if limit:
@@ -71,9 +67,7 @@ async def open_experiment(
 
 
 @asynccontextmanager
-async def _open_subject(
-    session: Session, settings: Settings, *, create: bool
-) -> AsyncIterator[MeasuredWorkspace]:
+async def _open_subject(session: Session, settings: Settings, *, create: bool) -> AsyncIterator[MeasuredWorkspace]:
     from ragstone.engine.experiments import MeasuredWorkspace
 
     async with session.engine(settings, create=create) as engine:
@@ -130,9 +124,7 @@ async def evaluate(
     golden: Golden = False,
     systems: Annotated[
         str | None,
-        typer.Option(
-            "--systems", metavar="NAMES", help=f"Rows to measure, separated by commas: {', '.join(SYSTEMS)}."
-        ),
+        typer.Option("--systems", metavar="NAMES", help=f"Rows to measure, separated by commas: {', '.join(SYSTEMS)}."),
     ] = None,
     compare: Annotated[
         list[str] | None,
@@ -158,9 +150,7 @@ async def evaluate(
     chosen = chosen_systems(systems, experiment.settings(), comparing=bool(changes))
     report, ingested = await experiment.run(chosen, changes)
     failed = ingested.failed if ingested else ()
-    session.show(
-        EvaluationSchema.of(report, machine=machine(), failed=failed), lambda out: _draw(out, report)
-    )
+    session.show(EvaluationSchema.of(report, machine=machine(), failed=failed), lambda out: _draw(out, report))
     return PARTIAL if failed else OK
 
 
@@ -178,9 +168,7 @@ def chosen_systems(names: str | None, settings: Settings, *, comparing: bool = F
             hint=f"choose from: {', '.join(SYSTEMS)}",
         )
     if "reranked" in chosen and settings.reranking.kind == "none":
-        raise InputError(
-            "--systems: 'reranked' needs a reranker", hint="set RAGSTONE_RERANKING__KIND=cross_encoder"
-        )
+        raise InputError("--systems: 'reranked' needs a reranker", hint="set RAGSTONE_RERANKING__KIND=cross_encoder")
     return chosen
 
 
@@ -192,9 +180,7 @@ def read_changes(text: str) -> dict[str, Any]:
     for part in VALUES.split(text):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
-            raise InputError(
-                f"{part!r:.80} is not a setting and its value", hint="such as retrieval.fusion=rrf"
-            )
+            raise InputError(f"{part!r:.80} is not a setting and its value", hint="such as retrieval.fusion=rrf")
         try:
             changes[key.strip()] = yaml.safe_load(value)
         except yaml.YAMLError as error:
@@ -218,16 +204,14 @@ async def tune(
     from_feedback: FromFeedback = False,
     golden: Golden = False,
     budget_ms: Annotated[
-        float | None,
-        typer.Option("--budget-ms", min=1, help="Maximum p95; by default that of the mode."),
+        float | None, typer.Option("--budget-ms", min=1, help="Maximum p95; by default that of the mode.")
     ] = None,
     chunk_sizes: Annotated[
-        str | None,
-        typer.Option("--chunk-sizes", metavar="SIZES", help="Also ingest with these sizes: 200,400,800."),
+        str | None, typer.Option("--chunk-sizes", metavar="SIZES", help="Also ingest with these sizes: 200,400,800.")
     ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="Settings file to write, for --config.")
-    ] = Path("tuned.yaml"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="Settings file to write, for --config.")] = Path(
+        "tuned.yaml"
+    ),
     limit: Limit = None,
 ) -> int:
     """Search for better settings and write them to a file.
@@ -267,10 +251,7 @@ def _draw_tuning(out: Console, tuning: Tuning, written: str | None) -> None:
     for trial in tuning.trials:
         label = ", ".join(f"{key}={value}" for key, value in trial.changes.items()) or "as set"
         drawn.add_row(
-            text(label),
-            f"{trial.score:.3f}",
-            f"{trial.p95_ms:.1f}",
-            "" if trial.within_budget else "over budget",
+            text(label), f"{trial.score:.3f}", f"{trial.p95_ms:.1f}", "" if trial.within_budget else "over budget"
         )
     out.print(drawn)
     interval = tuning.interval

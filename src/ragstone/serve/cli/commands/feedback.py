@@ -30,9 +30,7 @@ async def add_feedback(
     chunk_ids: Annotated[
         list[str], typer.Argument(metavar="CHUNK_ID…", help="The passages, by `chunk_id` of `search --json`.")
     ],
-    vote: Annotated[
-        Vote, typer.Option("--vote", help="Whether they helped, did not help, or were used.")
-    ] = "used",
+    vote: Annotated[Vote, typer.Option("--vote", help="Whether they helped, did not help, or were used.")] = "used",
     voter: Annotated[
         str, typer.Option("--voter", help="Name of the voter; a later vote replaces an earlier one.")
     ] = "",
@@ -94,9 +92,9 @@ async def report_feedback(session: Session, days: Days = None) -> None:
 
 async def learn_dictionary(
     session: Session,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="File to write, for `retrieval.dictionary`.")
-    ] = Path("learnt.yaml"),
+    output: Annotated[Path, typer.Option("--output", "-o", help="File to write, for `retrieval.dictionary`.")] = Path(
+        "learnt.yaml"
+    ),
 ) -> int:
     """Learn synonyms of query words from useful passages."""
     import yaml
@@ -107,11 +105,7 @@ async def learn_dictionary(
         terms = await workspace.feedback.learnt_terms()
     if terms:
         output.write_text(yaml.safe_dump(terms, allow_unicode=True), encoding="utf-8")
-    written = (
-        f"{pluralize(len(terms), 'term')} written to {output}"
-        if terms
-        else "nothing was learnt: vote on more"
-    )
+    written = f"{pluralize(len(terms), 'term')} written to {output}" if terms else "nothing was learnt: vote on more"
     from ragstone.schemas.activity import LearntTermsSchema
 
     shape = LearntTermsSchema.of(terms=terms, written=str(output) if terms else None)
@@ -138,9 +132,7 @@ def _draw_votes(out: Console, votes: list[Feedback]) -> None:
         return
     drawn = table("when", "vote", "query", "chunk", "voter")
     for one in votes:
-        drawn.add_row(
-            moment(one.moment), one.vote, text(one_line(one.query)), one.chunk_id, text(one_line(one.voter))
-        )
+        drawn.add_row(moment(one.moment), one.vote, text(one_line(one.query)), one.chunk_id, text(one_line(one.voter)))
     out.print(drawn)
 
 
@@ -148,9 +140,7 @@ def _draw_searches(out: Console, searches: list[LoggedSearch]) -> None:
     if not searches:
         out.print(text("No search is remembered; `activity.searches` says whether any is."))
         return
-    drawn = table(
-        "when", "query", "asked", "results", "ms", "conversation", "failed", right=["results", "ms"]
-    )
+    drawn = table("when", "query", "asked", "results", "ms", "conversation", "failed", right=["results", "ms"])
     for one in searches:
         drawn.add_row(
             moment(one.moment),

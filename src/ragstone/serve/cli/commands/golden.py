@@ -59,9 +59,7 @@ async def add_golden(
 
 async def remove_golden(
     session: Session,
-    query: Annotated[
-        str | None, typer.Argument(metavar="QUERY", help="The question, as `golden` lists it.")
-    ] = None,
+    query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The question, as `golden` lists it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove all of them.")] = False,
 ) -> None:
     """Remove golden queries."""

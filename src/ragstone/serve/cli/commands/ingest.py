@@ -28,27 +28,19 @@ if TYPE_CHECKING:
     from ragstone.engine.workspace import Workspace
     from ragstone.settings.tree import Settings
 
-Places = Annotated[
-    list[str], typer.Argument(metavar="PATH|URL", help="Files, folders and web pages to ingest.")
-]
+Places = Annotated[list[str], typer.Argument(metavar="PATH|URL", help="Files, folders and web pages to ingest.")]
 
 
 async def ingest(
     session: Session,
     places: Places,
     watch: Annotated[
-        bool,
-        typer.Option(
-            "--watch", help="Keep running and ingest files again whenever they change, until Ctrl-C."
-        ),
+        bool, typer.Option("--watch", help="Keep running and ingest files again whenever they change, until Ctrl-C.")
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Read the files and report what would be done; write nothing."),
+        bool, typer.Option("--dry-run", help="Read the files and report what would be done; write nothing.")
     ] = False,
-    queue: Annotated[
-        bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")
-    ] = False,
+    queue: Annotated[bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")] = False,
     stages: Annotated[bool, typer.Option("--stages", help="Show how long each stage took.")] = False,
 ) -> int:
     """Ingest files, folders and web pages.
@@ -111,9 +103,7 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
     return outcome(report)
 
 
-async def _run_ingest(
-    session: Session, settings: Settings, paths: list[Path], urls: list[str]
-) -> IngestReport:
+async def _run_ingest(session: Session, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
     reports = []
     async with session.workspace(settings, create=True) as workspace:
         if paths:

@@ -13,13 +13,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.options import JobState
 from ragstone.serve.cli.render.failures import draw_hints, reason
-from ragstone.serve.cli.render.jobs import (
-    ENDED,
-    MOST_JOBS,
-    REFRESH_SECONDS,
-    WAITING,
-    job_progress,
-)
+from ragstone.serve.cli.render.jobs import ENDED, MOST_JOBS, REFRESH_SECONDS, WAITING, job_progress
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.session import Session
 from ragstone.serve.cli.signals import until_signal
@@ -39,9 +33,7 @@ Some = Annotated[int, typer.Option("-n", min=1, max=10_000, help="How many to li
 async def list_jobs(
     session: Session,
     state: Annotated[JobState | None, typer.Option("--state", help="Only jobs in this state.")] = None,
-    source: Annotated[
-        str | None, typer.Option("--source", metavar="NAME", help="Only jobs of this source.")
-    ] = None,
+    source: Annotated[str | None, typer.Option("--source", metavar="NAME", help="Only jobs of this source.")] = None,
     limit: Some = 20,
     watch: Annotated[
         bool, typer.Option("--watch", help="Show their progress until all have ended, then list them.")
@@ -123,11 +115,7 @@ async def _watch(session: Session, workspace: Workspace) -> None:
 
 
 async def _each(
-    session: Session,
-    job_ids: Sequence[str],
-    act: Callable[[str], Awaitable[bool]],
-    done: str,
-    why_not: str,
+    session: Session, job_ids: Sequence[str], act: Callable[[str], Awaitable[bool]], done: str, why_not: str
 ) -> int:
     """Do something to each job; those it cannot be done to are named."""
     acted: list[str] = []

@@ -47,9 +47,7 @@ async def list_collections(session: Session) -> int:
 
 
 async def delete_kb(
-    session: Session,
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    session: Session, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
 ) -> int:
     """Delete a knowledge base with everything in it. Asks first on a terminal."""
     async with session.workspace() as workspace:
@@ -71,9 +69,7 @@ async def delete_kb(
 
 
 async def rename_kb(
-    session: Session,
-    name: Name,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")],
+    session: Session, name: Name, new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")]
 ) -> None:
     """Rename a knowledge base. Its content and all ids stay the same."""
     async with session.workspace() as workspace:
@@ -95,9 +91,7 @@ async def reindex_kb(session: Session, name: Name) -> int:
 
     session.show(
         ReindexedKbSchema.of(kb=name, rebuilt=rebuilt),
-        lambda out: out.print(
-            f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."
-        ),
+        lambda out: out.print(f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."),
     )
     return OK
 

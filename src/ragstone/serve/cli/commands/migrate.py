@@ -33,20 +33,16 @@ async def migrate(
     ],
     url: Annotated[str | None, typer.Option("--url", help="Address of the vector database.")] = None,
     dsn: Annotated[
-        str | None,
-        typer.Option("--dsn", help="DSN of the PostgreSQL database; '$NAME' reads it from the environment."),
+        str | None, typer.Option("--dsn", help="DSN of the PostgreSQL database; '$NAME' reads it from the environment.")
     ] = None,
     api_key: Annotated[
-        str | None,
-        typer.Option("--api-key", help="Key of the vector database; '$NAME' reads it from the environment."),
+        str | None, typer.Option("--api-key", help="Key of the vector database; '$NAME' reads it from the environment.")
     ] = None,
     path: Annotated[
-        Path | None,
-        typer.Option("--path", help="Folder of an embedded database, or of another SQLite ledger."),
+        Path | None, typer.Option("--path", help="Folder of an embedded database, or of another SQLite ledger.")
     ] = None,
     option: Annotated[
-        list[str] | None,
-        typer.Option("--option", metavar="KEY=VALUE", help="Option of the store; may be repeated."),
+        list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Option of the store; may be repeated.")
     ] = None,
 ) -> int:
     """Build another store from this one while it is in use, and compare every chunk.

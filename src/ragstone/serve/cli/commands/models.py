@@ -30,9 +30,7 @@ async def list_models(session: Session) -> None:
 async def pull_model(
     session: Session,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A hub name, such as BAAI/bge-small-en-v1.5.")],
-    revision: Annotated[
-        str | None, typer.Option("--revision", help="A branch, tag or commit of the model.")
-    ] = None,
+    revision: Annotated[str | None, typer.Option("--revision", help="A branch, tag or commit of the model.")] = None,
 ) -> None:
     """Download a model from the hub. This is the only command that downloads anything."""
     import asyncio

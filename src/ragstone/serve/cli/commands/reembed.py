@@ -53,16 +53,12 @@ async def reembed(
     queries: Annotated[
         Path | None,
         typer.Option(
-            "--queries",
-            metavar="PATH",
-            help="Labelled queries for the comparison; by default made from the text.",
+            "--queries", metavar="PATH", help="Labelled queries for the comparison; by default made from the text."
         ),
     ] = None,
     force: Annotated[
         bool,
-        typer.Option(
-            "--force", help="Make it live even if it finds less; with --cleanup, remove all retired spaces."
-        ),
+        typer.Option("--force", help="Make it live even if it finds less; with --cleanup, remove all retired spaces."),
     ] = False,
     rollback: Annotated[bool, typer.Option("--rollback", help="Switch back to the previous model.")] = False,
     cleanup: Annotated[
@@ -77,8 +73,7 @@ async def reembed(
     refresh: Annotated[
         bool,
         typer.Option(
-            "--refresh",
-            help="Fill in missing vectors, compare a sample with fresh ones, rebuild all if one differs.",
+            "--refresh", help="Fill in missing vectors, compare a sample with fresh ones, rebuild all if one differs."
         ),
     ] = False,
     status: Annotated[
@@ -110,12 +105,7 @@ async def reembed(
                 report = await workspace.embeddings.rollback(grace_days=grace_days, on_progress=on_progress)
             else:
                 report = await workspace.embeddings.reembed(
-                    model,
-                    mode=mode,
-                    queries=queries,
-                    force=force,
-                    grace_days=grace_days,
-                    on_progress=on_progress,
+                    model, mode=mode, queries=queries, force=force, grace_days=grace_days, on_progress=on_progress
                 )
     from ragstone.schemas.embeddings import ReembedSchema
 
@@ -154,9 +144,7 @@ async def _clean(session: Session, *, retired: bool, building: bool) -> int:
         gone = await workspace.embeddings.clean(retired=retired, building=building)
     from ragstone.schemas.activity import RemovedSchema
 
-    session.show(
-        RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {pluralize(gone, 'space')}.")
-    )
+    session.show(RemovedSchema.of(removed=gone), lambda out: out.print(f"Removed {pluralize(gone, 'space')}."))
     return OK
 
 
@@ -165,16 +153,10 @@ def _draw(out: Console, report: ReembedReport) -> None:
         _draw_comparison(out, report.comparison)
     done = f"{pluralize(report.written, 'vector')} written in {report.seconds:.1f} s"
     refused = f", {pluralize(report.refused, 'chunk')} refused by the model" if report.refused else ""
-    out.print(
-        text(f"{report.model}, generation {report.generation}, {ENDED[report.outcome]}: {done}{refused}.")
-    )
+    out.print(text(f"{report.model}, generation {report.generation}, {ENDED[report.outcome]}: {done}{refused}."))
     if report.replaced:
         out.print(text(f"{report.replaced} was live before; go back with: ragstone reembed --rollback"))
-        out.print(
-            text(
-                f"Next: set embedding.model to {model_name(report.model)}, for what is ingested from now on."
-            )
-        )
+        out.print(text(f"Next: set embedding.model to {model_name(report.model)}, for what is ingested from now on."))
 
 
 def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:
@@ -188,9 +170,7 @@ def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:
         f"difference {interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
     )
     for one in comparison.agreements:
-        out.print(
-            f"“{one.query}”: {one.shared} of the first {max(len(one.before), len(one.after))} are the same"
-        )
+        out.print(f"“{one.query}”: {one.shared} of the first {max(len(one.before), len(one.after))} are the same")
     for problem in (*comparison.problems, *comparison.remarks):
         out.print(text(problem))
     out.print()
@@ -200,9 +180,7 @@ def _draw_spaces(out: Console, found: Sequence[SpaceRecord]) -> None:
     if not found:
         out.print("Nothing is embedded yet.")
         return
-    rows = table(
-        "generation", "model", "state", "vectors", "chunks", "kept until", right=("vectors", "chunks")
-    )
+    rows = table("generation", "model", "state", "vectors", "chunks", "kept until", right=("vectors", "chunks"))
     for one in found:
         rows.add_row(
             str(one.space.generation),

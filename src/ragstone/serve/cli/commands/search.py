@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
-from ragstone.serve.cli.options import (
-    Arms,
-    Conversation,
-    Fusion,
-    K,
-    ModeOption,
-    Strategy,
-    Web,
-    Where,
-    read_where,
-)
+from ragstone.serve.cli.options import Arms, Conversation, Fusion, K, ModeOption, Strategy, Web, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
 from ragstone.serve.cli.session import Session
 
@@ -47,8 +37,7 @@ async def search(
         float | None, typer.Option("--min-score", min=0, max=1, help="Drop passages below this score.")
     ] = None,
     strategy: Annotated[
-        Strategy | None,
-        typer.Option("--strategy", help="Transform the query first, instead of as configured."),
+        Strategy | None, typer.Option("--strategy", help="Transform the query first, instead of as configured.")
     ] = None,
     web: Web = None,
     conversation: Conversation = None,
@@ -195,17 +184,11 @@ def _more(stage: Mapping[str, Any]) -> str:
 Depth = Literal["quick", "medium", "deep"]
 Topic = Annotated[str, typer.Argument(metavar="TOPIC", help="The topic, in your own words.")]
 DepthOption = Annotated[Depth, typer.Option("--depth", help="Keep 5, 15 or 30 passages.")]
-Iterations = Annotated[
-    int, typer.Option("--iterations", min=1, max=5, help="Maximum number of rounds of sub-queries.")
-]
+Iterations = Annotated[int, typer.Option("--iterations", min=1, max=5, help="Maximum number of rounds of sub-queries.")]
 
 
 async def research(
-    session: Session,
-    topic: Topic,
-    depth: DepthOption = "medium",
-    iterations: Iterations = 1,
-    where: Where = None,
+    session: Session, topic: Topic, depth: DepthOption = "medium", iterations: Iterations = 1, where: Where = None
 ) -> int:
     """Collect passages about a topic, grouped by source."""
     filters = read_where(where)

@@ -28,15 +28,12 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")
 
 async def add_source(
     session: Session,
-    kind: Annotated[
-        str, typer.Argument(metavar="KIND", help="Kind of source, as `sources kinds` lists them.")
-    ],
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="Kind of source, as `sources kinds` lists them.")],
     name: Name,
     settings: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="KEY=VALUE",
-            help="Settings of that kind. A key given twice makes a list; values may be JSON.",
+            metavar="KEY=VALUE", help="Settings of that kind. A key given twice makes a list; values may be JSON."
         ),
     ] = None,
     schedule: Annotated[
@@ -56,12 +53,8 @@ async def add_source(
     async with session.workspace(create=True) as workspace:
         made = await workspace.sources.add(kind, name, config, schedule=schedule)
         overlaps = await workspace.sources.overlaps(made)
-    session.show(
-        SourceSchema.of(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'.")
-    )
-    session.warn(
-        f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config)
-    )
+    session.show(SourceSchema.of(made), lambda out: out.print(f"Added source '{name}' to knowledge base '{made.kb}'."))
+    session.warn(f"${{{unset}}} is not set here: a sync fails where it is not" for unset in unset_variables(config))
     session.warn(describe_overlaps(overlaps, made, session.options) if overlaps else ())
     session.remark("next", session.options.command("sources", "sync", name))
 
@@ -72,10 +65,7 @@ async def list_sources(session: Session) -> int:
 
     async with session.workspace() as workspace:
         found = await workspace.sources.list(kb=session.options.kb)
-    session.show(
-        SourceListSchema.of(sources=found),
-        lambda out: _draw(out, found, session.options),
-    )
+    session.show(SourceListSchema.of(sources=found), lambda out: _draw(out, found, session.options))
     return OK if found else NOTHING_FOUND
 
 

@@ -35,12 +35,8 @@ async def sync_sources(
     every: Annotated[
         bool, typer.Option("--all", help="All sources of all knowledge bases, or with --kb of one.")
     ] = False,
-    afresh: Annotated[
-        bool, typer.Option("--afresh", help="Read everything again, not only what is new.")
-    ] = False,
-    wait: Annotated[
-        bool, typer.Option("--wait/--no-wait", help="Do the work now, or leave it to a worker.")
-    ] = True,
+    afresh: Annotated[bool, typer.Option("--afresh", help="Read everything again, not only what is new.")] = False,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Do the work now, or leave it to a worker.")] = True,
 ) -> int:
     """Sync sources now: ingest what is new or changed, remove what is gone."""
     if every == bool(names):
@@ -67,21 +63,15 @@ async def sync_sources(
     return PARTIAL if any(outcome.did_something for outcome in outcomes) else FAILURE
 
 
-async def _queue(
-    workspace: Workspace, names: Sequence[str], kb: str | None, *, every: bool, afresh: bool
-) -> list[Job]:
+async def _queue(workspace: Workspace, names: Sequence[str], kb: str | None, *, every: bool, afresh: bool) -> list[Job]:
     if every:
         chosen = [(source.name, source.kb) for source in await workspace.sources.list(kb=kb)]
     else:
         # All must be there before the first is queued.
-        chosen = [
-            (source.name, source.kb) for source in [await workspace.sources.get(name) for name in names]
-        ]
+        chosen = [(source.name, source.kb) for source in [await workspace.sources.get(name) for name in names]]
     if not chosen:
         raise NotFoundError("there are no sources", remedy=Remedy(Action.ADD_SOURCE))
-    return [
-        await workspace.sources.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)
-    ]
+    return [await workspace.sources.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
 
 
 def _show_queued(session: Session, jobs: Sequence[Job]) -> int:

@@ -88,9 +88,7 @@ async def resume_tenant(session: Session, name: Name) -> None:
 
 
 async def delete_tenant(
-    session: Session,
-    name: Name,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    session: Session, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
 ) -> int:
     """Delete a tenant with everything it has. Asks first on a terminal; finishes an interrupted deletion."""
     from ragstone.schemas.erasure import DeletedTenantSchema
@@ -160,8 +158,7 @@ def _pair(change: str) -> tuple[str, str]:
 def _with_quota(quotas: Quotas, name: str, value: str) -> Quotas:
     if name not in QUOTA_NAMES:
         raise InputError(
-            f"there is no quota '{name}'",
-            hint=f"there are {', '.join(f'quotas.{one}' for one in QUOTA_NAMES)}",
+            f"there is no quota '{name}'", hint=f"there are {', '.join(f'quotas.{one}' for one in QUOTA_NAMES)}"
         )
     kind: Callable[[str], float] = float if name == "cost_per_month" else int
     return replace(quotas, **{name: None if value == NONE else _number(f"{QUOTA}{name}", value, kind)})

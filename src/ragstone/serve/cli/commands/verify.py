@@ -36,12 +36,9 @@ Claim = Annotated[
     str | None, typer.Argument(metavar="CLAIM", help="The claim, as a full sentence.", show_default=False)
 ]
 ReceiptFile = Annotated[
-    Path | None,
-    typer.Option("--receipt", metavar="FILE", help="Check the receipt of an answer instead of a claim."),
+    Path | None, typer.Option("--receipt", metavar="FILE", help="Check the receipt of an answer instead of a claim.")
 ]
-Passages = Annotated[
-    int, typer.Option("-k", min=1, max=1000, help="Number of passages to read per statement.")
-]
+Passages = Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of passages to read per statement.")]
 
 
 async def verify(
@@ -76,9 +73,7 @@ def draw_verdict(out: Console, verdict: Verdict) -> None:
     out.print(head.append(f" ({verdict.confidence}): {said}; {sources}", "not bold"))
     if len(verdict.parts) > 1:
         for part in verdict.parts:
-            out.print(
-                text(f"  {MARKS[part.stance]} {part.status:<10} ").append(one_line(part.text), "italic")
-            )
+            out.print(text(f"  {MARKS[part.stance]} {part.status:<10} ").append(one_line(part.text), "italic"))
     for item in verdict.evidence:
         out.print()
         draw_evidence(out, item)
@@ -88,9 +83,7 @@ def draw_evidence(out: Console, item: Evidence) -> None:
     """Stance and place, address, the sentence, and what speaks against relying on it."""
     from rich.padding import Padding
 
-    out.print(
-        text(f"{MARKS[item.stance]} ", "cyan").append(place(item.title, item.section, item.page), "bold")
-    )
+    out.print(text(f"{MARKS[item.stance]} ", "cyan").append(place(item.title, item.section, item.page), "bold"))
     lines = [text(one_line(item.uri), "dim"), text(f"“{one_line(item.text)}”", "italic")]
     lines += [text(reason, "yellow") for reason in item.failed]
     for line in lines:

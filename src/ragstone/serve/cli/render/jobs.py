@@ -52,9 +52,7 @@ async def _follow(workspace: Workspace, view: QueueBars) -> None:
     import asyncio
 
     while True:
-        view.show(
-            await workspace.jobs.counts(), await workspace.jobs.list(states=("running",), limit=MOST_LINES)
-        )
+        view.show(await workspace.jobs.counts(), await workspace.jobs.list(states=("running",), limit=MOST_LINES))
         await asyncio.sleep(REFRESH_SECONDS)
 
 

@@ -62,9 +62,7 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(
-        file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else UNBROKEN
-    )
+    return Console(file=stream, highlight=False, markup=False, emoji=False, width=None if stream.isatty() else UNBROKEN)
 
 
 def table(*columns: str, right: Sequence[str] = (), whole: Sequence[str] = ("id",)) -> Table:
@@ -73,15 +71,10 @@ def table(*columns: str, right: Sequence[str] = (), whole: Sequence[str] = ("id"
     from rich.table import Table
 
     drawn = Table(
-        box=box.SIMPLE_HEAD if sys.stdout.isatty() else None,
-        pad_edge=False,
-        show_edge=False,
-        padding=(0, 1, 0, 0),
+        box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0)
     )
     for name in columns:
-        drawn.add_column(
-            name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in whole
-        )
+        drawn.add_column(name, justify="right" if name in right else "left", overflow="fold", no_wrap=name in whole)
     return drawn
 
 

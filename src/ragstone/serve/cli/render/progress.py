@@ -79,11 +79,7 @@ def fill_progress(session: Session) -> Iterator[OnFill | None]:
         def advance(progress: FillProgress) -> None:
             seconds = progress.seconds_left
             shown = (
-                ""
-                if seconds is None
-                else f"{seconds / 60:.0f} min left"
-                if seconds > 90
-                else f"{seconds:.0f} s left"
+                "" if seconds is None else f"{seconds / 60:.0f} min left" if seconds > 90 else f"{seconds:.0f} s left"
             )
             bars.update(task, completed=progress.done, total=progress.total, left=shown)
 

@@ -41,9 +41,7 @@ def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Sn
 def _marks(text: str, query: str) -> list[Mark]:
     terms = set(analyze_query(query))
     found = ((match, terms.intersection(analyze(match.group()))) for match in WORD.finditer(text))
-    return [
-        (match.span(), shared) for match, shared in found if shared and not _by_a_letter(match[0], shared)
-    ]
+    return [(match.span(), shared) for match, shared in found if shared and not _by_a_letter(match[0], shared)]
 
 
 def _by_a_letter(word: str, shared: set[str]) -> bool:

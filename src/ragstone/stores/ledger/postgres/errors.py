@@ -71,28 +71,20 @@ def translated(place: str) -> Iterator[None]:
 def _meaning(place: str, error: psycopg.Error) -> RagstoneError:
     state, said = error.sqlstate or "", _said(error)
     if state in BUSY:
-        return StoreBusy(
-            f"{place} is busy: {BUSY[state]}", hint="try again; see pg_stat_activity if it stays"
-        )
+        return StoreBusy(f"{place} is busy: {BUSY[state]}", hint="try again; see pg_stat_activity if it stays")
     match state:
         case "23503":
             return deleted_meanwhile()
         case "53100":
-            return StoreFull(
-                f"{place}: {said}", hint="free some space; nothing that was acknowledged is lost"
-            )
+            return StoreFull(f"{place}: {said}", hint="free some space; nothing that was acknowledged is lost")
         case "XX001" | "XX002":
             return StoreCorrupt(f"{place} cannot be read: {said}", hint="restore it from a backup")
         case "25P02":
             return StoreError("the transaction was undone by an earlier failure", hint="begin another")
         case "25006":
-            return StoreError(
-                f"{place} only reads", hint="it may be a standby: name the primary in store.ledger.dsn"
-            )
+            return StoreError(f"{place} only reads", hint="it may be a standby: name the primary in store.ledger.dsn")
         case "42501":
-            return StoreError(
-                f"{place} refused: {said}", hint="connect as the owner of the schema 'ragstone'"
-            )
+            return StoreError(f"{place} refused: {said}", hint="connect as the owner of the schema 'ragstone'")
     if state.startswith(PASSING) or (not state and _is_connection(error)):
         return _unreachable(place, said)
     return StoreError(f"{place}: {said}")
@@ -106,9 +98,7 @@ def _unreachable(place: str, said: str) -> StoreError:
     for sign, hint in REFUSED.items():
         if sign in said:
             return StoreError(f"{place} refused: {said}", hint=hint)
-    failure = StoreError(
-        f"{place} cannot be reached: {said}", hint="check that the server runs and its address"
-    )
+    failure = StoreError(f"{place} cannot be reached: {said}", hint="check that the server runs and its address")
     failure.retryable = True
     return failure
 

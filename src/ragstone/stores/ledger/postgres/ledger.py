@@ -30,9 +30,7 @@ try:
     from ragstone.stores.ledger.postgres.unit import PostgresUnit, forget_tenant, left_of_tenant, register
     from ragstone.stores.migrations.postgres import ensure
 except ModuleNotFoundError as missing:
-    raise SettingsError(
-        "PostgreSQL's client is not installed", hint="pip install 'ragstone[postgres]'"
-    ) from missing
+    raise SettingsError("PostgreSQL's client is not installed", hint="pip install 'ragstone[postgres]'") from missing
 
 
 class PostgresLedger(SqlLedger):
@@ -97,8 +95,7 @@ class PostgresLedger(SqlLedger):
         await self._take_over(tenant)
         async with self._turn(tenant):
             return await self._write(
-                lambda session: session.write_log(tenant),
-                lambda session, tenant_id: work(session.rows, tenant_id),
+                lambda session: session.write_log(tenant), lambda session, tenant_id: work(session.rows, tenant_id)
             )
 
     async def forget_logged(self, tenant: str, removed: Removed) -> None:
@@ -133,9 +130,7 @@ class PostgresLedger(SqlLedger):
 
     async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
         check_name(tenant, "tenant")
-        return await self._control(
-            lambda session: decide(session.rows, measure(session.rows, session.see(tenant)))
-        )
+        return await self._control(lambda session: decide(session.rows, measure(session.rows, session.see(tenant))))
 
     async def forget(self, tenant: str, tenant_id: str) -> None:
         check_name(tenant_id, "tenant id")
@@ -154,9 +149,7 @@ class PostgresLedger(SqlLedger):
             )
 
     async def remains(self, tenant_id: str) -> Mapping[str, int]:
-        rows = await self._read(
-            Session.read_control, lambda session, _: left_of_tenant(session.rows, tenant_id)
-        )
+        rows = await self._read(Session.read_control, lambda session, _: left_of_tenant(session.rows, tenant_id))
         folder = self._folder / "documents" / check_name(tenant_id, "tenant id")
         return {**rows, "files": await asyncio.to_thread(count_files, folder)}
 
@@ -177,8 +170,7 @@ class PostgresLedger(SqlLedger):
             async def write(rows: Rows) -> None:
                 async with self._turn(tenant):
                     await self._write(
-                        lambda session: session.write(tenant),
-                        lambda session, tenant_id: rows(session.rows, tenant_id),
+                        lambda session: session.write(tenant), lambda session, tenant_id: rows(session.rows, tenant_id)
                     )
 
             await self._old_files.take_over(found[0], write)

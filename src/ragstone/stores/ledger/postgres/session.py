@@ -111,9 +111,7 @@ TENANT_LOCK = (
 )
 """One writer per tenant, on any number of machines; the gate is closed while tables are made or dropped."""
 TENANT = "SELECT id, state, set_config('ragstone.tenant', id, {local}) FROM tenants WHERE name = {name}"
-DURABLE = (
-    "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
-)
+DURABLE = "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'"
 RELAXED = "SELECT set_config('synchronous_commit', 'off', true)"
 FACTS = """
 SELECT r.rolname, r.rolsuper OR r.rolbypassrls, v.nspname, t.oid

@@ -219,11 +219,7 @@ class SqliteFile:
 
     def _connect(self) -> SqliteConnection:
         connection = sqlite3.connect(
-            self.path,
-            timeout=BUSY_SECONDS,
-            isolation_level=None,
-            check_same_thread=False,
-            factory=SqliteConnection,
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=SqliteConnection
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -278,9 +274,7 @@ def translated(path: Path) -> Iterator[None]:
             hint="write names and ids in characters that UTF-8 has",
         ) from error
     except sqlite3.ProgrammingError as error:
-        raise (
-            closed_error(path.name) if "closed" in str(error) else StoreError(f"{path.name}: {error}")
-        ) from error
+        raise (closed_error(path.name) if "closed" in str(error) else StoreError(f"{path.name}: {error}")) from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(
             f"{path.name} cannot be read: {error}", hint="restore the data folder from a backup"

@@ -20,13 +20,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
-from ragstone.stores.ledger.sqlite.file import (
-    BUSY_SECONDS,
-    SqliteFile,
-    count_files,
-    remove_folder,
-    translated,
-)
+from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, SqliteFile, count_files, remove_folder, translated
 from ragstone.stores.ledger.sqlite.scrub import scrub
 from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
 from ragstone.stores.sql.database import Connection
@@ -95,8 +89,7 @@ class SqliteLedger(SqlLedger):
             self._tenants.move_to_end(tenant)
             return opened
         leads = control.glance(
-            "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)",
-            (tenant, erasing.get()),
+            "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)", (tenant, erasing.get())
         )
         if leads != (opened.tenant_id,):
             self._leaving.append(self._tenants.pop(tenant))
@@ -129,9 +122,7 @@ class SqliteLedger(SqlLedger):
 
     async def forget_logged(self, tenant: str, removed: Removed) -> None:
         async with self.file(tenant) as file:
-            await file.log.write_if_there(
-                lambda connection: forget_logged(connection, file.tenant_id, removed)
-            )
+            await file.log.write_if_there(lambda connection: forget_logged(connection, file.tenant_id, removed))
 
     async def clean_up_log(self, tenant: str) -> None:
         async with self.file(tenant) as file:
@@ -201,8 +192,7 @@ class SqliteLedger(SqlLedger):
                     await file.idle.wait()
             except TimeoutError:
                 raise StoreBusy(
-                    f"something still works for tenant '{tenant}'",
-                    hint="end it, then delete the tenant again",
+                    f"something still works for tenant '{tenant}'", hint="end it, then delete the tenant again"
                 ) from None
         await self._old_files.remove(tenant_id)
         for part in PARTS:

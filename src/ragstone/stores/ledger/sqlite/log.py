@@ -79,12 +79,7 @@ class LogFile:
         connection = sqlite3.connect(
             self._path, timeout=BUSY_SECONDS, isolation_level=None, uri=True, factory=SqliteConnection
         )
-        for setting in (
-            "synchronous = NORMAL",
-            "foreign_keys = ON",
-            "trusted_schema = OFF",
-            "secure_delete = ON",
-        ):
+        for setting in ("synchronous = NORMAL", "foreign_keys = ON", "trusted_schema = OFF", "secure_delete = ON"):
             connection.execute(f"PRAGMA {setting}")
         return connection
 

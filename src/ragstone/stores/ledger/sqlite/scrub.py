@@ -45,7 +45,5 @@ def _merge(connection: SqliteConnection, kb_id: int, *, first: bool) -> bool:
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return False
     before = connection.total_changes
-    connection.execute(
-        f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-PAGES if first else PAGES,)
-    )
+    connection.execute(f"INSERT INTO {table} ({table}, rank) VALUES ('merge', ?)", (-PAGES if first else PAGES,))
     return first or connection.total_changes - before >= 2

@@ -51,8 +51,7 @@ def translated(error: Exception, address: str) -> RagstoneError:
                 return _refused(cause.response.status_code, where)
             case httpx.TimeoutException():
                 return StoreBusy(
-                    f"{where} did not answer in time",
-                    hint="raise store.vectors.options.timeout, or try again",
+                    f"{where} did not answer in time", hint="raise store.vectors.options.timeout, or try again"
                 )
             case httpx.HTTPError():
                 return StoreBusy(f"{where} cannot be reached", hint=SERVER_HINT)
@@ -210,11 +209,7 @@ def _start(timeout: float, **settings: Any) -> Client:
     from chromadb.config import Settings, System
 
     # Neither a `.env` of the current folder nor an OpenTelemetry variable may send data anywhere.
-    quiet: dict[str, Any] = {
-        "anonymized_telemetry": False,
-        "chroma_otel_collection_endpoint": "",
-        "allow_reset": False,
-    }
+    quiet: dict[str, Any] = {"anonymized_telemetry": False, "chroma_otel_collection_endpoint": "", "allow_reset": False}
     # Chroma's own clients share what they open and leave connections behind: this is what they are made of.
     configured: Any = Settings
     abstract: type[Any] = ServerAPI

@@ -43,9 +43,7 @@ class ChromaProvider:
     """Implements `core.vectors.VectorProvider`."""
 
     name = "chroma"
-    capabilities = Capabilities(
-        isolation=frozenset({"collection", "filter"}), max_dimension=65_536, max_k=10_000
-    )
+    capabilities = Capabilities(isolation=frozenset({"collection", "filter"}), max_dimension=65_536, max_k=10_000)
 
     def __init__(self, adapter: Adapter, folder: Path, isolation: Isolation) -> None:
         check_isolation(self.name, isolation, self.capabilities)
@@ -84,9 +82,7 @@ class ChromaProvider:
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
         for batch in in_batches(self._names(partition, chunk_ids), BATCH):
-            points += (
-                await self._within(partition, partial(_read, names=batch, where=self._own(partition))) or []
-            )
+            points += await self._within(partition, partial(_read, names=batch, where=self._own(partition))) or []
         return points
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
@@ -140,9 +136,7 @@ class ChromaProvider:
         return _opened(client, model)
 
     def _drop(self, partition: VectorPartition, client: Client) -> None:
-        _if_there(
-            client, name=self._collection(partition), work=lambda held: client.delete_collection(held.name)
-        )
+        _if_there(client, name=self._collection(partition), work=lambda held: client.delete_collection(held.name))
         self._chroma.tidy()
 
     def _write(self, partition: VectorPartition, points: Sequence[Point], client: Client) -> None:
@@ -185,9 +179,7 @@ def _nearest(held: Collection, *, vector: Vector, k: int, where: Where | None) -
     ]
 
 
-def _nearest_measured_here(
-    held: Collection, *, vector: Vector, k: int, where: Where | None
-) -> list[Candidate]:
+def _nearest_measured_here(held: Collection, *, vector: Vector, k: int, where: Where | None) -> list[Candidate]:
     """The nearest with scores of our own.
 
     Chroma's differ in the last digit with where it keeps a vector, and that depends on what other tenants write.

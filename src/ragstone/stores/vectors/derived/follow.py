@@ -48,9 +48,7 @@ class Follower:
         """Read what there is to follow."""
         return await self._ledger.read(tenant, _due, self._provider.name)
 
-    async def prepare(
-        self, tenant: str, kb: KnowledgeBase, space: Space, staged: Sequence[tuple[str, int]]
-    ) -> None:
+    async def prepare(self, tenant: str, kb: KnowledgeBase, space: Space, staged: Sequence[tuple[str, int]]) -> None:
         """Write staged versions, and remember those that nobody can have removed since."""
         partition = await self._open(tenant, space)
         points, doubtful = await self._ledger.read(
@@ -134,9 +132,7 @@ class Follower:
         if changes.gone:
             await shelf.remove(changes.gone)
         prepared = self._prepared.get(shelf.partition.tenant_id, set())
-        missed = [
-            one for one in changes.arrived if one in changes.again or (shelf.space.id, one) not in prepared
-        ]
+        missed = [one for one in changes.arrived if one in changes.again or (shelf.space.id, one) not in prepared]
         for start in range(0, len(missed), BATCH):
             await self._provider.open(shelf.partition)
             part = missed[start : start + BATCH]
@@ -160,12 +156,7 @@ class Follower:
         return partition
 
     async def _has_lost(
-        self,
-        tenant: str,
-        partition: VectorPartition,
-        kb: KnowledgeBase,
-        space: Space,
-        arriving: Sequence[str],
+        self, tenant: str, partition: VectorPartition, kb: KnowledgeBase, space: Space, arriving: Sequence[str]
     ) -> bool:
         if self._words:
             expected = await self._ledger.read(tenant, index_feed.count_words, kb)

@@ -163,9 +163,7 @@ class DerivedIndex:
         kept, _ = await self.found_live(
             tenant, kb, k, where, lambda asked: self._provider.search(partition, vector, asked, where)
         )
-        if len(kept) < k and len(kept) < await self._ledger.read(
-            tenant, index_feed.count_live, kb, space, where
-        ):
+        if len(kept) < k and len(kept) < await self._ledger.read(tenant, index_feed.count_live, kb, space, where):
             logger.info("%s missed chunks that exist; the ledger answers instead", self._provider.name)
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return kept
@@ -178,12 +176,8 @@ class DerivedIndex:
         asked = min(k + SPARE, most)
         while True:
             found = await search(asked)
-            live = await self._ledger.read(
-                tenant, index_feed.live_among, kb, [one.chunk_id for one in found], where
-            )
-            kept = sorted(
-                (one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id)
-            )
+            live = await self._ledger.read(tenant, index_feed.live_among, kb, [one.chunk_id for one in found], where)
+            kept = sorted((one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id))
             enough = len(found) < asked or _is_enough(found, kept, k)
             if enough or asked >= most:
                 return kept[:k], not enough
@@ -227,9 +221,7 @@ class DerivedIndex:
     def _why_resting(self, tenant_id: str) -> str:
         """Why searches leave the engine alone now; empty when they do not."""
         now = self._clock()
-        return next(
-            (self._trouble[whose] for whose in (ALL, tenant_id) if self._resting.get(whose, 0.0) > now), ""
-        )
+        return next((self._trouble[whose] for whose in (ALL, tenant_id) if self._resting.get(whose, 0.0) > now), "")
 
     async def _follow_ledger(self, tenant: str, tenant_id: str) -> None:
         try:

@@ -99,9 +99,7 @@ class MilvusCalls:
 
     def __init__(self, adapter: Adapter, folder: Path, options: MilvusOptions) -> None:
         self.embedded = adapter.url is None
-        self.address = (
-            without_credentials(adapter.url) if adapter.url else str(adapter.path or folder / FOLDER)
-        )
+        self.address = without_credentials(adapter.url) if adapter.url else str(adapter.path or folder / FOLDER)
         self._url = adapter.url
         self._token = adapter.api_key.get_secret_value() if adapter.api_key else ""
         self._options = options
@@ -118,9 +116,7 @@ class MilvusCalls:
             self._start()
         if self._closed:
             raise StoreError(f"Milvus at {self.address} was closed", hint="open a new engine")
-        return await asyncio.get_running_loop().run_in_executor(
-            self._threads, self._answer, request, collection
-        )
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._answer, request, collection)
 
     async def close(self) -> None:
         """End threads and connections. After a fork they are the parent's, and left to it."""
@@ -187,9 +183,7 @@ class MilvusCalls:
         code, status, reason = _code(error), self._status(error), self._reason(error)
         where = f"Milvus at {self.address}"
         if code in (NO_COLLECTION, NO_PARTITION) or _names_no_partition(reason):
-            return Absent(
-                f"{where} does not have it: {reason}", hint="open the partition before it is written to"
-            )
+            return Absent(f"{where} does not have it: {reason}", hint="open the partition before it is written to")
         if status in FORBIDDEN:
             return StoreError(
                 f"{where} refuses the key", hint="check store.vectors.api_key (a token, or user:password)"
@@ -199,9 +193,7 @@ class MilvusCalls:
         if status in PASSING or code in (NO_CONNECTION, RATE_LIMITED) or getattr(error, "retriable", False):
             return StoreBusy(f"{where} does not answer: {reason}", hint=CHECK_ADDRESS)
         if "timeout" in reason.lower():
-            return StoreBusy(
-                f"{where} was not ready in {self._options.timeout:g} s: {reason}", hint=CHECK_ADDRESS
-            )
+            return StoreBusy(f"{where} was not ready in {self._options.timeout:g} s: {reason}", hint=CHECK_ADDRESS)
         return StoreError(f"{where} failed: {reason}", hint="look into the log of the server")
 
     def _status(self, error: BaseException) -> str:
@@ -231,8 +223,7 @@ def _load_library(embedded: bool) -> Any:
         grpc = importlib.import_module("grpc")
     except ImportError as error:
         raise SettingsError(
-            f"store.vectors: milvus needs {error.name}, which is not installed",
-            hint="pip install 'ragstone[milvus]'",
+            f"store.vectors: milvus needs {error.name}, which is not installed", hint="pip install 'ragstone[milvus]'"
         ) from error
     # It writes a traceback to stderr for every failure, even one that is expected; they all come back as errors.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)

@@ -18,12 +18,7 @@ from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.checks import (
-    check_dimension,
-    check_isolation,
-    in_batches,
-    real_ids,
-)
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids
 from ragstone.stores.vectors.milvus.calls import Absent, MilvusCalls
 from ragstone.stores.vectors.milvus.filters import EVERYTHING, NOTHING, can_translate, expression
 from ragstone.stores.vectors.milvus.options import LARGEST_EF, read_options
@@ -177,9 +172,7 @@ class MilvusProvider:
 
     async def health(self) -> Health:
         version = await self._calls.ask(lambda client: client.get_server_version(timeout=self._timeout))
-        return Health(
-            str(version), f"{'in this process, ' if self._calls.embedded else ''}at {self._calls.address}"
-        )
+        return Health(str(version), f"{'in this process, ' if self._calls.embedded else ''}at {self._calls.address}")
 
     async def close(self) -> None:
         await self._calls.close()
@@ -194,18 +187,12 @@ class MilvusProvider:
             "timeout": self._timeout,
         }
 
-    async def _query(
-        self, scope: Scope, condition: str, fields: list[str], **more: Any
-    ) -> list[dict[str, Any]]:
+    async def _query(self, scope: Scope, condition: str, fields: list[str], **more: Any) -> list[dict[str, Any]]:
         try:
             return await self._calls.ask(
                 lambda client: list(
                     client.query(
-                        scope.collection,
-                        filter=condition,
-                        output_fields=fields,
-                        **self._reading(scope),
-                        **more,
+                        scope.collection, filter=condition, output_fields=fields, **self._reading(scope), **more
                     )
                 ),
                 collection=scope.collection,
@@ -219,10 +206,7 @@ class MilvusProvider:
     async def _remove(self, scope: Scope, condition: str) -> None:
         await self._calls.ask(
             lambda client: client.delete(
-                scope.collection,
-                filter=condition,
-                partition_name=scope.partition,
-                timeout=self._timeout,
+                scope.collection, filter=condition, partition_name=scope.partition, timeout=self._timeout
             ),
             collection=scope.collection,
         )
@@ -248,9 +232,7 @@ class MilvusProvider:
         for _ in range(ATTEMPTS):
             try:
                 await self._calls.ask(
-                    lambda client: client.flush(
-                        scope.collection, timeout=self._timeout, retry_on_rate_limit=False
-                    )
+                    lambda client: client.flush(scope.collection, timeout=self._timeout, retry_on_rate_limit=False)
                 )
             except StoreBusy:
                 # Servers limit how often this may be asked. Nothing is lost, and the next write asks again.

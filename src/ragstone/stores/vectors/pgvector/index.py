@@ -33,9 +33,7 @@ ONLY_BY_INDEX = ("enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_h
 class PgVectorIndex:
     """Implements `core.protocols.VectorIndex`."""
 
-    def __init__(
-        self, ledger: PostgresLedger, cache: IndexCache, options: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, ledger: PostgresLedger, cache: IndexCache, options: Mapping[str, Any] | None = None) -> None:
         self._ledger = ledger
         self._options = PgVectorOptions.checked(options or {})
 
@@ -99,13 +97,7 @@ class _Query:
     """One search, in the ways that it can be answered."""
 
     def __init__(
-        self,
-        connection: Connection,
-        tenant_id: str,
-        kb_id: int,
-        space: Space,
-        vector: Vector,
-        where: Filter | None,
+        self, connection: Connection, tenant_id: str, kb_id: int, space: Space, vector: Vector, where: Filter | None
     ) -> None:
         self._connection = connection
         self._space = space

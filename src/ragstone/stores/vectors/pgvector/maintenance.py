@@ -41,9 +41,7 @@ class PgVectorOptions:
                 continue
             least = 0 if name == "exact_below" else 1
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST[name]:
-                raise _refused(
-                    name, f"is {value!r:.40}", f"give a whole number from {least} to {MOST[name]:,}"
-                )
+                raise _refused(name, f"is {value!r:.40}", f"give a whole number from {least} to {MOST[name]:,}")
         return cls(**given)
 
     @property
@@ -118,15 +116,11 @@ def serving(connection: Connection, tenant_id: str, space_id: int) -> str | None
     return str(row[0]) if row else None
 
 
-def orders(
-    connection: Connection, tenant_id: str, options: PgVectorOptions, afresh: int | None = None
-) -> list[Order]:
+def orders(connection: Connection, tenant_id: str, options: PgVectorOptions, afresh: int | None = None) -> list[Order]:
     """What there is to do for a tenant. The index of Space `afresh` is made anew however good it is."""
     vectors = part("vectors", tenant_id)
     built = [Built(*row) for row in connection.execute(BUILT, (vectors, PREFIX))]
-    counts = dict(
-        connection.execute(f"SELECT space_id, count(*) FROM {vectors} GROUP BY space_id").fetchall()
-    )
+    counts = dict(connection.execute(f"SELECT space_id, count(*) FROM {vectors} GROUP BY space_id").fetchall())
     spaces = connection.execute(
         "SELECT id, dimension, state FROM spaces WHERE tenant_id = ? ORDER BY id", (tenant_id,)
     ).fetchall()

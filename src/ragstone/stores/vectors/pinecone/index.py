@@ -61,9 +61,7 @@ def index_settings(adapter: Adapter, patience: float) -> IndexSettings:
         )
     dimension = options.get("dimension")
     if dimension is not None and (isinstance(dimension, bool) or not isinstance(dimension, int)):
-        raise SettingsError(
-            f"store.vectors.options.dimension is {dimension!r:.40}", hint="give a whole number"
-        )
+        raise SettingsError(f"store.vectors.options.dimension is {dimension!r:.40}", hint="give a whole number")
     return IndexSettings(service_url(adapter, CONTROL_PLANE), name, cloud, region, dimension, patience)
 
 

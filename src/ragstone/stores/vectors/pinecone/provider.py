@@ -25,14 +25,7 @@ from ragstone.stores.vectors.checks import (
     seconds_option,
     unit,
 )
-from ragstone.stores.vectors.pinecone.index import (
-    Index,
-    api_key,
-    find_index,
-    index_settings,
-    make_index,
-    mismatch,
-)
+from ragstone.stores.vectors.pinecone.index import Index, api_key, find_index, index_settings, make_index, mismatch
 from ragstone.stores.vectors.pinecone.records import batches, point_of, prefix_of
 from ragstone.stores.vectors.rest import Account, Answer, RestService, numbers
 from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition
@@ -74,13 +67,9 @@ class PineconeProvider:
     """Implements `core.vectors.VectorProvider`."""
 
     name = "pinecone"
-    capabilities = Capabilities(
-        isolation=frozenset({"namespace", "filter"}), max_dimension=20_000, max_k=10_000
-    )
+    capabilities = Capabilities(isolation=frozenset({"namespace", "filter"}), max_dimension=20_000, max_k=10_000)
 
-    def __init__(
-        self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep) -> None:
         check_isolation(self.name, isolation, self.capabilities)
         check_options(adapter, OPTIONS)
         self._settings = index_settings(adapter, seconds_option(adapter, "visible_within", 60.0))
@@ -126,10 +115,7 @@ class PineconeProvider:
             return
         written = 0
         for some in in_batches(real_ids(chunk_ids), DELETE):
-            body = {
-                "namespace": self._namespace(partition),
-                "ids": [prefix_of(partition) + one for one in some],
-            }
+            body = {"namespace": self._namespace(partition), "ids": [prefix_of(partition) + one for one in some]}
             answer = await self._call(partition, "POST", "/vectors/delete", body)
             written = max(written, _number(answer, *WRITTEN))
         await self._until_found(partition, written)
@@ -161,9 +147,7 @@ class PineconeProvider:
             query: Query = {"namespace": self._namespace(partition), "ids": ids}
             answer = await self._call(partition, "GET", "/vectors/fetch", query=query)
             with self._service.reading(self._settings.control):
-                points += [
-                    point_of(partition, stored) for stored in (answer.body.get("vectors") or {}).values()
-                ]
+                points += [point_of(partition, stored) for stored in (answer.body.get("vectors") or {}).values()]
         return points
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
@@ -194,9 +178,7 @@ class PineconeProvider:
     async def health(self) -> Health:
         index = await find_index(self._service, self._settings)
         name = self._settings.name
-        state = (
-            f"holds vectors of {index.dimension} dimensions" if index else "is made when it is first needed"
-        )
+        state = f"holds vectors of {index.dimension} dimensions" if index else "is made when it is first needed"
         return Health(f"API {API_VERSION}", f"index '{name}' {state}")
 
     async def close(self) -> None:
@@ -226,13 +208,7 @@ class PineconeProvider:
             raise mismatch(self._settings.name, index.dimension, partition.dimension)
 
     async def _call(
-        self,
-        partition: VectorPartition,
-        method: str,
-        path: str,
-        body: Json = None,
-        *,
-        query: Query | None = None,
+        self, partition: VectorPartition, method: str, path: str, body: Json = None, *, query: Query | None = None
     ) -> Answer:
         index = await self._found(partition)
         if index is None:

@@ -47,11 +47,7 @@ def record(partition: VectorPartition, point: Point) -> Json:
             f"the metadata of chunk {point.chunk_id} is more than Pinecone takes ({MAX_METADATA} bytes)",
             hint="give the document fewer metadata fields, or choose another vector store",
         )
-    return {
-        "id": prefix_of(partition) + point.chunk_id,
-        "values": values,
-        "metadata": metadata | _copy(point, room),
-    }
+    return {"id": prefix_of(partition) + point.chunk_id, "values": values, "metadata": metadata | _copy(point, room)}
 
 
 def _copy(point: Point, room: int) -> dict[str, Json]:

@@ -53,9 +53,7 @@ class EdgeEngine:
 
         await self._with(collection, change)
 
-    async def delete(
-        self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
-    ) -> None:
+    async def delete(self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None) -> None:
         import qdrant_edge as edge
 
         condition = _condition(within(ids, where))

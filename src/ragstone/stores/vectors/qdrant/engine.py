@@ -50,9 +50,7 @@ class Engine(Protocol):
 
     async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None: ...
 
-    async def delete(
-        self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
-    ) -> None:
+    async def delete(self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None) -> None:
         """Remove those of the named points, or of all, that pass the condition."""
         ...
 
@@ -145,16 +143,12 @@ class ClientEngine:
 
     async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None:
         structs = [
-            self._models.PointStruct(
-                id=one.id, vector=self._vectors(one) if words else one.vector, payload=one.payload
-            )
+            self._models.PointStruct(id=one.id, vector=self._vectors(one) if words else one.vector, payload=one.payload)
             for one in points
         ]
         await self._update(collection, lambda client: client.upsert(collection, structs, wait=True))
 
-    async def delete(
-        self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None
-    ) -> None:
+    async def delete(self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None) -> None:
         selector: Any = self._models.PointIdsList(points=list(ids or ()))
         if where is not None:
             selector = self._models.FilterSelector(filter=self._filter(within(ids, where)))
@@ -173,9 +167,7 @@ class ClientEngine:
                 using=using,
                 limit=k,
                 query_filter=self._filter(where),
-                search_params=self._models.SearchParams(exact=True)
-                if self._asks_for_exact and not by_word
-                else None,
+                search_params=self._models.SearchParams(exact=True) if self._asks_for_exact and not by_word else None,
                 with_payload=["chunk_id"],
             ),
         )
@@ -183,8 +175,7 @@ class ClientEngine:
 
     async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
         records = await self._calls.read(
-            collection,
-            lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True),
+            collection, lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True)
         )
         found = []
         for one in records:
@@ -225,9 +216,7 @@ class ClientEngine:
         schema = self._models.KeywordIndexParams(
             type=self._models.KeywordIndexType.KEYWORD, is_tenant=True if is_tenant else None
         )
-        await self._update(
-            collection, lambda client: client.create_payload_index(collection, field, schema, wait=True)
-        )
+        await self._update(collection, lambda client: client.create_payload_index(collection, field, schema, wait=True))
 
     async def _update(self, collection: str, request: Callable[[Any], Awaitable[Any]]) -> None:
         result = await self._calls.write(collection, request)

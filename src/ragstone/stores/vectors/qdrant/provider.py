@@ -50,24 +50,14 @@ class QdrantProvider:
     name = "qdrant"
 
     def __init__(
-        self,
-        adapter: Adapter,
-        folder: Path,
-        isolation: Isolation,
-        *,
-        words: bool = False,
-        sleep: Sleep = asyncio.sleep,
+        self, adapter: Adapter, folder: Path, isolation: Isolation, *, words: bool = False, sleep: Sleep = asyncio.sleep
     ) -> None:
         check_options(adapter, OPTIONS)
         if adapter.dsn is not None:
             raise SettingsError("store.vectors.dsn means nothing to qdrant", hint="give its address as url")
         self._engine = _server(adapter, sleep) if adapter.url else _embedded(adapter, adapter.path or folder)
         self.capabilities = Capabilities(
-            isolation=ISOLATIONS,
-            max_dimension=65_536,
-            max_k=10_000,
-            exact=self._engine.exact,
-            sparse=words,
+            isolation=ISOLATIONS, max_dimension=65_536, max_k=10_000, exact=self._engine.exact, sparse=words
         )
         check_isolation(self.name, isolation, self.capabilities)
         if words and isolation != "collection":
@@ -87,9 +77,7 @@ class QdrantProvider:
         await self._engine.create(collection, Form(partition.dimension, self._words), self._isolation)
         form = await self._engine.form(collection)
         if form.words != self._words:
-            raise StoreError(
-                self._misfit(collection, form), hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES)
-            )
+            raise StoreError(self._misfit(collection, form), hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES))
         check_dimension(partition, form.dimension, what="an index")
 
     async def misfit(self, partition: VectorPartition) -> str:
@@ -154,9 +142,7 @@ class QdrantProvider:
         offset = None
         while True:
             try:
-                page = await self._engine.page(
-                    self._collection(partition), self._scope(partition), PAGE, offset
-                )
+                page = await self._engine.page(self._collection(partition), self._scope(partition), PAGE, offset)
             except CollectionMissing:
                 return
             yield page.chunk_ids

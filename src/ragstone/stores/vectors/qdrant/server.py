@@ -29,9 +29,7 @@ class ServerCalls:
 
     indexes_payload = True
 
-    def __init__(
-        self, adapter: Adapter, *, timeout: float, prefer_grpc: bool, grpc_port: int, sleep: Sleep
-    ) -> None:
+    def __init__(self, adapter: Adapter, *, timeout: float, prefer_grpc: bool, grpc_port: int, sleep: Sleep) -> None:
         self.address = _address(adapter.url or "")
         self._url = adapter.url
         self._key = adapter.api_key
@@ -65,9 +63,7 @@ class ServerCalls:
         if client is not None and owner == connection_owner():
             await client.close()
 
-    async def _retry(
-        self, policy: RetryPolicy, request: Callable[[Any], Any], ends: float | None = None
-    ) -> Any:
+    async def _retry(self, policy: RetryPolicy, request: Callable[[Any], Any], ends: float | None = None) -> Any:
         return await policy.call(
             lambda: self._attempt(request, ends), lambda error: isinstance(error, ServiceBusy), self._sleep
         )
@@ -152,9 +148,7 @@ class ServerCalls:
         hint = "raise store.vectors.options.timeout"
         return self._busy(f"did not answer within {self._timeout:g} s", hint=hint)
 
-    def _busy(
-        self, what: str, *, hint: str = "try again later", retry_header: str | None = None
-    ) -> ServiceBusy:
+    def _busy(self, what: str, *, hint: str = "try again later", retry_header: str | None = None) -> ServiceBusy:
         return ServiceBusy(f"Qdrant at {self.address} {what}", hint=hint, retry_header=retry_header)
 
     def _strange(self, what: str) -> StoreError:

@@ -15,14 +15,7 @@ from ragstone.core.types import Candidate, Json, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.checks import (
-    check_dimension,
-    check_isolation,
-    check_options,
-    in_batches,
-    real_ids,
-    unit,
-)
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, check_options, in_batches, real_ids, unit
 from ragstone.stores.vectors.rest import numbers
 from ragstone.stores.vectors.weaviate.schema import (
     SLOTS,
@@ -87,9 +80,7 @@ class WeaviateProvider:
         isolation=frozenset({"collection", "namespace", "filter"}), max_dimension=65_535, max_k=10_000
     )
 
-    def __init__(
-        self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep
-    ) -> None:
+    def __init__(self, adapter: Adapter, folder: Path, isolation: Isolation, *, sleep: Sleep = asyncio.sleep) -> None:
         check_isolation(self.name, isolation, self.capabilities)
         check_options(adapter, ("consistency", "timeout"))
         self._isolation = isolation
@@ -159,17 +150,13 @@ class WeaviateProvider:
         waiting = [(0, SLOTS)]
         while waiting:
             low, high = waiting.pop()
-            rows = await self._rows(
-                partition, "chunk_id", within(partition, *between("slot", low, high)), limit=PAGE
-            )
+            rows = await self._rows(partition, "chunk_id", within(partition, *between("slot", low, high)), limit=PAGE)
             if len(rows) < PAGE:
                 with self._server.reading():
                     page = [row["chunk_id"] for row in rows]
                 yield page
             elif high - low == 1:
-                raise StoreError(
-                    f"weaviate holds more points of {partition.space} than {SLOTS} slots can list"
-                )
+                raise StoreError(f"weaviate holds more points of {partition.space} than {SLOTS} slots can list")
             else:
                 middle = (low + high) // 2
                 waiting += [(middle, high), (low, middle)]
@@ -199,13 +186,7 @@ class WeaviateProvider:
         return Shelf(class_name(partition, self._isolation), tenant)
 
     async def _rows(
-        self,
-        partition: VectorPartition,
-        fields: str,
-        where: Json,
-        *,
-        limit: int,
-        vector: list[float] | None = None,
+        self, partition: VectorPartition, fields: str, where: Json, *, limit: int, vector: list[float] | None = None
     ) -> list[Json]:
         shelf = self._shelf(partition)
         query = get_query(shelf.name, fields, tenant=shelf.tenant, where=where, limit=limit, vector=vector)

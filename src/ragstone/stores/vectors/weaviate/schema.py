@@ -19,17 +19,7 @@ from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.rest import numbers
-from ragstone.stores.vectors.terms import (
-    All,
-    Condition,
-    Has,
-    Lacks,
-    Some,
-    can_say,
-    condition,
-    most_lacking,
-    terms_of,
-)
+from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition, most_lacking, terms_of
 
 PLAIN = re.compile(r"[a-z0-9]{1,64}")
 IDS = uuid.UUID("6d0bd1c6-2c5c-5b0e-9a4c-52bd0f1a7a11")
@@ -157,9 +147,7 @@ def _clause(wanted: Condition) -> Json:
             return one_of("terms", terms)
         case Lacks(terms):
             # The engine answers NotEqual by all that Equal does not find, so points without the term count.
-            return _joined(
-                "And", [{"path": ["terms"], "operator": "NotEqual", "valueText": term} for term in terms]
-            )
+            return _joined("And", [{"path": ["terms"], "operator": "NotEqual", "valueText": term} for term in terms])
         case All(parts):
             return _joined("And", [_clause(part) for part in parts])
         case Some(parts):

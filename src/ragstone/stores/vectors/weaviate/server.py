@@ -96,10 +96,7 @@ class WeaviateServer:
         # Writing numbers as text takes long enough to keep others waiting.
         body = await asyncio.to_thread(encoded, {"objects": list(objects)})
         answer = await self.service.call(
-            "POST",
-            f"{self._url}/v1/batch/objects",
-            body,
-            query={"consistency_level": self._consistency},
+            "POST", f"{self._url}/v1/batch/objects", body, query={"consistency_level": self._consistency}
         )
         with self.reading():
             failed = [one["result"] for one in answer.body if one["result"].get("status") != "SUCCESS"]
@@ -143,8 +140,7 @@ class WeaviateServer:
                 matched, removed, limit = results["matches"], results["successful"], results["limit"]
             if removed < min(matched, limit):
                 raise StoreBusy(
-                    f"weaviate removed {removed} of {matched} points",
-                    hint="try again; see Weaviate's own log",
+                    f"weaviate removed {removed} of {matched} points", hint="try again; see Weaviate's own log"
                 )
             # One call removes as many as a query may find at most, so that there may be more.
             if matched < limit:
@@ -170,7 +166,6 @@ def _consistency(adapter: Adapter) -> str:
     level = adapter.options.get("consistency", CONSISTENCY[0])
     if level not in CONSISTENCY:
         raise SettingsError(
-            f"store.vectors.options.consistency is {level!r:.40}",
-            hint=f"choose one of: {', '.join(CONSISTENCY)}",
+            f"store.vectors.options.consistency is {level!r:.40}", hint=f"choose one of: {', '.join(CONSISTENCY)}"
         )
     return str(level)

@@ -81,9 +81,7 @@ async def failure(double: tuple[Failing, str], answer: Fails, **options: Any) ->
 
 
 @pytest.mark.parametrize("status", [grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED])
-async def test_a_key_that_is_refused_is_not_tried_again(
-    double: tuple[Failing, str], status: grpc.StatusCode
-) -> None:
+async def test_a_key_that_is_refused_is_not_tried_again(double: tuple[Failing, str], status: grpc.StatusCode) -> None:
     error = await failure(double, aborts(status, f"auth check failure for {KEY}"))
     assert type(error) is StoreError
     assert "api_key" in error.hint
@@ -104,8 +102,7 @@ async def test_a_disk_that_is_full_is_said_to_be(double: tuple[Failing, str]) ->
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [says(5, "node is starting", retriable=True), aborts(grpc.StatusCode.RESOURCE_EXHAUSTED, "slow")],
+    "answer", [says(5, "node is starting", retriable=True), aborts(grpc.StatusCode.RESOURCE_EXHAUSTED, "slow")]
 )
 async def test_what_may_pass_is_tried_three_times(double: tuple[Failing, str], answer: Fails) -> None:
     error = await failure(double, answer, timeout=20)

@@ -61,9 +61,7 @@ def test_what_people_ask_for_is_said_of_every_kind_of_value(name: str) -> None:
         check(COMMON[name], payload)
 
 
-bounds = st.one_of(
-    st.floats(-1e15, 1e15), st.integers(-EXACT + 1, EXACT - 1), st.sampled_from([-0.0, 5e-324])
-)
+bounds = st.one_of(st.floats(-1e15, 1e15), st.integers(-EXACT + 1, EXACT - 1), st.sampled_from([-0.0, 5e-324]))
 numbers = st.one_of(bounds, st.floats(allow_nan=False), st.integers(-(2**80), 2**80), st.just(10**400))
 
 
@@ -136,9 +134,7 @@ def test_equal_values_have_one_term_and_others_another() -> None:
 
 def test_hostile_names_and_texts_leave_no_trace() -> None:
     hostile = 'x" or id != "'
-    where = Or(
-        (Equals(hostile, hostile), Range(hostile, gte=hostile), In(hostile, (hostile, "\x00", "\ud800")))
-    )
+    where = Or((Equals(hostile, hostile), Range(hostile, gte=hostile), In(hostile, (hostile, "\x00", "\ud800"))))
     assert can_translate(where)
     check(where, {hostile: hostile})
     check(where, {hostile: "other"})

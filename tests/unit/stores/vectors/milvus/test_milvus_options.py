@@ -86,9 +86,7 @@ def test_an_isolation_that_milvus_lacks_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library", ["pymilvus", "milvus_lite"])
-def test_a_library_that_is_missing_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
-) -> None:
+def test_a_library_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str) -> None:
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(SettingsError, match=f"needs {library}") as caught:
         MilvusProvider(Adapter(kind="milvus"), tmp_path, "collection")

@@ -58,10 +58,7 @@ def test_no_id_is_read_as_anything_but_itself(isolation: Isolation) -> None:
 def test_a_key_belongs_to_one_tenant_space_and_chunk() -> None:
     parts = ["a", "b", "ab", '"', '", "', "", "\ud800"]
     keys = {
-        physical_id(VectorPartition(tenant, space, 8), chunk)
-        for tenant in parts
-        for space in parts
-        for chunk in parts
+        physical_id(VectorPartition(tenant, space, 8), chunk) for tenant in parts for space in parts for chunk in parts
     }
     assert len(keys) == len(parts) ** 3
     assert all(re.fullmatch(r"[0-9a-f]{32}", key) for key in keys)
@@ -123,9 +120,7 @@ def test_a_payload_that_cannot_be_read_is_damage() -> None:
 def test_messages_hold_a_bounded_number_of_rows_and_bytes() -> None:
     small = [row_of(PLACE, Point(str(number), VECTOR, {})) for number in range(2 * BATCH_ROWS + 1)]
     assert [len(batch) for batch in batches(small)] == [BATCH_ROWS, BATCH_ROWS, 1]
-    large = [
-        row_of(PLACE, Point(str(number), VECTOR, {"text": "x" * (BATCH_BYTES // 3)})) for number in range(5)
-    ]
+    large = [row_of(PLACE, Point(str(number), VECTOR, {"text": "x" * (BATCH_BYTES // 3)})) for number in range(5)]
     assert [len(batch) for batch in batches(large)] == [2, 2, 1]
     assert [row for batch in batches(large) for row in batch] == large
     assert list(batches([])) == []

@@ -111,9 +111,7 @@ async def test_an_index_of_another_dimension_is_refused(pinecone: PineconeDouble
     await provider.close()
 
 
-@pytest.mark.parametrize(
-    ("given", "message"), [({"metric": "euclidean"}, "cosine"), ({"deployment": "pod"}, "pods")]
-)
+@pytest.mark.parametrize(("given", "message"), [({"metric": "euclidean"}, "cosine"), ({"deployment": "pod"}, "pods")])
 async def test_an_index_that_works_otherwise_is_refused(
     pinecone: PineconeDouble, given: dict[str, str], message: str
 ) -> None:
@@ -222,9 +220,7 @@ def metadata_of(payload: dict[str, Any]) -> Any:
         ({"a": 1, "b": np.random.default_rng(1).bytes(50_000).hex(), "text": "t"}, "payload"),
     ],
 )
-def test_what_is_too_large_is_packed_or_left_out_by_name(
-    payload: dict[str, Any], left_out: str | None
-) -> None:
+def test_what_is_too_large_is_packed_or_left_out_by_name(payload: dict[str, Any], left_out: str | None) -> None:
     point = Point(id_of(0), unit_vectors(1, 4)[0], payload)
     stored = record(PLACE, point)
     assert stored["metadata"].get("left_out") == left_out
@@ -256,10 +252,7 @@ def test_every_search_names_tenant_and_space() -> None:
     assert metadata_filter(PLACE, None) == {"$and": own}
     where = parse_filter({"or": [{"a": ["x", 1]}, {"not": {"b": True}}]})
     assert metadata_filter(PLACE, where) == {
-        "$and": [
-            *own,
-            {"$or": [{"terms": {"$in": ['["a","x"]', '["a",1]']}}, {"terms": {"$nin": ['["b",true]']}}]},
-        ]
+        "$and": [*own, {"$or": [{"terms": {"$in": ['["a","x"]', '["a",1]']}}, {"terms": {"$nin": ['["b",true]']}}]}]
     }
 
 

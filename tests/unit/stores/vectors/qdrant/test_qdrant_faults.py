@@ -61,9 +61,7 @@ async def test_without_a_word_from_the_server_the_wait_doubles(
     assert naps == [0.5, 1.0]
 
 
-async def test_a_search_does_not_outwait_its_time(
-    provider: QdrantProvider, double: QdrantDouble, naps: Naps
-) -> None:
+async def test_a_search_does_not_outwait_its_time(provider: QdrantProvider, double: QdrantDouble, naps: Naps) -> None:
     double.faults += [error_reply("later", 503, retry_after="30")]
     with pytest.raises(StoreBusy, match="503"):
         await provider.search(PLACE, QUERY, 3)
@@ -147,9 +145,7 @@ async def test_another_server_is_no_empty_collection(
     refused_words(refused.value, double.url)
 
 
-async def test_a_request_that_is_refused_quotes_nobody(
-    provider: QdrantProvider, double: QdrantDouble
-) -> None:
+async def test_a_request_that_is_refused_quotes_nobody(provider: QdrantProvider, double: QdrantDouble) -> None:
     double.faults += [error_reply(f"Forbidden: {KEY}", 400)]
     with pytest.raises(StoreError, match="refused the request") as refused:
         await provider.count(PLACE)

@@ -153,9 +153,7 @@ async def test_a_damaged_shard_says_how_it_is_mended(tmp_path: Path) -> None:
     await again.close()
 
 
-async def test_many_points_are_stored_without_a_warning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_many_points_are_stored_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from qdrant_client.local.local_collection import LocalCollection
     from qdrant_client.local.qdrant_local import QdrantLocal
 
@@ -169,9 +167,7 @@ async def test_many_points_are_stored_without_a_warning(
 
 
 @engines
-async def test_a_collection_that_someone_deleted_is_not_made_anew_in_silence(
-    tmp_path: Path, engine: str
-) -> None:
+async def test_a_collection_that_someone_deleted_is_not_made_anew_in_silence(tmp_path: Path, engine: str) -> None:
     place = new_partition()
     opened = await filled(tmp_path, engine, place)
     await opened.drop(place)

@@ -13,22 +13,12 @@ from hypothesis import strategies as st
 from ragstone.core.errors import InputError, StoreCorrupt
 from ragstone.core.types import Json
 from ragstone.core.vectors import Point, VectorPartition
-from ragstone.stores.vectors.qdrant.points import (
-    GIVEN,
-    LISTS,
-    belongs,
-    collection_of,
-    physical_id,
-    to_point,
-    to_stored,
-)
+from ragstone.stores.vectors.qdrant.points import GIVEN, LISTS, belongs, collection_of, physical_id, to_point, to_stored
 
 PLACE = VectorPartition("a" * 32, "s1", 2)
 VECTOR = np.array([0.6, 0.8], np.float32)
 
-scalars = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters(exclude_categories=()))
-)
+scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(st.characters(exclude_categories=())))
 payloads = st.dictionaries(
     st.one_of(st.sampled_from(["tenant_id", "chunk_id", LISTS, GIVEN, "a.b"]), st.text()),
     st.one_of(scalars, st.lists(scalars, max_size=3)),

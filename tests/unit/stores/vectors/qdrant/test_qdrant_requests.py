@@ -25,18 +25,14 @@ from ragstone.testing.suites.provider_cases import id_of, make_points, new_parti
 SCOPED = ("query", "delete", "count", "scroll")
 
 
-async def test_who_comes_second_finds_the_collection_made(
-    provider: QdrantProvider, double: QdrantDouble
-) -> None:
+async def test_who_comes_second_finds_the_collection_made(provider: QdrantProvider, double: QdrantDouble) -> None:
     await provider.open(PLACE)
     assert [request.method for request in double.requests] == ["PUT", "GET", "GET"]
     with pytest.raises(ModelMismatch):
         await provider.open(VectorPartition(PLACE.tenant_id, PLACE.space, 7))
 
 
-async def test_a_collection_that_cannot_be_made_is_no_place(
-    provider: QdrantProvider, double: QdrantDouble
-) -> None:
+async def test_a_collection_that_cannot_be_made_is_no_place(provider: QdrantProvider, double: QdrantDouble) -> None:
     double.faults += [error_reply("Wrong input", 400)]
     with pytest.raises(StoreError, match="refused the request"):
         await provider.open(new_partition())
@@ -50,9 +46,7 @@ async def test_a_collection_of_other_vectors_is_somebody_elses(
         await provider.open(PLACE)
 
 
-async def test_a_collection_that_someone_deleted_is_reported(
-    provider: QdrantProvider, double: QdrantDouble
-) -> None:
+async def test_a_collection_that_someone_deleted_is_reported(provider: QdrantProvider, double: QdrantDouble) -> None:
     double.collections.clear()
     assert await provider.search(PLACE, QUERY, 3) == []
     with pytest.raises(StoreError, match="someone deleted it"):
@@ -60,9 +54,7 @@ async def test_a_collection_that_someone_deleted_is_reported(
 
 
 @pytest.mark.req("R-TEN-05")
-async def test_every_call_on_a_shared_collection_names_tenant_and_space(
-    double: QdrantDouble, connect: Connect
-) -> None:
+async def test_every_call_on_a_shared_collection_names_tenant_and_space(double: QdrantDouble, connect: Connect) -> None:
     provider = connect("filter")
     await provider.open(PLACE)
     payloads = [{"document_id": "d1", "chunk_index": at} for at in range(2)]
@@ -126,9 +118,7 @@ async def test_collections_are_made_for_their_isolation(
 ) -> None:
     provider = connect(isolation)
     await provider.open(PLACE)
-    assert {name: (one.hnsw, one.indexes) for name, one in double.collections.items()} == {
-        collection: (hnsw, indexes)
-    }
+    assert {name: (one.hnsw, one.indexes) for name, one in double.collections.items()} == {collection: (hnsw, indexes)}
 
 
 async def test_points_travel_in_batches(double: QdrantDouble, connect: Connect) -> None:

@@ -47,9 +47,7 @@ def sent(double: QdrantDouble, path: str) -> list[dict[str, object]]:
 
 
 @pytest.mark.req("R-STO-17")
-async def test_a_collection_has_a_graph_and_an_inverted_index(
-    worded: QdrantProvider, double: QdrantDouble
-) -> None:
+async def test_a_collection_has_a_graph_and_an_inverted_index(worded: QdrantProvider, double: QdrantDouble) -> None:
     (made,) = sent(double, "/collections/rs_t1_s1")
     assert made == {
         "vectors": {"dense": {"size": 32, "distance": "Cosine"}},
@@ -66,9 +64,7 @@ async def test_both_vectors_travel_in_one_batch(worded: QdrantProvider, double: 
     assert points[0]["vector"]["words"] == {"indices": [7, 4_294_967_295], "values": [1.5, 0.5]}
 
 
-async def test_a_search_names_the_vector_and_filters_inside(
-    worded: QdrantProvider, double: QdrantDouble
-) -> None:
+async def test_a_search_names_the_vector_and_filters_inside(worded: QdrantProvider, double: QdrantDouble) -> None:
     assert [one.chunk_id for one in await worded.search(PLACE, QUERY, 5)] == [id_of(0)]
     found = await worded.search_words(PLACE, Words([7, 9], [1.0, 1.0]), 5)
     assert [one.chunk_id for one in found] == [id_of(0), id_of(1)]

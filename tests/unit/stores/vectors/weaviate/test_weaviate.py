@@ -49,21 +49,13 @@ def make_provider(
 
 def queries(weaviate: WeaviateDouble) -> list[Any]:
     """The GraphQL that was sent, taken apart."""
-    return [
-        parse_query(json.loads(one.body)["query"])
-        for one in weaviate.http.requests
-        if one.path == "/v1/graphql"
-    ]
+    return [parse_query(json.loads(one.body)["query"]) for one in weaviate.http.requests if one.path == "/v1/graphql"]
 
 
 @pytest.mark.req("R-STO-11")
 @pytest.mark.parametrize(
     ("isolation", "name", "many"),
-    [
-        ("collection", "Rs_acme_s1", False),
-        ("namespace", "Rs_namespace_d4", True),
-        ("filter", "Rs_filter_d4", False),
-    ],
+    [("collection", "Rs_acme_s1", False), ("namespace", "Rs_namespace_d4", True), ("filter", "Rs_filter_d4", False)],
 )
 async def test_the_class_is_made_as_the_isolation_says(
     weaviate: WeaviateDouble, isolation: Isolation, name: str, many: bool
@@ -84,16 +76,12 @@ async def test_the_class_is_made_as_the_isolation_says(
 
 @pytest.mark.req("R-TEN-05")
 @pytest.mark.parametrize("isolation", ISOLATIONS)
-async def test_every_point_says_whose_it_is_and_every_call_asks(
-    weaviate: WeaviateDouble, isolation: Isolation
-) -> None:
+async def test_every_point_says_whose_it_is_and_every_call_asks(weaviate: WeaviateDouble, isolation: Isolation) -> None:
     provider = make_provider(weaviate, isolation)
     await provider.open(PLACE)
     payload = {"document_id": "d1", "chunk_index": 7, "text": "t"}
     await provider.upsert(PLACE, make_points(unit_vectors(1, 4), payload))
-    ((stored,),) = [
-        list(some.values()) for some in weaviate.classes[class_name(PLACE, isolation)].objects.values()
-    ]
+    ((stored,),) = [list(some.values()) for some in weaviate.classes[class_name(PLACE, isolation)].objects.values()]
     wanted = {"tenant_id": "acme", "space": "s1", "chunk_id": id_of(0), "document_id": "d1", "chunk_index": 7}
     assert wanted.items() <= stored.properties.items()
     where = parse_filter({"or": [{"a": 1}, {"b": 2}]})
@@ -104,9 +92,7 @@ async def test_every_point_says_whose_it_is_and_every_call_asks(
     await provider.delete(PLACE, [id_of(0)])
     own = within(PLACE)["operands"]
     asked = [json.loads(json.dumps(query.arguments["where"])) for query in queries(weaviate)]
-    removed = [
-        json.loads(one.body)["match"]["where"] for one in weaviate.http.requests if one.method == "DELETE"
-    ]
+    removed = [json.loads(one.body)["match"]["where"] for one in weaviate.http.requests if one.method == "DELETE"]
     assert len(asked) == 4
     assert len(removed) == 1
     for one in (*asked, *removed):
@@ -244,14 +230,8 @@ async def test_points_that_were_not_removed_are_told(weaviate: WeaviateDouble) -
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        (
-            json_reply({"data": None, "errors": [{"message": f"bad {SECRET}"}]}),
-            r"refused a query: bad \*\*\*",
-        ),
-        (
-            json_reply({"error": [{"message": "graphql api is disabled"}]}, 422),
-            "refused a query: graphql api is",
-        ),
+        (json_reply({"data": None, "errors": [{"message": f"bad {SECRET}"}]}), r"refused a query: bad \*\*\*"),
+        (json_reply({"error": [{"message": "graphql api is disabled"}]}, 422), "refused a query: graphql api is"),
         (json_reply({"data": {"Get": {}}}), "another shape"),
         (json_reply({"data": {"Get": {"Rs_filter_d4": [{"chunk_id": "x"}]}}}), "another shape"),
         (json_reply([]), "another shape"),
@@ -374,9 +354,7 @@ def test_a_long_negation_is_left_to_the_ledger() -> None:
 
 @pytest.mark.parametrize("text", ['"', "\\", '"}) { x } #', "\n\t\x00", '\\"', "'", "/"])
 def test_no_text_gets_out_of_its_quotes(text: str) -> None:
-    query = parse_query(
-        f"{{ Get {{ C(where: {literal({'operator': 'Equal', 'valueText': text})}) {{ f }} }} }}"
-    )
+    query = parse_query(f"{{ Get {{ C(where: {literal({'operator': 'Equal', 'valueText': text})}) {{ f }} }} }}")
     assert query.arguments == {"where": {"operator": "Equal", "valueText": text}}
     assert isinstance(query.arguments["where"]["operator"], Word)
 

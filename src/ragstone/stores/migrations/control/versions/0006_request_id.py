@@ -8,6 +8,4 @@ down_revision = "0005"
 
 
 def upgrade() -> None:
-    op.add_column(
-        "audit", sa.Column("request_id", sa.String(127), nullable=False, server_default=sa.text("''"))
-    )
+    op.add_column("audit", sa.Column("request_id", sa.String(127), nullable=False, server_default=sa.text("''")))

@@ -62,9 +62,7 @@ def upgrade() -> None:
     )
     op.create_table(
         "versions",
-        sa.Column(
-            "document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True
-        ),
+        sa.Column("document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
         sa.Column("version", sa.Integer, primary_key=True),
         sa.Column("tenant_id", sa.String(32), nullable=False),
         sa.Column("facts", sa.JSON, nullable=False),
@@ -77,9 +75,7 @@ def upgrade() -> None:
         sa.Column("id", sa.String(32), nullable=False, unique=True),
         sa.Column("tenant_id", sa.String(32), nullable=False),
         sa.Column("kb_id", SERIAL, nullable=False),
-        sa.Column(
-            "document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), nullable=False
-        ),
+        sa.Column("document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
         sa.Column("version", sa.Integer, nullable=False),
         sa.Column("chunk_index", sa.Integer, nullable=False),
         sa.Column("content", sa.Text, nullable=False),

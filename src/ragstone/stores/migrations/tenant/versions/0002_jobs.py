@@ -17,9 +17,7 @@ def upgrade() -> None:
         "resemblances",
         sa.Column("kb_id", SERIAL, primary_key=True, autoincrement=False),
         sa.Column("band", sa.BigInteger, primary_key=True, autoincrement=False),
-        sa.Column(
-            "document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True
-        ),
+        sa.Column("document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), primary_key=True),
         sa.Column("tenant_id", sa.String(32), nullable=False),
         sqlite_with_rowid=False,
     )

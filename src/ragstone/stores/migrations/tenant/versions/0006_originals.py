@@ -14,8 +14,7 @@ UPDATE jobs SET stored = size WHERE kind = 'document' AND {original} IS NOT NULL
         ELSE NOT EXISTS ({newer}) END)
 """
 NEWER = (
-    "SELECT 1 FROM jobs n WHERE n.tenant_id = jobs.tenant_id AND n.document_id = jobs.document_id "
-    "AND n.seq > jobs.seq"
+    "SELECT 1 FROM jobs n WHERE n.tenant_id = jobs.tenant_id AND n.document_id = jobs.document_id AND n.seq > jobs.seq"
 )
 
 
@@ -26,9 +25,7 @@ def upgrade() -> None:
         original, kept = "json_extract(facts, '$.original')", "coalesce(json_extract(facts, '$.keep'), 0)"
         op.execute(WEIGH.format(original=original, kept=kept, newer=NEWER))
         return
-    weigh = WEIGH.format(
-        original="facts ->> 'original'", kept="coalesce(facts -> 'keep' = 'true', FALSE)", newer=NEWER
-    )
+    weigh = WEIGH.format(original="facts ->> 'original'", kept="coalesce(facts -> 'keep' = 'true', FALSE)", newer=NEWER)
     # Rows are seen by their tenant alone, also here.
     for (tenant_id,) in op.get_bind().execute(sa.text("SELECT id FROM tenants")).fetchall():
         op.get_bind().execute(sa.text("SELECT set_config('ragstone.tenant', :id, true)"), {"id": tenant_id})

@@ -43,9 +43,7 @@ def upgrade() -> None:
         sa.Column("query_hash", sa.String(64), primary_key=True),
         sa.Column("chunk_id", sa.String(32), primary_key=True),
         sa.Column("voter", sa.String(200), primary_key=True),
-        sa.Column(
-            "document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), nullable=False
-        ),
+        sa.Column("document_id", sa.String(32), sa.ForeignKey("documents.id", ondelete="CASCADE"), nullable=False),
         sa.Column("moment", sa.String(25), nullable=False),
         sa.Column("query", sa.Text, nullable=False),
         sa.Column("vote", sa.String(8), nullable=False),
