@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.clock import ReadTime, parse_mail_date, reading_now
+from ragstone.core.clock import ReadTime, current_read_time, parse_mail_date
 from ragstone.core.documents import checked_facts, file_type_of, filename_of, tags_of, text_of
 from ragstone.core.errors import InputError
 
@@ -56,7 +56,7 @@ def test_dates_of_mail_are_in_utc_or_none() -> None:
 
 
 def test_readings_of_one_boot_are_in_order_and_those_of_two_are_not() -> None:
-    first, second = reading_now(), ReadTime(reading_now().boot, float("inf"))
+    first, second = current_read_time(), ReadTime(current_read_time().boot, float("inf"))
     assert first.precedes(second)
     assert not second.precedes(first)
     assert not first.precedes(ReadTime("another boot", float("inf")))
