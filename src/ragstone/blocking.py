@@ -230,6 +230,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
     chunk_records = Blocking(Documents.chunk_records)
     status = Blocking(Documents.status)
     delete = Blocking(Documents.delete)
+    delete_many = Blocking(Documents.delete_many)
 
     kbs = Blocking(KnowledgeBases.list)
     kb = Blocking(KnowledgeBases.get)

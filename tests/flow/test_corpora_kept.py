@@ -16,6 +16,7 @@ from tests.flow import corpus_kit
 from tests.flow.corpus_kit import AGAIN, BUILD, NAME, NEW, OLD, files, leave_draft, live_ids, texts
 
 from ragstone import Item, Ragstone
+from ragstone.core.audit import Receipt
 from ragstone.core.collections import draft_prefix, is_draft
 from ragstone.core.errors import CollectionExists, InputError, NotFoundError, StoreBusy, StoreError
 from ragstone.core.remedies import Action, Remedy
@@ -211,6 +212,116 @@ def test_a_deletion_does_not_fail_with_the_files(stone: Ragstone, caplog: pytest
     with pytest.raises(StoreError, match="Is a directory") as caught:
         stone.corpora.build(AGAIN)
     assert caught.value.remedy == Remedy(Action.REPAIR_STORES)
+
+
+@pytest.fixture
+def writes(stone: Ragstone, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collections whose files were written since the fixture was made, in order."""
+    upkeep = stone.engine._components.file_upkeep
+    written: list[str] = []
+    write_aside = upkeep.write_aside
+
+    async def count(tenant: str, kb: KnowledgeBase, pair: FilePair) -> Any:
+        written.append(pair.collection)
+        return await write_aside(tenant, kb, pair)
+
+    monkeypatch.setattr(upkeep, "write_aside", count)
+    return written
+
+
+def build_with_more(stone: Ragstone, count: int) -> list[str]:
+    """Build the collection, add documents to it, and return the ids of these."""
+    stone.corpora.build(BUILD)
+    stone.ingest_items([Item("test", str(n), str(n), f"Barrel {n} holds salt.") for n in range(count)], kb=NAME)
+    return [document.id for document in stone.documents(kb=NAME) if document.source == "test"]
+
+
+@pytest.mark.req("R-SEC-11")
+def test_a_receipt_is_issued_after_the_corpus_files_are_rewritten(
+    stone: Ragstone, writes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stone.corpora.build(BUILD)
+    (corpus,) = stone.documents(kb=NAME)
+    eraser = stone.engine._components.eraser
+    record_erasure = eraser._audit.record_erasure
+    at_receipt: list[tuple[set[str], set[str]]] = []
+
+    async def record(receipt: Receipt) -> None:
+        at_receipt.append(files(stone))
+        await record_erasure(receipt)
+
+    monkeypatch.setattr(eraser._audit, "record_erasure", record)
+    (receipt,) = stone.erase("document", corpus.id)
+    assert receipt.complete
+    assert at_receipt == [(set(), set())]
+
+
+def test_corpus_files_are_rewritten_once_for_a_batch_of_deletions(stone: Ragstone, writes: list[str]) -> None:
+    ids = build_with_more(stone, 4)
+    writes.clear()
+    assert stone.delete_many(*ids[:2], "0" * 32, ids[0]) == ids[:2]
+    assert writes == [NAME]
+    entries = stone.audit(action="document.delete")
+    assert [(entry.outcome, entry.target) for entry in entries if entry.outcome == "denied"] == [("denied", "0" * 32)]
+    assert sorted(entry.target for entry in entries if entry.outcome == "done") == sorted(ids[:2])
+    receipts = stone.erase("document", *ids[2:])
+    assert [receipt.complete for receipt in receipts] == [True, True]
+    assert writes == [NAME, NAME]
+    assert files(stone) == (live_ids(stone), live_ids(stone))
+
+
+def test_a_deletion_that_fails_half_way_leaves_true_files(
+    stone: Ragstone, writes: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = build_with_more(stone, 2)
+    begin = stone.engine._components.ledger.transaction
+    transactions = iter([begin])
+
+    def fail_second(tenant: str) -> Any:
+        if (first := next(transactions, None)) is None:
+            raise StoreError("the disk is gone")
+        return first(tenant)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stone.engine._components.ledger, "transaction", fail_second)
+        with pytest.raises(StoreError, match="the disk is gone"):
+            stone.delete_many(*ids)
+    live = live_ids(stone)
+    assert len(live) == 4
+    assert files(stone) == (live, live)
+
+
+@pytest.mark.req("R-SEC-11")
+def test_a_receipt_says_that_the_corpus_files_could_not_be_rewritten(
+    stone: Ragstone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = build_with_more(stone, 2)
+
+    def full(*_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ragstone.stores.corpus.files.put_in_place", full)
+        (receipt,) = stone.erase("document", first)
+    (unfinished,) = receipt.unfinished
+    assert not receipt.complete
+    assert unfinished.startswith("corpus files: the files of a collection cannot be read or written: [Errno 28]")
+    assert "check the stores and repair them" in unfinished
+    assert [entry.outcome for entry in stone.audit(action="document.erase")] == ["failed", "begun"]
+    (receipt,) = stone.erase("document", second)
+    assert receipt.complete
+    assert files(stone) == (live_ids(stone), live_ids(stone))
+
+
+def test_a_receipt_says_that_a_build_has_the_corpus_files(stone: Ragstone) -> None:
+    stone.corpora.build(BUILD)
+    pair = FilePair(NAME, Path("data/indices/bm25_index.pkl"), Path("data/indices/chunks.json"))
+    with pair.locked():
+        (receipt,) = stone.erase("document", stone.documents(kb=NAME)[0].id)
+    (unfinished,) = receipt.unfinished
+    assert not receipt.complete
+    assert unfinished.startswith("corpus files: ")
+    assert "being built" in unfinished
 
 
 def test_what_is_no_collections_folder_is_passed_over(stone: Ragstone) -> None:

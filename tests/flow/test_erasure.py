@@ -24,9 +24,12 @@ from ragstone.engine.erasure import Eraser
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import factory as opening
 from ragstone.stores.blobs import Blobs
+from ragstone.stores.corpus.upkeep import FileUpkeep
 from ragstone.stores.factory import Stores, open_stores
 from ragstone.stores.health.check import examine
+from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger import erasure as erasure_counts
+from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import make_version, put, unit_vectors
 from ragstone.testing.fakes import FakeEmbedder
@@ -87,6 +90,11 @@ def open_kind(kind: str, folder: Path) -> Stores:
     return open_stores(Settings.model_validate({"data_dir": folder, "store": chosen}))
 
 
+def open_eraser(stores: Stores) -> Eraser:
+    index = ResidentBm25Index(stores.ledger, IndexCache(16))
+    return Eraser(stores, FileUpkeep(stores.ledger, stores.corpora, index))
+
+
 def document(name: str, words: str = "harbour", **more: str) -> NewVersion:
     texts = [f"{words} {name} part {n}" for n in range(3)]
     return make_version(name, texts, vectors=unit_vectors(3, seed=sum(map(ord, name))), **more)
@@ -111,7 +119,7 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     kb = await put(stores.ledger, secret, *(document(f"d{n}") for n in range(20)))
     await stores.ledger.keep_originals("default", [(document("d1").document_id, b"of another")])
     assert await found(stores, kb, CANARY, secret) == 4
-    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     rows = receipt.removed["ledger"]
     assert (rows["documents"], rows["chunks"], rows["vectors"], rows["terms"], rows["postings"]) == (1, 3, 3, 3, 3)
     assert (receipt.complete, receipt.requery, left(receipt), receipt.unfinished) == (True, 0, 0, ())
@@ -126,7 +134,7 @@ async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) ->
     versions = [document(f"d{n}") for n in range(6)]
     kb = await put(stores.ledger, *versions)
     targets = [ErasureTarget("document", version.document_id) for version in versions[:4]]
-    receipts = await Eraser(stores).erase("default", [*targets, ErasureTarget("document", "0" * 32)])
+    receipts = await open_eraser(stores).erase("default", [*targets, ErasureTarget("document", "0" * 32)])
     assert [receipt.target for receipt in receipts] == targets
     assert all(receipt.complete and receipt.removed["ledger"]["chunks"] == 3 for receipt in receipts)
     assert (await stores.ledger.stats("default", kb)).documents == 2
@@ -135,7 +143,7 @@ async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) ->
 async def test_a_kb_is_erased(stores: Stores) -> None:
     kept = await put(stores.ledger, document("kept"))
     await put(stores.ledger, document("a", CANARY, kb="old"), document("b", CANARY, kb="old"), kb="old")
-    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("kb", "old")])
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("kb", "old")])
     assert receipt.complete
     assert (receipt.removed["ledger"]["documents"], receipt.removed["ledger"]["spaces"]) == (2, 1)
     if stores.derived:
@@ -147,7 +155,7 @@ async def test_a_kb_is_erased(stores: Stores) -> None:
 async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
     await put(stores.ledger, document("a"), document("b"), document("c", source="other"))
     await put(stores.ledger, document("a", kb="two"), kb="two")
-    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("source", "test", "default")])
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("source", "test", "default")])
     assert (receipt.complete, receipt.removed["ledger"]["documents"]) == (True, 2)
     counts = [(await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")]
     assert counts == [1, 1]
@@ -197,13 +205,13 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     after = open_kind("sqlite", tmp_path)
     await put(after.ledger, document("later", kb="later"), kb="later")
     targets = [ErasureTarget("document", secret.document_id), ErasureTarget("kb", "old"), ErasureTarget("kb", "later")]
-    receipts = await Eraser(after).erase("default", targets)
+    receipts = await open_eraser(after).erase("default", targets)
     said = advise(
         "engine: may still hold it and is not in use any more", Remedy(Action.FINISH_LEFT_STORE, store="engine")
     )
     assert [receipt.unfinished for receipt in receipts] == [(said,), (said,), ()]
     assert [receipt.complete for receipt in receipts] == [False, False, True]
-    receipt = await Eraser(after).erase_tenant("acme")
+    receipt = await open_eraser(after).erase_tenant("acme")
     assert not receipt.complete
     assert receipt.unfinished[0].startswith("engine: holds vectors of tenant ")
     await after.close()
@@ -211,7 +219,7 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
     again = open_kind("elsewhere", tmp_path)
     await examine(again, repair=True)
     assert (await engine.count(place), await engine.count(VectorPartition(place.tenant_id, "s2", 32))) == (3, 0)
-    (receipt,) = await Eraser(again).erase("default", [ErasureTarget("document", kept.document_id)])
+    (receipt,) = await open_eraser(again).erase("default", [ErasureTarget("document", kept.document_id)])
     assert receipt.complete
     await again.close()
 
@@ -221,7 +229,7 @@ async def test_a_tenant_is_erased_in_one_operation(stores: Stores, tmp_path: Pat
     kept = await put(stores.ledger, document("kept"))
     await put(stores.ledger, document("a", CANARY, tenant="acme"), tenant="acme")
     await stores.ledger.keep_originals("acme", [("a" * 32, CANARY.encode())])
-    receipt = await Eraser(stores).erase_tenant("acme")
+    receipt = await open_eraser(stores).erase_tenant("acme")
     assert (receipt.complete, receipt.requery, left(receipt)) == (True, 0, 0)
     assert receipt.removed["ledger"]["chunks"] == 3
     assert receipt.removed["files"]["files"] >= 1
@@ -231,7 +239,7 @@ async def test_a_tenant_is_erased_in_one_operation(stores: Stores, tmp_path: Pat
     assert (await stores.ledger.stats("default", kept)).documents == 1
     assert _files_with(tmp_path, CANARY) == []
     with pytest.raises(NotFoundError, match="there is no tenant 'acme'"):
-        await Eraser(stores).erase_tenant("acme")
+        await open_eraser(stores).erase_tenant("acme")
 
 
 async def test_an_engine_that_is_down_is_told_of_and_made_up_for(engine: Engine, tmp_path: Path) -> None:
@@ -239,7 +247,7 @@ async def test_an_engine_that_is_down_is_told_of_and_made_up_for(engine: Engine,
     secret = document("secret", CANARY)
     kb = await put(stores.ledger, secret, document("other"))
     engine.trouble = StoreBusy("the engine is down", hint="start it")
-    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     assert (receipt.complete, receipt.requery, receipt.remaining["engine"]) == (False, 3, {"points": 3})
     assert receipt.unfinished[0].startswith("vectors: the engine is down; start it; the next search")
     assert set(receipt.remaining["ledger"].values()) == {0}
@@ -262,7 +270,7 @@ async def test_who_dies_between_ledger_and_engine_leaves_it_to_the_next(
     target = ErasureTarget("document", secret.document_id) if what == "document" else ErasureTarget("kb", "old")
     engine.trouble = Killed()
     with pytest.raises(Killed):
-        await Eraser(stores).erase("default", [target])
+        await open_eraser(stores).erase("default", [target])
     await stores.close()
     engine.trouble = None
     assert await engine.count(place) == 3
@@ -288,7 +296,7 @@ async def test_who_dies_between_ledger_and_files_leaves_them_to_the_sweep(
         patch.setattr(Blobs, "remove", die)
         patch.setattr(Blobs, "settled", die)
         with pytest.raises(Killed):
-            await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
+            await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     _make_old(tmp_path, name)
     await stores.ledger.clean_up("default")
     assert _files_with(tmp_path / "documents", CANARY) == []
@@ -300,7 +308,7 @@ async def test_a_file_that_may_be_on_its_way_in_is_kept_and_told_of(tmp_path: Pa
     secret = document("secret", CANARY)
     await put(stores.ledger, secret)
     (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, b"newer bytes")])
-    (receipt,) = await Eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     assert (receipt.complete, receipt.remaining["files"]) == (False, {"originals": 1})
     assert receipt.unfinished[0].endswith(f"a worker, or {Action.REPAIR_STORES.sentence}")
     assert (await stores.ledger.blobs("default")).get(secret.document_id, name) == b"newer bytes"
@@ -313,11 +321,11 @@ async def test_a_tenant_s_deletion_that_an_engine_holds_up_is_finished_by_asking
     stores = open_kind("elsewhere", tmp_path)
     await put(stores.ledger, document("a", tenant="acme"), tenant="acme")
     engine.trouble = StoreBusy("the engine is down")
-    receipt = await Eraser(stores).erase_tenant("acme")
+    receipt = await open_eraser(stores).erase_tenant("acme")
     assert not receipt.complete
     assert advise("", Remedy(Action.FINISH_TENANT_DELETION, tenant="acme")) in receipt.unfinished[0]
     engine.trouble = None
-    assert (await Eraser(stores).erase_tenant("acme")).complete
+    assert (await open_eraser(stores).erase_tenant("acme")).complete
     assert await stores.tenants.all() == []
     await stores.close()
 

@@ -227,7 +227,7 @@ class Components:
     def eraser(self) -> Eraser:
         from ragstone.engine.erasure import Eraser
 
-        return Eraser(self.stores)
+        return Eraser(self.stores, self.file_upkeep)
 
     @cached_property
     def search_log(self) -> SearchLog:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ragstone.ingest.diff import SourceListing
     from ragstone.ingest.work import OnProgress, WorkItem
 
-READ = "document.read"
+READ, DELETE = "document.read", "document.delete"
 WEB = "web"
 BATCH = 32
 
@@ -221,16 +221,33 @@ class Documents:
 
     async def delete(self, document_id: str) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
+        return bool(await self.delete_many(document_id))
+
+    async def delete_many(self, *document_ids: str) -> Sequence[str]:
+        """Remove documents with everything derived from them; return the ids of those that there were.
+
+        Each goes in a transaction of its own. The files of built collections are rewritten once, at the end.
+        """
         tenant, audit = await self._scope.admit(), self._access.audit
-        if await self._ledger.status(tenant, document_id) is None:
-            await audit.record_denial(tenant, "document.delete", document_id)
-            return False
-        async with audit.record_action(tenant, "document.delete", [document_id]) as removal:
-            async with self._ledger.transaction(tenant) as tx:
-                gone = await tx.delete(document_id)
-            removal.mark_done(document_id, int(gone))
-            await self._components.file_upkeep.refresh(tenant)
-        return gone
+        known = []
+        for document_id in dict.fromkeys(document_ids):
+            if await self._ledger.status(tenant, document_id) is None:
+                await audit.record_denial(tenant, DELETE, document_id)
+            else:
+                known.append(document_id)
+        deleted: list[str] = []
+        if not known:
+            return deleted
+        async with audit.record_action(tenant, DELETE, known) as removal:
+            try:
+                for document_id in known:
+                    async with self._ledger.transaction(tenant) as tx:
+                        gone = await tx.delete(document_id)
+                    removal.mark_done(document_id, int(gone))
+                    deleted += [document_id] if gone else []
+            finally:
+                await self._components.file_upkeep.refresh(tenant)
+        return deleted
 
     def _uploaded(self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None) -> Item:
         from ragstone.core.documents import checked_facts

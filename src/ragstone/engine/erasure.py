@@ -30,12 +30,14 @@ from ragstone.stores.vectors.partitions import count_points, list_partitions
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ragstone.stores.corpus.upkeep import FileUpkeep
     from ragstone.stores.factory import Stores
 
 logger = logging.getLogger(__name__)
-LEDGER, FILES, VECTORS, ACTIVITY = "ledger", "files", "vectors", "activity"
+LEDGER, FILES, VECTORS, ACTIVITY, CORPORA = "ledger", "files", "vectors", "activity", "corpus files"
 LATER = "the next search or change finishes it, or", Remedy(Action.REPAIR_STORES)
 ASKED = "what was asked of it may still be in this log"
+REWRITTEN = "the next deletion or build writes them"
 DEPTH = 100
 """How far down a search for a chunk's own words and vector looks for it."""
 WORDS = 12
@@ -66,7 +68,11 @@ class _Case:
         try:
             yield
         except RagstoneError as error:
-            self.unfinished.append("; ".join(filter(None, (f"{what}: {error}", error.advice, advise(then, remedy)))))
+            self.note_unfinished(what, error, then, remedy)
+
+    def note_unfinished(self, what: str, error: RagstoneError, then: str = "", remedy: Remedy | None = None) -> None:
+        """Say in the receipt what could not be done now, why, and what is done or to be done then."""
+        self.unfinished.append("; ".join(filter(None, (f"{what}: {error}", error.advice, advise(then, remedy)))))
 
     def receipt(self, tenant: str) -> Receipt:
         removed = {
@@ -80,12 +86,13 @@ class _Case:
 class Eraser:
     """Removes everything of something, in every store."""
 
-    def __init__(self, stores: Stores) -> None:
+    def __init__(self, stores: Stores, file_upkeep: FileUpkeep) -> None:
         self._ledger = stores.ledger
         self._vectors = stores.vectors
         self._lexical = stores.lexical
         self._provider = stores.derived.provider if stores.derived else None
         self._tenants = stores.tenants
+        self._file_upkeep = file_upkeep
         self._audit = Auditor(stores.audit, self._tenant_id)
 
     async def erase(self, tenant: str, targets: Sequence[ErasureTarget]) -> list[Receipt]:
@@ -186,6 +193,8 @@ class Eraser:
         with common.unless(ACTIVITY, ASKED):
             for case in cases:
                 await self._ledger.forget_logged(tenant, case.removed)
+        for error in await self._file_upkeep.refresh(tenant):
+            common.note_unfinished(CORPORA, error, REWRITTEN)
         for case in cases:
             # What could not be counted before may be done by now, so that only this is to be told.
             case.unfinished, case.scrubbed = list(common.unfinished), common.scrubbed

@@ -121,9 +121,7 @@ class Workspace:
         tenant = await self._scope.admit()
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
-        receipts = await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in names])
-        await components.file_upkeep.refresh(tenant)
-        return receipts
+        return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in names])
 
     async def usage(self) -> Usage:
         """Return what the tenant has and has used, or raise `NotFoundError` while it does not exist."""

@@ -206,7 +206,7 @@ def _told() -> Iterator[None]:
     except OSError as error:
         raise StoreError(
             f"the files of a collection cannot be read or written: {error}",
-            hint="make room, and see that the folder is yours, then run",
+            hint="free disk space, and check that the folder belongs to you",
             remedy=Remedy(Action.REPAIR_STORES),
         ) from error
 

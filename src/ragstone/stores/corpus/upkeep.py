@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import suppress
 
 from ragstone.core.collections import ChunkMetadata, is_draft, is_draft_of
 from ragstone.core.errors import RagstoneError, StoreBusy, TenantGone
@@ -55,30 +54,39 @@ class FileUpkeep:
         """The files of a collection, which need not be there."""
         return self._files.of(tenant, await self._ledger.read(tenant, tenant_id_of), collection)
 
-    async def refresh(self, tenant: str, *, drafts: bool = False) -> None:
-        """Bring the files of all collections of a tenant in step; those of a kb that is gone go.
+    async def refresh(self, tenant: str, *, drafts: bool = False) -> list[RagstoneError]:
+        """Bring the files of all collections of a tenant up to date, and return what kept some from it.
 
-        With `drafts` also what builds left behind goes. A build on another machine is not seen from here, so only
-        somebody who asks for it does that. What cannot be done is logged: no search depends on the files.
+        Files of a kb that is gone are removed. With `drafts` also what builds left behind goes: a build on another
+        machine cannot be seen from here, so this is done only on request. Errors are logged and not raised, because
+        no search depends on the files.
         """
         try:
             tenant_id = await self._ledger.read(tenant, tenant_id_of)
             pairs = await asyncio.to_thread(self._files.all_of, tenant, tenant_id)
         except TenantGone:
-            return
+            return []
         except RagstoneError as error:
-            logger.warning("the files of collections of '%s' were not looked at: %s", tenant, error)
-            return
+            logger.warning("cannot list the collection files of tenant '%s': %s", tenant, error)
+            return [error]
+        problems: list[RagstoneError] = []
         for pair in pairs:
             try:
-                # Whoever builds this one sees to its files at the end.
-                with suppress(StoreBusy), pair.locked():
-                    await self.tidy(tenant, pair, drafts=drafts)
+                with pair.locked():
+                    problem = await self.tidy(tenant, pair, drafts=drafts)
+                problems += [problem] if problem else []
+            except StoreBusy as error:
+                problems.append(error)  # its build writes the files at the end
             except RagstoneError as error:
-                logger.warning("the files of collection '%s' are not up to date: %s", pair.collection, error)
+                _log_stale(pair, error)
+                problems.append(error)
+        return problems
 
-    async def tidy(self, tenant: str, pair: FilePair, *, drafts: bool) -> None:
-        """Remove what builds left, finish what they began, and write the files anew if they are not true."""
+    async def tidy(self, tenant: str, pair: FilePair, *, drafts: bool) -> RagstoneError | None:
+        """Remove what builds left, finish what they began, and rewrite files that are not up to date.
+
+        Return the error that kept files from being written, if any.
+        """
         for kb in await self._ledger.kbs(tenant) if drafts else ():
             if is_draft_of(pair.collection, kb.name):
                 async with self._ledger.transaction(tenant) as tx:
@@ -87,32 +95,34 @@ class FileUpkeep:
         live = await self._ledger.kb(tenant, pair.collection)
         await asyncio.to_thread(pair.settle, tenant_id, live.id if live else None)
         if not await asyncio.to_thread(pair.is_of, tenant_id):
-            return
+            return None
         if live is None:
-            if await self._handed_on(tenant, pair):
-                await asyncio.to_thread(pair.remove)
+            if problem := await self._move_to_new_name(tenant, pair):
+                return problem
+            await asyncio.to_thread(pair.remove)
         elif await self._is_stale(tenant, live, pair):
-            await self.rewrite(tenant, live, pair)
+            return await self._rewrite(tenant, live, pair)
+        return None
 
-    async def _handed_on(self, tenant: str, pair: FilePair) -> bool:
-        """Write the files of a kb that has another name now where they belong; False if that has to be tried again."""
+    async def _move_to_new_name(self, tenant: str, pair: FilePair) -> RagstoneError | None:
+        """Write the files of a kb that was renamed since to where they belong now."""
         origin = await asyncio.to_thread(pair.origin)
         for kb in await self._ledger.kbs(tenant) if origin else ():
             if origin and kb.id == origin.kb_id and not is_draft(kb.name):
                 new = await self.pair(tenant, kb.name)
                 with new.locked():
-                    return await self.rewrite(tenant, kb, new)
-        return True
+                    return await self._rewrite(tenant, kb, new)
+        return None
 
-    async def rewrite(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> bool:
-        """Write the files of a kb as it is; if that cannot be, it is logged: no search depends on them."""
+    async def _rewrite(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> RagstoneError | None:
+        """Write the files of a kb as it is now; return the error, which is also logged, when that fails."""
         try:
             await self.write_aside(tenant, kb, pair)
             await asyncio.to_thread(pair.install)
         except RagstoneError as error:
-            logger.warning("the files of collection '%s' are not up to date: %s", kb.name, error)
-            return False
-        return True
+            _log_stale(pair, error)
+            return error
+        return None
 
     async def write_aside(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> list[ChunkMetadata]:
         """Write both files of a kb beside those in place; the chunks that are in them."""
@@ -122,7 +132,7 @@ class FileUpkeep:
         while page := await self._ledger.documents(tenant, kb, after=after, limit=PAGE):
             for document in page:
                 live = await self._ledger.document_chunks(tenant, document.id)
-                chunks += [ChunkMetadata.of(one) for one in live]
+                chunks += [ChunkMetadata.of(chunk) for chunk in live]
             after = page[-1].id
         await asyncio.to_thread(pair.put_aside, chunks)
         return chunks
@@ -130,3 +140,7 @@ class FileUpkeep:
     async def _is_stale(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> bool:
         live = await self._ledger.read(tenant, live_chunk_ids, kb)
         return await asyncio.to_thread(pair.ids) != (live, live)
+
+
+def _log_stale(pair: FilePair, error: RagstoneError) -> None:
+    logger.warning("the files of collection '%s' are not up to date: %s", pair.collection, error)

@@ -95,7 +95,7 @@ async def delete_documents(
     if receipt:
         return await _erase_documents(session, document_ids)
     async with session.workspace() as workspace:
-        deleted = [document_id for document_id in document_ids if await workspace.documents.delete(document_id)]
+        deleted = await workspace.documents.delete_many(*document_ids)
     unknown = [document_id for document_id in document_ids if document_id not in deleted]
     from ragstone.schemas.documents import DeletedDocumentsSchema
 
