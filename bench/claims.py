@@ -20,7 +20,7 @@ from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.results import SearchResult
 from ragstone.models import build_embedder
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.factory import open_stores
 

@@ -19,8 +19,7 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.results import SearchResult
 from ragstone.core.types import Mode, Role
 from ragstone.models import build_embedder
-from ragstone.query.context import DEADLINES_MS
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import DEADLINES_MS, SearchRequest
 from ragstone.settings.tree import EmbeddingSettings, Settings
 from ragstone.stores.factory import Stores, open_stores
 

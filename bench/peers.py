@@ -18,7 +18,7 @@ from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.types import Chunk, NewVersion, Role
 from ragstone.evaluate.metrics import score
 from ragstone.language.analyzer import analyze
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import Stores, open_stores
 

@@ -12,7 +12,7 @@ import numpy as np
 from bench.report import Row, percentiles, ratio_row, resident_mb, timed
 from bench.searching import pipeline_over
 from bench.synthetic import DIMENSION, SyntheticEmbedder, SyntheticText, fill
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import Stores, open_stores
 

@@ -16,7 +16,7 @@ from bench.report import Row, percentiles, resident_mb, timed
 from bench.searching import pipeline_over
 from bench.synthetic import SyntheticEmbedder, SyntheticText, fill
 from ragstone.core.filters import parse_filter
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import Stores, open_stores
 

@@ -15,7 +15,7 @@ from bench.peers import KnownQueries, build
 from bench.report import Row, percentiles, ratio_row
 from bench.searching import pipeline_over
 from ragstone.evaluate.metrics import score
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import open_stores
 

@@ -77,8 +77,7 @@ def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
     """No busy machine cuts a search that a test looks at; tests of the hard limit set one of their own."""
     from ragstone.engine import components
     from ragstone.query import cache, pipeline
-    from ragstone.query.context import HARD_SECONDS, Recorder
-    from ragstone.query.deadline import FirstReads
+    from ragstone.query.context import HARD_SECONDS, FirstReads, Recorder
 
     def longer(seconds: float) -> float:
         return 60.0 if seconds == HARD_SECONDS else seconds

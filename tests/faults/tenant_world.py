@@ -15,7 +15,7 @@ from ragstone import Engine
 from ragstone.core.errors import NotFoundError, RagstoneError, TenantSuspended
 from ragstone.core.ids import opaque_id
 from ragstone.core.queries import Question, SearchQuery
-from ragstone.query.request import Arm
+from ragstone.query.context import Arm
 
 TENANTS = 20
 SPARE_NAME = "spare"

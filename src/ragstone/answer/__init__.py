@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from ragstone.answer.ask import Answerer
-from ragstone.answer.cite import cited_sources, dangling_marks, extract_marks
+from ragstone.answer.styles import cited_sources, dangling_marks, extract_marks
 
 __all__ = ["Answerer", "cited_sources", "dangling_marks", "extract_marks"]

@@ -2,30 +2,105 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ragstone.answer.check import Checker, Judge
-from ragstone.answer.cite import Statement, check_format
 from ragstone.answer.compose import Composition, ReplyLimits
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor
 from ragstone.answer.model_knowledge import ask_model
 from ragstone.answer.pack import pack
-from ragstone.answer.question import AnsweredParts, Part, drop_repeats
-from ragstone.answer.styles import Writer, replay
+from ragstone.answer.quotes import Statement
+from ragstone.answer.styles import Writer, check_format, replay
 from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
+from ragstone.core.results import SearchResult
 from ragstone.core.types import Hit
+from ragstone.language.analyzer import STOP_WORDS, analyze
+from ragstone.language.relevance import ASKING, asked_terms
 from ragstone.settings.answers import AnswerSettings
 from ragstone.settings.tree import LLMSettings
 
 logger = logging.getLogger(__name__)
+Search = Callable[[str], Awaitable[SearchResult]]
+Passages = Callable[[SearchResult], Sequence[Hit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A question within a question, the passages found for it, and what could not be done."""
+
+    question: str
+    hits: tuple[Hit, ...]
+    degraded: tuple[str, ...] = ()
+    shared: frozenset[str] = frozenset()
+    """Its terms that other parts have too: a sentence with only these is about the topic, not about this part."""
+
+
+class AnsweredParts:
+    """The parts of a question that have been answered, and the sentences that answer them."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self._parts = parts
+        self._said: set[str] = set()
+        self._answered: set[str] = set()
+
+    @property
+    def open_questions(self) -> tuple[str, ...]:
+        """Return the parts without an answer; none where the question as a whole has none."""
+        open_parts = [part.question for part in self._parts if part.question not in self._answered]
+        return tuple(open_parts) if self._answered else ()
+
+    def is_new(self, part: Part, sentence: str) -> bool:
+        """Return whether a sentence is new for a part; one said before must have words that this part adds."""
+        new = sentence not in self._said
+        if new or self._adds_to(part, sentence):
+            self._answered.add(part.question)
+        self._said.add(sentence)
+        return new
+
+    def _adds_to(self, part: Part, sentence: str) -> bool:
+        before = self._parts[: self._parts.index(part)]
+        known = {term for earlier in before for term in analyze(earlier.question)}
+        own = set(analyze(part.question)) - known - ASKING - STOP_WORDS
+        return not own or not own.isdisjoint(analyze(sentence))
+
+
+async def look_up(
+    questions: Sequence[str], search: Search, passages: Passages, found: SearchResult
+) -> tuple[Part, ...]:
+    """Return each question with its own passages first, then those that were found for all of them."""
+    results = await asyncio.gather(*map(search, questions))
+    return tuple(
+        Part(
+            question,
+            drop_repeats((*passages(result), *passages(found))),
+            result.degraded,
+            _shared_terms(question, questions),
+        )
+        for question, result in zip(questions, results, strict=True)
+    )
+
+
+def _shared_terms(question: str, questions: Sequence[str]) -> frozenset[str]:
+    """Return the terms of a question that others of them have too."""
+    others = {term for other in questions if other != question for term in asked_terms(other)}
+    return frozenset(others.intersection(asked_terms(question)))
+
+
+def drop_repeats(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return the hits in order, without those whose passage came before."""
+    first: dict[str, Hit] = {}
+    for hit in hits:
+        first.setdefault(hit.chunk_id, hit)
+    return tuple(first.values())
 
 
 class Answerer:
@@ -113,7 +188,7 @@ class Answerer:
                     yield writer.add(statement)
         yield CitationsReady(writer.citations)
         read = drop_repeats((*hits, *(hit for part in parts for hit in part.hits)))
-        against = await find_contradictions(said, read, judge)
+        against = await find_contradictions(said, read, judge) if said else []
         answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
         yield AnswerReady(replace(answer, unanswered=tally.open_questions))
 

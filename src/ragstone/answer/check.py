@@ -8,9 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from ragstone.answer.cite import Quote, Statement, all_words
+from ragstone.answer.quotes import Quote, Statement, all_words, rows, select_for_claim
 from ragstone.answer.reply import CitedSentence
-from ragstone.answer.rows import rows, select_for_claim
 from ragstone.answer.sanitize import has_address, has_link, named_places
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.row import check_row

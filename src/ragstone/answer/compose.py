@@ -8,8 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 
 from ragstone.answer.check import Checker
-from ragstone.answer.cite import Statement
 from ragstone.answer.pack import PackedPassage
+from ragstone.answer.quotes import Statement
 from ragstone.answer.reply import CitedSentence, ReplyReader, build_messages, declines
 from ragstone.core.activity import Turn
 from ragstone.core.errors import RemoteError

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.check import Judge, is_negated, is_opposed, nearest_clauses, numbers
-from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.sanitize import has_link
 from ragstone.core.answers import Contradiction
 from ragstone.core.types import Hit

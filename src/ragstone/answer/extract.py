@@ -8,8 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
-from ragstone.answer.cite import Quote, Statement, all_words
-from ragstone.answer.rows import rows, select_for_question, select_words
+from ragstone.answer.quotes import Quote, Statement, all_words, rows, select_for_question, select_words
 from ragstone.answer.sanitize import has_image, has_link, strip_hidden
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder

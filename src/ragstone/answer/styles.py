@@ -1,12 +1,12 @@
-"""Styles of naming the sources of an answer: marks in its text, a list below it, both or neither."""
+"""Name the sources of an answer: marks in its text, a list below it, both or neither; and read marks back."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 
-from ragstone.answer.cite import DEFAULT_FORMAT, INDEX, Quote, Statement, mark_pattern
-from ragstone.answer.rows import render_row
+from ragstone.answer.quotes import Quote, Statement, render_row
 from ragstone.answer.sanitize import has_link, sanitize
 from ragstone.core.answers import (
     Answer,
@@ -19,14 +19,54 @@ from ragstone.core.answers import (
     SentenceReady,
     Support,
 )
+from ragstone.core.errors import SettingsError
 from ragstone.settings.answers import CitationStyle
 
+DEFAULT_FORMAT = "[{index}]"
+INDEX = "{index}"
 MOST_CHARS = 120
 """Of a title or heading: it names a source, it does not speak."""
 _STOP = re.compile(r"[.!?。！？]+[\"'”’»)]*$")
 _SPACE_BEFORE_STOP = re.compile(r" (?=[.,;:!?](?:\s|$))")
 _SOURCE_MARK = re.compile(r"\[Source:[^\[\]]{0,300}\]", re.I)
 _BRACKETS = str.maketrans("[]", "()")
+
+
+def check_format(citation_format: str) -> str:
+    """Return the format, or a `SettingsError` when marks made with it would carry no number."""
+    if INDEX not in citation_format:
+        raise SettingsError(
+            f"answer.citation_format {citation_format!r} has no {INDEX}",
+            hint=f'set answer.citation_format to something like "{DEFAULT_FORMAT}"',
+        )
+    return citation_format
+
+
+@lru_cache(maxsize=16)
+def mark_pattern(citation_format: str) -> re.Pattern[str]:
+    """Matches marks that stand apart: `items[1]` is code."""
+    before, after = (re.escape(part) for part in check_format(citation_format).split(INDEX, 1))
+    return re.compile(rf"(?<!\w){before}\s*(\d{{1,6}})\s*{after}")
+
+
+def extract_marks(text: str, citation_format: str = DEFAULT_FORMAT) -> list[int]:
+    """Return the numbers of the citation marks in a text, in order, repeats kept."""
+    return [int(number) for number in mark_pattern(citation_format).findall(text)]
+
+
+def cited_sources(
+    text: str, citations: Iterable[Citation], citation_format: str = DEFAULT_FORMAT
+) -> Mapping[int, Citation]:
+    """Return the source behind each mark of an answer, by number; marks without one are left out."""
+    by_number = {citation.n: citation for citation in citations}
+    marks = dict.fromkeys(extract_marks(text, citation_format))
+    return {n: by_number[n] for n in marks if n in by_number}
+
+
+def dangling_marks(text: str, citations: Iterable[Citation], citation_format: str = DEFAULT_FORMAT) -> list[int]:
+    """Return the marks of an answer that point to no citation."""
+    known = {citation.n for citation in citations}
+    return [n for n in dict.fromkeys(extract_marks(text, citation_format)) if n not in known]
 
 
 def strip_marks(text: str, citation_format: str = DEFAULT_FORMAT) -> str:

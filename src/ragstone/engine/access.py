@@ -1,23 +1,32 @@
-"""What a tenant may do now: everything that is done for a tenant asks here first."""
+"""A tenant's permission to do things, and the tenant, actor and request that a workspace is bound to."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from ragstone.core.audit import Auditor, AuditTrail
-from ragstone.core.errors import NotFoundError, TenantGone, TenantSuspended
+from ragstone.core.audit import Auditor, AuditTrail, acting_as
+from ragstone.core.errors import ModelError, NotFoundError, TenantGone, TenantSuspended, unknown_kb
 from ragstone.core.model_types import collect_costs
+from ragstone.core.protocols import Embedder
+from ragstone.core.reader_pool import closed_error
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
+from ragstone.core.types import KnowledgeBase
 from ragstone.settings.tenants import PROFILE, applied, is_on
 from ragstone.settings.tree import Settings
 
+if TYPE_CHECKING:
+    from ragstone.engine.components import Components
+
+T = TypeVar("T")
 FRESH_SECONDS = 1.0
 """How long a change by another process may go unnoticed, so that what nothing limits costs next to nothing."""
 REMEMBERED = 4096
@@ -47,8 +56,18 @@ class TenantAccess:
         self._profile = profile
         self._clock = clock
         self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._closed = False
         self.audit = Auditor(trail, self.identity)
         """Has what is done recorded."""
+
+    def close(self) -> None:
+        """Refuse whatever is asked for from now on."""
+        self._closed = True
+
+    def require_open(self) -> None:
+        """Raise `StoreError` once the engine is closed: files would be opened again and stay open."""
+        if self._closed:
+            raise closed_error("the engine")
 
     async def query(self, tenant: str) -> None:
         """Let one question through, and count it if questions are limited."""
@@ -156,3 +175,75 @@ class TenantAccess:
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         return self._known[tenant]
+
+
+class TenantScope:
+    """Binds the components of an engine to one tenant."""
+
+    def __init__(self, components: Components, tenant: str, actor: str, request_id: str) -> None:
+        self.components = components
+        self.settings = components.settings
+        self.actor = actor
+        self.request_id = request_id
+        self._tenant = tenant
+
+    @property
+    def tenant(self) -> str:
+        """The tenant's name; an engine that is closed serves none."""
+        self.components.access.require_open()
+        return self._tenant
+
+    async def admit(self) -> str:
+        """Return the tenant's name; one that is suspended is refused."""
+        await self.components.access.read(self.tenant)
+        return self._tenant
+
+    async def write(self) -> str:
+        """Return the tenant's name; one that is suspended or has spent its budget is refused."""
+        await self.components.access.write(self.tenant)
+        return self._tenant
+
+    def kb_name(self, kb: str | None) -> str:
+        """Return the name of the kb that is meant."""
+        return self.settings.kb if kb is None else kb
+
+    async def kb(self, kb: str | None) -> KnowledgeBase:
+        """Return the kb that is meant, or raise `NotFoundError`."""
+        tenant, name = await self.admit(), self.kb_name(kb)
+        found = await self.components.ledger.kb(tenant, name)
+        if found is None:
+            raise unknown_kb(name, tenant)
+        return found
+
+    async def embedder_of(self, kb: KnowledgeBase) -> Embedder | None:
+        """Return the embedder of a kb's live Space; None when it is not available, which its searches then report."""
+        if kb.space is None:
+            return None
+        try:
+            return await self.components.embedders.for_space(kb.space.model)
+        except ModelError:
+            return None
+
+    def acting(self) -> AbstractContextManager[None]:
+        """Have what the block does recorded under the actor and request of the workspace, where it has them."""
+        if not self.actor and not self.request_id:
+            return nullcontext()
+        return acting_as(self.actor or None, self.request_id or None)
+
+
+def bound(part: type[T]) -> type[T]:
+    """Have every public coroutine of a part recorded under the actor and request of its `_scope`."""
+    for name, method in list(vars(part).items()):
+        if not name.startswith("_") and iscoroutinefunction(method):
+            setattr(part, name, _acting(method))
+    return part
+
+
+def _acting(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    @wraps(method)
+    async def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        scope: TenantScope = self._scope
+        with scope.acting():
+            return await method(self, *arguments, **options)
+
+    return call

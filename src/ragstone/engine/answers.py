@@ -6,17 +6,17 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 
+from ragstone.answer.ask import Part, drop_repeats, look_up
 from ragstone.answer.cache import Asked
-from ragstone.answer.question import Part, drop_repeats, look_up, split_question
 from ragstone.core.answers import DEPTHS, MOST_ITERATIONS, Answer, AnswerEvent, AnswerReady, Depth, Research, Verdict
 from ragstone.core.queries import Question, SearchQuery
 from ragstone.core.results import SearchResult
 from ragstone.core.types import Hit
-from ragstone.engine.scope import TenantScope
+from ragstone.engine.access import TenantScope
 from ragstone.engine.search import Search, Talk
-from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.language.questions import split_question
+from ragstone.query.context import checked_choice, checked_count, checked_query
 from ragstone.query.routing.federation import passages_of, source_kind
-from ragstone.query.transform.decompose import decompose
 
 Send = Callable[[AnswerEvent], None]
 
@@ -104,7 +104,7 @@ class Answers:
 
         found = await self._search.remembered("ask", talk, query)
         whole = talk.question if talk.name else found.query
-        return found, await look_up(split_question(whole, decompose(whole)), step, passages_of, found)
+        return found, await look_up(split_question(whole), step, passages_of, found)
 
     async def _keep_turn(self, talk: Talk, answer: Answer, hits: Sequence[Hit], kb: str | None) -> Answer:
         """Return the answer to what was asked, and keep it in its conversation."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 
 if TYPE_CHECKING:
     from ragstone.transfer.reports import ExportReport, ImportReport, OnMove

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ragstone.core.audit import AuditEntry
-from ragstone.engine.scope import TenantScope, bound
-from ragstone.query.request import checked_count
+from ragstone.engine.access import TenantScope, bound
+from ragstone.query.context import checked_count
 
 MOST_AUDITED = 100_000
 

@@ -38,7 +38,7 @@ from ragstone.core.errors import (
 from ragstone.core.model_types import model_name
 from ragstone.core.results import IngestReport
 from ragstone.core.types import Document, KnowledgeBase
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 
 if TYPE_CHECKING:
     # Only builds need these: other calls start the sooner.

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
-from ragstone.core.reader_pool import closed_error
-from ragstone.engine.access import TenantAccess
-from ragstone.engine.scope import TenantScope
+from ragstone.engine.access import TenantAccess, TenantScope
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.cache import SearchCache
 from ragstone.query.compress import CompressStage
-from ragstone.query.deadline import FirstReads
+from ragstone.query.context import FirstReads
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.routing.federation import FederatedSearch
 from ragstone.query.transform import build_transformer
@@ -72,7 +70,6 @@ class Components:
             self.embedders.close,
             *models,
         ]
-        self._closed = False
         self.access = TenantAccess(self.stores.tenants, settings, read_profile, trail=self.stores.audit)
         self.audit = self.access.audit
         self.web = self._build_web()
@@ -88,14 +85,9 @@ class Components:
         )
         self.answer_cache = AnswerCache(self.ledger, settings.cache.answer_similarity)
 
-    def require_open(self) -> None:
-        """Raise `StoreError` once the engine is closed: files would be opened again and stay open."""
-        if self._closed:
-            raise closed_error("the engine")
-
     async def close(self) -> None:
         """Close models, child processes and files; one that fails to close keeps none of the others open."""
-        self._closed = True
+        self.access.close()
         async with AsyncExitStack() as stack:
             for close in reversed(self._closing):
                 stack.push_async_callback(close)

@@ -11,8 +11,8 @@ from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError, StoreError
 from ragstone.core.types import Hit
-from ragstone.engine.scope import TenantScope, bound
-from ragstone.query.request import checked_count
+from ragstone.engine.access import TenantScope, bound
+from ragstone.query.context import checked_count
 from ragstone.stores.activity.conversations import MOST_OF_ONE, ConversationRepository
 
 logger = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.results import IngestReport
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
-from ragstone.engine.scope import TenantScope, bound
-from ragstone.query.request import checked_count
+from ragstone.engine.access import TenantScope, bound
+from ragstone.query.context import checked_count
 
 if TYPE_CHECKING:
     # Only some calls need these: they are imported there, and a search starts the sooner.

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ragstone.core.audit import Receipt
 from ragstone.core.errors import RagstoneError
 from ragstone.core.tenants import TenantBook
+from ragstone.engine.access import TenantScope
 from ragstone.engine.components import Components, secret_keys
-from ragstone.engine.scope import TenantScope
 from ragstone.engine.workspace import Workspace
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Adapter, Settings
@@ -59,7 +59,7 @@ class Engine:
         from ragstone.ingest.jobs.worker import Worker
 
         components = self._components
-        components.require_open()
+        components.access.require_open()
         maintenance, jobs = components.maintenance, self.settings.jobs
         return Worker(
             components.stores.queue,
@@ -77,7 +77,7 @@ class Engine:
 
     async def erase_tenant(self, name: str) -> Receipt:
         """Remove a tenant everywhere; return the receipt, or raise `NotFoundError` when there is none."""
-        self._components.require_open()
+        self._components.access.require_open()
         await self._components.search_log.flush()  # what is still on its way to the disk is to go, too
         return await self._components.eraser.erase_tenant(name)
 
@@ -87,7 +87,7 @@ class Engine:
         """Build another vector index or another ledger from what is here, and compare every chunk of it."""
         from ragstone.transfer.migrate.migrate import migrate
 
-        self._components.require_open()
+        self._components.access.require_open()
         return await migrate(
             self._components.stores,
             self.settings,
@@ -101,13 +101,13 @@ class Engine:
         """Examine every store: reachable, complete, free of leftovers; `repair` puts right what is wrong."""
         from ragstone.stores.health.check import examine
 
-        self._components.require_open()
+        self._components.access.require_open()
         return await examine(self._components.stores, repair=repair)
 
     async def warm(self, tenant: str) -> None:
         """Load the embedding model and have vector stores catch up now, rather than with a tenant's first query."""
         components = self._components
-        components.require_open()
+        components.access.require_open()
         await components.access.read(tenant)
         await components.embedder.embed(["warm"], "query")
         try:

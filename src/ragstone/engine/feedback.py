@@ -12,8 +12,8 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, unknown_kb
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
-from ragstone.engine.scope import TenantScope, bound
-from ragstone.query.request import checked_choice, checked_count, checked_query
+from ragstone.engine.access import TenantScope, bound
+from ragstone.query.context import checked_choice, checked_count, checked_query
 
 if TYPE_CHECKING:
     from ragstone.evaluate.dataset import Dataset

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.errors import NotFoundError
 from ragstone.core.jobs import Job, JobState, Notice
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 
 
 @bound

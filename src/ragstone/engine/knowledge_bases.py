@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ragstone.core.collections import Collection, check_kb_name, collection_name
 from ragstone.core.errors import unknown_kb
 from ragstone.core.types import KnowledgeBase, Stats
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 
 RENAME = "kb.rename"
 

@@ -8,8 +8,8 @@ from typing import Any
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Json
+from ragstone.engine.access import TenantScope, bound
 from ragstone.engine.documents import Documents
-from ragstone.engine.scope import TenantScope, bound
 
 
 @bound

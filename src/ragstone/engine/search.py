@@ -14,8 +14,8 @@ from ragstone.core.queries import Question, SearchQuery
 from ragstone.core.results import Explanation, SearchResult
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
-from ragstone.engine.scope import TenantScope
-from ragstone.query.request import SearchRequest, checked_count, checked_query, require_an_answer, search_request
+from ragstone.engine.access import TenantScope
+from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
 from ragstone.query.routing.federation import RoutingOverrides
 from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.tree import Settings
@@ -58,8 +58,8 @@ class Search:
         """Return what is asked, in the light of what was said before."""
         if asked.conversation is None:
             return Talk(asked.text, asked.text, asked.text)
-        from ragstone.answer.question import resolve_follow_up
         from ragstone.engine.conversations import read_recent_turns
+        from ragstone.language.questions import resolve_follow_up
 
         most = self._scope.settings.limits.query_chars
         words = checked_query(asked.text, most)

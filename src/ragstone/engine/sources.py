@@ -10,7 +10,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, SourceRecord
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 
 if TYPE_CHECKING:
     from ragstone.ingest.jobs.sync_outcome import SyncOutcome

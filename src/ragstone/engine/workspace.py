@@ -13,9 +13,9 @@ from ragstone.core.results import Explanation, SearchResult
 from ragstone.core.tenants import Usage
 from ragstone.core.types import Mode
 from ragstone.core.web import WebFindings
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 from ragstone.engine.search import Search
-from ragstone.query.request import checked_choice
+from ragstone.query.context import checked_choice
 from ragstone.query.session import SearchSession
 from ragstone.settings.tree import Settings
 

@@ -20,7 +20,7 @@ from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.results import SearchResult, Stage
 from ragstone.core.types import KnowledgeBase
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.retrieval import RetrievalSettings
 
 logger = logging.getLogger(__name__)

@@ -1,16 +1,111 @@
-"""The state of one search: its request, its clock and trace, and what the stages pass on."""
+"""One search as its stages see it: the checked request, the clock and the trace, and what the stages pass on."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Literal, TypeVar, cast, get_args
 
-from ragstone.core.results import Stage
+from ragstone.core.errors import InputError, SearchFailed, StoreBusy
+from ragstone.core.filters import Filter, parse_filter
+from ragstone.core.queries import Arm, SearchQuery
+from ragstone.core.remedies import Action, Remedy
+from ragstone.core.results import SearchResult, Stage
 from ragstone.core.types import KnowledgeBase, LiveChunk, Mode
-from ragstone.query.fusion import Fused
-from ragstone.query.request import SearchRequest
+from ragstone.settings.retrieval import Fusion, Transform
+from ragstone.settings.tree import Settings
+
+logger = logging.getLogger(__name__)
+Asked = Literal["query", "question", "topic", "claim"]
+"""Kinds of text that a caller asks with."""
+MOST_HITS = 1000
+BOTH: tuple[Arm, ...] = ("dense", "lexical")
+EXAMPLES: dict[Asked, Remedy] = {
+    "query": Remedy(Action.SEARCH, query="opening hours"),
+    "question": Remedy(Action.ASK, question="When does the harbour open?"),
+    "topic": Remedy(Action.RESEARCH, topic="harbour fees"),
+    "claim": Remedy(Action.VERIFY, claim="The harbour opens at six."),
+}
+T = TypeVar("T", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchRequest:
+    """A query and everything that shapes its result."""
+
+    query: str
+    k: int
+    mode: Mode
+    arms: Arm
+    fusion: Fusion
+    candidates: int
+    min_score: float = 0.0
+    where: Filter | None = None
+    strategy: Transform | None = None
+    """The one transform to use in place of those of the settings."""
+
+
+def search_request(settings: Settings, query: SearchQuery) -> SearchRequest:
+    """Return what was asked for, checked; the settings say the rest."""
+    retrieval = settings.retrieval
+    return SearchRequest(
+        query=checked_query(query.text, settings.limits.query_chars),
+        k=checked_count("k", retrieval.k if query.k is None else query.k),
+        mode=checked_choice("mode", query.mode or retrieval.mode, get_args(Mode)),
+        arms=checked_choice("arms", query.arms or retrieval.arms, get_args(Arm)),
+        fusion=checked_choice("fusion", query.fusion or retrieval.fusion, get_args(Fusion)),
+        candidates=retrieval.candidates,
+        min_score=retrieval.min_score if query.min_score is None else query.min_score,
+        where=None if query.where is None else parse_filter(query.where),
+        strategy=checked_strategy(query.strategy),
+    )
+
+
+def checked_query(query: object, limit: int | None, what: Asked = "query") -> str:
+    """Return the text without surrounding white space, or raise an error that names the problem."""
+    if not isinstance(query, str):
+        raise InputError(f"the {what} is no text but {type(query).__name__}", remedy=EXAMPLES[what])
+    text = query.replace("\x00", " ").encode("utf-8", "replace").decode().strip()
+    if not text:
+        raise InputError(f"the {what} is empty", remedy=EXAMPLES[what])
+    if limit is not None and len(text) > limit:
+        raise InputError(f"the {what} has {len(text)} characters; at most {limit} are allowed")
+    return text
+
+
+def checked_strategy(name: str | None) -> Transform | None:
+    """Return a transform by name, or raise an error that lists them; None stays None."""
+    return None if name is None else cast("Transform", checked_choice("strategy", name, get_args(Transform)))
+
+
+def checked_count(name: str, value: int, most: int = MOST_HITS) -> int:
+    """Return a number of results to return, or raise an error that gives the range."""
+    if not 1 <= value <= most:
+        raise InputError(f"{name} is {value}; it must be from 1 to {most}")
+    return value
+
+
+def checked_choice(name: str, value: T, allowed: tuple[str, ...]) -> T:
+    """Return the value, or raise an error that lists the allowed ones."""
+    if value not in allowed:
+        raise InputError(f"{name} is {value!r:.40}; it must be one of: {', '.join(allowed)}")
+    return value
+
+
+def require_an_answer(arms: Arm, result: SearchResult) -> SearchResult:
+    """Return the result; raise `SearchFailed` if every arm failed and no other source found anything."""
+    asked = BOTH if arms == "hybrid" else (arms,)
+    said = dict(note.split(": ", 1) for note in result.degraded if ": " in note)
+    if result.hits or result.web or result.records or not all(arm in said for arm in asked):
+        return result
+    other = {"dense": "lexical", "lexical": "dense"}
+    remedy = Remedy(Action.CHECK_STORES, **({"arms": other[arms]} if arms in other else {}))
+    raise SearchFailed(f"the search could not be done: {said[asked[0]]}", remedy=remedy)
+
 
 DEADLINES_MS: dict[Mode, float] = {"fast": 200.0, "balanced": 500.0, "thorough": 2000.0}
 HARD_SECONDS = 2.0
@@ -115,6 +210,15 @@ class SearchContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Fused:
+    """A candidate with its fused score, and its raw score and rank in each arm that found it."""
+
+    chunk_id: str
+    score: float
+    scores: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class RankedChunk:
     """A fused candidate together with the chunk it names."""
 
@@ -145,3 +249,63 @@ class Variants:
     def of(cls, query: str) -> Variants:
         """Return the query alone, as it was asked."""
         return cls(query, query, (query,), (query,))
+
+
+MOST_WARM = 10_000
+
+
+class WarmNames:
+    """Names of stores and models that answered once; the first answer may take longer, to open a file or an index."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def add(self, name: str) -> None:
+        """Remember that it has answered."""
+        if len(self._names) >= MOST_WARM:
+            self._names.clear()
+        self._names.add(name)
+
+
+class FirstReads:
+    """Limits the reads before a search begins: there is no result without them, so a timeout is an error."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._warm = WarmNames()
+
+    @asynccontextmanager
+    async def within(self, tenant: str, what: str) -> AsyncIterator[None]:
+        """Raise `StoreBusy` when the block does not end in time; the first of its kind has longer."""
+        name = f"{what} {tenant}"
+        seconds = self._seconds if name in self._warm else COLD_TIMES * self._seconds
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                yield
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise StoreBusy(
+                f"the {what} of tenant '{tenant}' could not be read within {seconds:g} s",
+                remedy=Remedy(Action.CHECK_STORES),
+            ) from error
+        self._warm.add(name)
+
+
+@asynccontextmanager
+async def degrade_on_timeout(record: Recorder, stage: str, seconds: float) -> AsyncIterator[None]:
+    """End a stage that is out of time or whose store is busy, and name it in `degraded`."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        reason = "out of time"
+    except StoreBusy as error:
+        reason = str(error)
+    else:
+        return
+    logger.warning("searching without %s: %s", stage, reason)
+    record.degrade(f"{stage}: {reason}")

@@ -13,9 +13,8 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.results import Explanation, QueryAnalysis
 from ragstone.core.types import Candidate, Document, Json, KnowledgeBase, LiveChunk
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.query.context import Recorder, SearchContext
+from ragstone.query.context import Recorder, SearchContext, SearchRequest
 from ragstone.query.pipeline import SearchPipeline, StageResults
-from ragstone.query.request import SearchRequest
 from ragstone.schemas.search import AnalysisSchema
 
 Step = Mapping[str, Json]

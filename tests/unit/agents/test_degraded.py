@@ -14,8 +14,8 @@ from ragstone.core.errors import StoreBusy
 from ragstone.core.results import SearchResult
 from ragstone.core.types import KnowledgeBase
 from ragstone.engine.engine import Engine
+from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import SearchRequest
 from ragstone.testing.workspaces import workspace_of
 
 ALL = tuple(TOOLS)

@@ -17,8 +17,8 @@ from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import InputError
 from ragstone.core.types import Item, KnowledgeBase
 from ragstone.engine.engine import Engine, open_engine
+from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import SearchRequest
 from ragstone.settings.tree import Settings
 from ragstone.testing.workspaces import workspace_of
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from ragstone.answer.cite import Statement
+from ragstone.answer.quotes import Statement
 from ragstone.answer.receipts.check import LiveDocument, check_receipt
 from ragstone.answer.receipts.make import Wording, digest, make_receipt
 from ragstone.answer.styles import Writer

@@ -5,8 +5,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.cite import dangling_marks
-from ragstone.answer.styles import NO_EVIDENCE
+from ragstone.answer.styles import NO_EVIDENCE, dangling_marks
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Message

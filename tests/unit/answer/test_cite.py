@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.cite import Quote, Statement, check_format, cited_sources, dangling_marks, extract_marks
-from ragstone.answer.styles import NO_EVIDENCE, Writer
+from ragstone.answer.quotes import Quote, Statement
+from ragstone.answer.styles import NO_EVIDENCE, Writer, check_format, cited_sources, dangling_marks, extract_marks
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import SettingsError
 from ragstone.core.types import Hit, PageStart

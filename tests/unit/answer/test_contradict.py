@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ragstone.answer.check import Judge
-from ragstone.answer.cite import Quote, Statement
 from ragstone.answer.contradict import find_contradictions
+from ragstone.answer.quotes import Quote, Statement
 from ragstone.core.errors import ModelError
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.types import Hit

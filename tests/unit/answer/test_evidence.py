@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ragstone.answer.cite import Quote
 from ragstone.answer.extract import SentenceMatch, names_unknown
+from ragstone.answer.quotes import Quote
 from ragstone.core.types import Hit
 from ragstone.language.relevance import asked_terms, closeness, measure_coverage
 

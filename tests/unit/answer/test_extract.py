@@ -5,7 +5,6 @@ from typing import Protocol
 
 import pytest
 
-from ragstone.answer.cite import Quote
 from ragstone.answer.extract import (
     SHORTLIST,
     Extractor,
@@ -16,6 +15,7 @@ from ragstone.answer.extract import (
     is_sentence,
     sort_for_reading,
 )
+from ragstone.answer.quotes import Quote
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
 from ragstone.language.relevance import UNRELATED

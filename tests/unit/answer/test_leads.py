@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.cite import Quote
 from ragstone.answer.extract import Extractor, add_leads, find_candidates, read_in_context
+from ragstone.answer.quotes import Quote
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 

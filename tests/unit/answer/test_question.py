@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.question import AnsweredParts, Part, look_up, split_question
+from ragstone.answer.ask import AnsweredParts, Part, look_up
 from ragstone.core.protocols import Embedder
 from ragstone.core.results import SearchResult
 from ragstone.core.types import Hit
@@ -17,36 +17,6 @@ MakeHit = Callable[..., Hit]
 QUESTION = "When was Harbour Line founded and who runs it?"
 FOUNDED = "Harbour Line was founded in 1974 by two fishermen."
 RUN = "Maria Lind runs Harbour Line today."
-
-
-@pytest.mark.parametrize(
-    ("parts", "whole"),
-    [
-        (("When was Harbour Line founded", "who runs it"), "who runs Harbour Line"),
-        (("When does the museum open", "what does it cost"), "what does the museum cost"),
-        (("Where is the east slip", "is it open on Sundays"), "is the east slip open on Sundays"),
-        (("How do I reset the pump", "what happens when it fails"), "what happens when the pump fails"),
-        (("What does the council do", "who are its members"), "who are the council's members"),
-        (("When did the Eider enter service", "who built her"), "who built Eider"),
-        (("In which year was the slip built", "who owns it"), "who owns the slip"),
-        (("What is the fare to Sula", "how long does the crossing take"), "how long does the crossing take"),
-        (("Why does that happen", "who decides it"), "who decides it"),
-    ],
-)
-def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> None:
-    assert split_question(" and ".join(parts), parts) == (parts[0], whole)
-
-
-@pytest.mark.parametrize(
-    ("question", "parts"),
-    [
-        ("Acme versus Borealis", ("Acme", "Borealis")),
-        ("Is it open or is it closed?", ("Is it open", "is it closed")),
-        ("When does it open?", ()),
-    ],
-)
-def test_sides_of_one_question_are_not_questions(question: str, parts: tuple[str, ...]) -> None:
-    assert split_question(question, parts) == ()
 
 
 async def test_each_question_has_its_own_passages_first(make_hit: MakeHit) -> None:

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from ragstone.answer.ask import Answerer
-from ragstone.answer.cite import DEFAULT_FORMAT
 from ragstone.answer.model_knowledge import QUESTION_CHARS
-from ragstone.answer.styles import replay
+from ragstone.answer.styles import DEFAULT_FORMAT, replay
 from ragstone.core.answers import Answer, AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import RemoteError
 from ragstone.settings.answers import AnswerSettings

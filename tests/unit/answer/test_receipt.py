@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pytest
 from tests.unit.answer.receipts import checked, forged, receipt_of, stored
 
-from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.receipts.check import LiveDocument, check_receipt
 from ragstone.answer.receipts.make import Wording, digest
 from ragstone.core.errors import InputError

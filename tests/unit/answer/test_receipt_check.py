@@ -9,7 +9,7 @@ import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged, live, receipt_of, stored
 
 from ragstone.answer.check import Checker, Judge
-from ragstone.answer.cite import Quote, Statement
+from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.receipts import check as receipt_check
 from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import Wording, make_receipt

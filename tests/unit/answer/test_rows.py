@@ -10,13 +10,12 @@ from tests.unit.answer.receipts import FACTS, checked, forged, live
 
 from ragstone.answer import Answerer
 from ragstone.answer.check import Judge
-from ragstone.answer.cite import Statement
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor, find_candidates
 from ragstone.answer.pack import pack
+from ragstone.answer.quotes import Statement, render_row, rows, select_for_question, select_words
 from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import make_receipt
-from ragstone.answer.rows import render_row, rows, select_for_question, select_words
 from ragstone.core.answers import Answer
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder

@@ -13,8 +13,8 @@ from ragstone.core.filters import Filter, matches
 from ragstone.core.protocols import Reranker
 from ragstone.core.types import Candidate, Chunk, Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
 from ragstone.query.compress import CompressStage
+from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import SearchRequest
 from ragstone.query.transform import Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder

@@ -12,7 +12,7 @@ from ragstone.core.results import SearchResult, Stage
 from ragstone.core.types import Hit, KnowledgeBase, Space
 from ragstone.query import cache as cache_module
 from ragstone.query.cache import SearchCache
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.settings.retrieval import RetrievalSettings
 
 SPACE = Space(1, "model", 8, 1, "live")

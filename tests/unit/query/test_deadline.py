@@ -10,10 +10,9 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.query import arms, deadline, rerank
+from ragstone.query import arms, rerank
 from ragstone.query import context as trace
-from ragstone.query.context import COLD_TIMES, Recorder
-from ragstone.query.deadline import FirstReads, WarmNames, degrade_on_timeout
+from ragstone.query.context import COLD_TIMES, FirstReads, Recorder, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 BUSY = StoreBusy("5 reads of acme.db have not come back")
@@ -107,7 +106,7 @@ def test_what_two_arms_load_at_the_same_time_is_excused_once(clock: Clock) -> No
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deadline, "MOST_WARM", 2)
+    monkeypatch.setattr(trace, "MOST_WARM", 2)
     warm = WarmNames()
     for name in "abc":
         warm.add(name)

@@ -11,8 +11,8 @@ from ragstone.core.errors import ModelUnavailable, NotFoundError
 from ragstone.core.filters import parse_filter
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.results import Explanation
+from ragstone.query.context import SearchRequest
 from ragstone.query.explain import explain
-from ragstone.query.request import SearchRequest
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 TEXTS = {

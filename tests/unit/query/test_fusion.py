@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.types import Candidate
-from ragstone.query.fusion import STRATEGIES, fuse
+from ragstone.query.arms import STRATEGIES, fuse
 from ragstone.settings.retrieval import Fusion, RetrievalSettings
 
 EVEN = {"dense": 0.5, "lexical": 0.5}

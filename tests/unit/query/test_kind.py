@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.query.fusion import NAME_WEIGHT, Kind, asks_for_names, dense_weight, query_kind
+from ragstone.query.arms import NAME_WEIGHT, Kind, asks_for_names, dense_weight, query_kind
 
 NAMES = [
     "moduleControllerCreate",

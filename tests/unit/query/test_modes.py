@@ -10,8 +10,7 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, m
 from ragstone.core.errors import InputError
 from ragstone.core.queries import SearchQuery
 from ragstone.core.types import Mode
-from ragstone.query.context import DEADLINES_MS, Recorder
-from ragstone.query.request import search_request
+from ragstone.query.context import DEADLINES_MS, Recorder, search_request
 from ragstone.query.transform import Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.settings.tree import Settings

@@ -15,7 +15,7 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import context as trace_module
 from ragstone.query import rerank as rerank_module
-from ragstone.query.request import Arm
+from ragstone.query.context import Arm
 from ragstone.settings.retrieval import Fusion, RerankingSettings, RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder
 

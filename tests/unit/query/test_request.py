@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import InputError
 from ragstone.core.remedies import Action, Remedy
-from ragstone.query.request import Asked, checked_choice, checked_count, checked_query
+from ragstone.query.context import Asked, checked_choice, checked_count, checked_query
 from ragstone.serve.cli import options
 from ragstone.settings.retrieval import Transform
 

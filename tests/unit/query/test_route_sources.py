@@ -14,7 +14,7 @@ from ragstone.core.results import QueryType, SearchResult, Stage
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
-from ragstone.query.request import SearchRequest
+from ragstone.query.context import SearchRequest
 from ragstone.query.routing.federation import FederatedSearch, RoutingOverrides
 from ragstone.settings.retrieval import RetrievalSettings
 

@@ -12,9 +12,9 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, m
 from ragstone.core.queries import Arm, SearchQuery
 from ragstone.core.results import SearchResult
 from ragstone.core.types import Candidate, Hit
-from ragstone.query.fusion import fuse
+from ragstone.query.arms import fuse
+from ragstone.query.context import search_request
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import search_request
 from ragstone.query.transform import Transformer
 from ragstone.settings.load import load_settings
 from ragstone.settings.retrieval import RerankingSettings, RerankingStage, RetrievalSettings

@@ -11,7 +11,7 @@ from ragstone.core.errors import SettingsError
 from ragstone.core.types import Chunk
 from ragstone.query import context as trace
 from ragstone.query.explain import explain
-from ragstone.query.select import diversify, join_chunks
+from ragstone.query.pipeline import diversify, join_chunks
 from ragstone.query.transform import Transformer
 from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.synonyms import MOST_BYTES, read_dictionary

@@ -7,7 +7,7 @@ from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pip
 
 from ragstone.core.results import SearchResult
 from ragstone.core.types import Chunk
-from ragstone.query.select import LONGEST, join_chunks
+from ragstone.query.pipeline import LONGEST, join_chunks
 from ragstone.settings.retrieval import RetrievalSettings
 
 FERRY = "the ferry leaves the harbour at nine in the morning"

@@ -12,8 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError
 
-from ragstone.answer.cite import DEFAULT_FORMAT, INDEX
-from ragstone.answer.styles import FLAG, NO_EVIDENCE, add_marks, list_sources, word_sentence
+from ragstone.answer.styles import DEFAULT_FORMAT, FLAG, INDEX, NO_EVIDENCE, add_marks, list_sources, word_sentence
 from ragstone.core.answers import Answer, Citation, Sentence, Support
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError

@@ -8,8 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ragstone.answer.cite import Quote
-from ragstone.answer.rows import render_row, rows, select_for_claim, select_words
+from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.objections import Findings

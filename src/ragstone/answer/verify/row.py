@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from ragstone.answer.cite import Quote
-from ragstone.answer.rows import (
+from ragstone.answer.quotes import (
     Cell,
+    Quote,
     caption,
     drop_number,
     is_figure,

@@ -12,8 +12,8 @@ from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.spaces import SpaceComparison, compare_spaces, label_of, labels
+from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import SearchRequest
 
 SAMPLE = 200
 """Documents that queries are made of."""

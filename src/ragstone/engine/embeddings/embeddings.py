@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceRecord
-from ragstone.engine.scope import TenantScope, bound
+from ragstone.engine.access import TenantScope, bound
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.

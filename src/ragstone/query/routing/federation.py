@@ -17,8 +17,8 @@ from ragstone.core.web import WebFindings, no_web_search, web_hits
 from ragstone.language.analyzer import analyze_query
 from ragstone.language.relevance import measure_coverage
 from ragstone.query.cache import SearchCache
+from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
-from ragstone.query.request import SearchRequest
 from ragstone.query.routing.analyse import add_names, analyse
 from ragstone.settings.retrieval import RetrievalSettings
 

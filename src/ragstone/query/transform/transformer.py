@@ -12,9 +12,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM, LexicalIndex
+from ragstone.language.questions import decompose
 from ragstone.query.context import SearchContext, Variants
 from ragstone.query.transform.by_llm import TASKS, propose
-from ragstone.query.transform.decompose import decompose
 from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.feedback import feedback
 from ragstone.query.transform.proposals import Proposal, combine

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.cite import Quote
+from ragstone.answer.quotes import Quote
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.judging import against_features, bearing_features
 from ragstone.answer.verify.objections import Objection, ObjectionKind

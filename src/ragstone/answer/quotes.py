@@ -1,8 +1,9 @@
-"""Rows of tables: each is quoted as it stands, and read together with the names of its columns.
+"""Quotes of passages: sentences, and rows of tables.
 
-A row by itself says little ("North, 4.2 million"), so only rows whose columns have names are read at all. Which row
-of a table is meant shows in its cells, since the names of the columns stand over all of them alike. Rows that differ
-by a number in their name are different things: Room 5 is not Room 12.
+A row is quoted as it stands, and read together with the names of its columns. By itself it says little ("North, 4.2
+million"), so only rows whose columns have names are read at all. Which row of a table is meant shows in its cells,
+since the names of the columns stand over all of them alike. Rows that differ by a number in their name are different
+things: Room 5 is not Room 12.
 """
 
 from __future__ import annotations
@@ -11,16 +12,79 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from ragstone.answer.cite import Quote
+from ragstone.core.answers import SITE, Citation, Support
+from ragstone.core.documents import page_at
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
 
 _NUMBERED_WORD = re.compile(r"([^\W\d_]{1,40})\.?[ \t]{1,3}(?:no\.?|#)?[ \t]?(\d{1,9})(?![.,]?\w)", re.I)
 _MORE = re.compile(r"\s{0,3}(?:,|and|or|to|&|[-–/])\s{0,3}\d", re.I)
 _STANDS_ALONE = re.compile(r"(?<!\S)\d{1,9}(?!\S)\s?")
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A part of a passage: `hit.text[start:end]`."""
+
+    hit: Hit
+    start: int
+    end: int
+    head: Quote | None = None
+    """The header of its table, if it is a row of one."""
+
+    @property
+    def text(self) -> str:
+        return self.hit.text[self.start : self.end]
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Return its place in its document, the same for overlapping passages."""
+        return (self.hit.document_id, self.hit.start + self.start, self.hit.start + self.end)
+
+    @property
+    def page(self) -> int | None:
+        """Return the page that it begins on, which need not be the first of its passage."""
+        return page_at(self.hit.start + self.start, self.hit.page, self.hit.page_starts)
+
+    @property
+    def headings(self) -> str:
+        """Return the title and the headings above it."""
+        return f"{self.hit.title}\n{self.hit.section}"
+
+    def citation(self, n: int) -> Citation:
+        """Return the citation of the quote under a number."""
+        hit = self.hit
+        document_id, start, end = self.place
+        return Citation(
+            n=n,
+            quote=self.text,
+            chunk_id=hit.chunk_id,
+            document_id=document_id,
+            title=hit.title,
+            uri=hit.uri,
+            page=self.page,
+            section=hit.section,
+            start=start,
+            end=end,
+            site=str(hit.metadata.get(SITE) or ""),
+        )
+
+
+def all_words(hit: Hit) -> str:
+    """Return a passage with the headings over it."""
+    return "\n".join((hit.title, hit.section, hit.table_head.text if hit.table_head else "", hit.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence before its citations have numbers."""
+
+    text: str
+    support: Support
+    quotes: tuple[Quote, ...]
 
 
 def is_another(label: str, words: str) -> bool:

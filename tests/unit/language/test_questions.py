@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.query.transform.decompose import decompose
+from ragstone.language.questions import decompose, split_question
 
 COMPOUND = {
     "What is a hook? How do cronjobs work?": ("What is a hook", "How do cronjobs work"),
@@ -46,3 +46,26 @@ def test_there_are_at_most_four_parts() -> None:
 @pytest.mark.parametrize("piece", ["? ", " and ", ", and ", "; ", " vs ", "difference between a "])
 def test_a_huge_query_is_left_alone(piece: str) -> None:
     assert decompose(piece * 2000) == ()
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (("When was Harbour Line founded", "who runs it"), "who runs Harbour Line"),
+        (("When does the museum open", "what does it cost"), "what does the museum cost"),
+        (("Where is the east slip", "is it open on Sundays"), "is the east slip open on Sundays"),
+        (("How do I reset the pump", "what happens when it fails"), "what happens when the pump fails"),
+        (("What does the council do", "who are its members"), "who are the council's members"),
+        (("When did the Eider enter service", "who built her"), "who built Eider"),
+        (("In which year was the slip built", "who owns it"), "who owns the slip"),
+        (("What is the fare to Sula", "how long does the crossing take"), "how long does the crossing take"),
+        (("Why does that happen", "who decides it"), "who decides it"),
+    ],
+)
+def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> None:
+    assert split_question(" and ".join(parts)) == (parts[0], whole)
+
+
+@pytest.mark.parametrize("question", ["Acme versus Borealis", "Is it open or is it closed?", "When does it open?"])
+def test_sides_of_one_question_are_not_questions(question: str) -> None:
+    assert split_question(question) == ()

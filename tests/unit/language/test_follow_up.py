@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.question import FollowUp, resolve_follow_up
+from ragstone.language.questions import FollowUp, resolve_follow_up
 
 HARBOUR = "When does the harbour open in winter?"
 

@@ -1,21 +1,29 @@
-"""The questions that one question is made of, each as it would be asked by itself."""
+"""Questions: the parts that a compound one is made of, and one that refers to those asked before it."""
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragstone.core.results import SearchResult
-from ragstone.core.types import Hit
-from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze_query
 from ragstone.language.grammar import Token, is_known_verb, tokenize
 from ragstone.language.names import find_first_name
-from ragstone.language.relevance import ASKING, asked_terms
+from ragstone.language.relevance import ASKING
 
-Search = Callable[[str], Awaitable[SearchResult]]
-Passages = Callable[[SearchResult], Sequence[Hit]]
+ENOUGH_WORDS = 3
+"""Words with a meaning of their own that a question has which needs nothing said before."""
+MOST_PARTS = 4
+_LONGEST = 1000
+_STARTS = r"(?:how|what|when|where|why|who|which|whose|is|are|do|does|did|can|could|should|will|would)"
+_QUESTIONS = re.compile(r"(?<=\?)\s+")
+_JOINED = re.compile(rf"(?:[;,]\s*+(?:and\s+)?|\s+(?:and|or)\s+)(?:also\s+)?(?={_STARTS}\b)|;\s+", re.I)
+_VERSUS = re.compile(r"\s(?:vs\.?|versus|compared (?:to|with))\s", re.I)
+_BETWEEN = re.compile(
+    r"\b(?:differences?|comparison|relationship|similarit(?:y|ies)|connection|trade-?offs?) between\s", re.I
+)
+_COMPARE = re.compile(r"^(?:please\s)?(?:compare|contrast)\s", re.I)
+_AND = re.compile(r"\s(?:and|with|to)\s", re.I)
 _ASKS = re.compile(
     r"(?:(?:in|on|at|by|for|from|to|with|of|under|until|since)\s)?(?:how|what|when|where|why|who|whom|whose|which"
     r"|is|are|was|were|do|does|did|can|could|should|will|would|has|have)\b",
@@ -26,51 +34,44 @@ _POINTING = re.compile(r"\b(?:it|they|them|he|she|him|her(?!\s\w)|this|these|tho
 _OWNING = re.compile(r"\b(?:its|their|his|her)\b", re.I)
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A question within a question, the passages found for it, and what could not be done."""
-
-    question: str
-    hits: tuple[Hit, ...]
-    degraded: tuple[str, ...] = ()
-    shared: frozenset[str] = frozenset()
-    """Its terms that other parts have too: a sentence with only these is about the topic, not about this part."""
+def decompose(query: str) -> tuple[str, ...]:
+    """Return the two to four parts of a compound query, or nothing if it asks for one thing."""
+    if len(query) > _LONGEST:
+        return ()
+    parts = _questions(query) or _split_comparison(query)
+    kept = tuple(dict.fromkeys(part for part in map(_trim, parts) if _says_something(part)))
+    return kept[:MOST_PARTS] if len(kept) > 1 else ()
 
 
-class AnsweredParts:
-    """The parts of a question that have been answered, and the sentences that answer them."""
-
-    def __init__(self, parts: Sequence[Part]) -> None:
-        self._parts = parts
-        self._said: set[str] = set()
-        self._answered: set[str] = set()
-
-    @property
-    def open_questions(self) -> tuple[str, ...]:
-        """Return the parts without an answer; none where the question as a whole has none."""
-        open_parts = [part.question for part in self._parts if part.question not in self._answered]
-        return tuple(open_parts) if self._answered else ()
-
-    def is_new(self, part: Part, sentence: str) -> bool:
-        """Return whether a sentence is new for a part; one said before must have words that this part adds."""
-        new = sentence not in self._said
-        if new or self._adds_to(part, sentence):
-            self._answered.add(part.question)
-        self._said.add(sentence)
-        return new
-
-    def _adds_to(self, part: Part, sentence: str) -> bool:
-        before = self._parts[: self._parts.index(part)]
-        known = {term for earlier in before for term in analyze(earlier.question)}
-        own = set(analyze(part.question)) - known - ASKING - STOP_WORDS
-        return not own or not own.isdisjoint(analyze(sentence))
+def _questions(query: str) -> list[str]:
+    """Split several questions one after another, or joined by "and how", "; "."""
+    parts = [part for whole in _QUESTIONS.split(query) for part in _JOINED.split(whole)]
+    return parts if len(parts) > 1 else []
 
 
-def split_question(question: str, parts: Sequence[str]) -> tuple[str, ...]:
+def _split_comparison(query: str) -> list[str]:
+    """Return the two sides of a comparison."""
+    sides = _VERSUS.split(query, maxsplit=1)
+    if len(sides) == 2:
+        return sides
+    frame = _BETWEEN.search(query) or _COMPARE.match(query)
+    return _AND.split(query[frame.end() :], maxsplit=1) if frame else []
+
+
+def _trim(part: str) -> str:
+    return part.strip(" \t\r\n,;:.?!")
+
+
+def _says_something(part: str) -> bool:
+    return any(term not in STOP_WORDS for term in analyze_query(part))
+
+
+def split_question(question: str) -> tuple[str, ...]:
     """Return the parts of a question with their pronouns resolved; empty if they are not separate questions.
 
     What is asked with "or" is one question: its parts exclude each other.
     """
+    parts = decompose(question)
     if _OR.search(question) or not all(_ASKS.match(part) for part in parts):
         return ()
     whole: list[str] = []
@@ -81,28 +82,6 @@ def split_question(question: str, parts: Sequence[str]) -> tuple[str, ...]:
     return tuple(whole)
 
 
-async def look_up(
-    questions: Sequence[str], search: Search, passages: Passages, found: SearchResult
-) -> tuple[Part, ...]:
-    """Return each question with its own passages first, then those that were found for all of them."""
-    results = await asyncio.gather(*map(search, questions))
-    return tuple(
-        Part(
-            question,
-            drop_repeats((*passages(result), *passages(found))),
-            result.degraded,
-            _shared_terms(question, questions),
-        )
-        for question, result in zip(questions, results, strict=True)
-    )
-
-
-def _shared_terms(question: str, questions: Sequence[str]) -> frozenset[str]:
-    """Return the terms of a question that others of them have too."""
-    others = {term for other in questions if other != question for term in asked_terms(other)}
-    return frozenset(others.intersection(asked_terms(question)))
-
-
 def is_question(question: str) -> bool:
     """Return whether it begins as a question does."""
     return _ASKS.match(question) is not None
@@ -111,14 +90,6 @@ def is_question(question: str) -> bool:
 def points_back(question: str) -> bool:
     """Return whether a word in it stands for something that was named before."""
     return bool(_POINTING.search(question) or _OWNING.search(question))
-
-
-def drop_repeats(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Return the hits in order, without those whose passage came before."""
-    first: dict[str, Hit] = {}
-    for hit in hits:
-        first.setdefault(hit.chunk_id, hit)
-    return tuple(first.values())
 
 
 def insert_topic(part: str, topic: str) -> str:
@@ -143,10 +114,6 @@ def find_topic(question: str) -> str:
 
 def _ends_a_noun(word: Token) -> bool:
     return word.kind not in ("word", "s", "name", "number") or is_known_verb(word.word)
-
-
-ENOUGH_WORDS = 3
-"""Words with a meaning of their own that a question has which needs nothing said before."""
 
 
 @dataclass(frozen=True, slots=True)
