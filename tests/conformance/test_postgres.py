@@ -11,7 +11,7 @@ from tests.conformance.postgres_server import server
 from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.ledger.source_book import SqlSourceBook
+from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.testing.suites import sources as source_suite
 from ragstone.testing.suites.ledgers import LedgerSuite
 from ragstone.testing.suites.queues import QueueSuite, Stores

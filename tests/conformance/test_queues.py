@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.ledger.source_book import SqlSourceBook
+from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.suites import sources as source_suite

@@ -20,7 +20,7 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Item, Parsed
 from ragstone.ingest.extract import plain_text
 from ragstone.ingest.jobs.sync import Sync
-from ragstone.stores.ledger.source_book import SqlSourceBook
+from ragstone.stores.ledger.sources import SqlTenantSources
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
@@ -341,16 +341,16 @@ async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)}, schedule="hourly")
     later = now() + timedelta(hours=2)
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
-    due, chores = SqlSourceBook.due, engine._components.maintenance.maintain
+    due, chores = SqlTenantSources.due, engine._components.maintenance.maintain
 
-    async def late(self: SqlSourceBook, tenant: str, moment: datetime) -> list[SourceRecord]:
-        monkeypatch.setattr(SqlSourceBook, "due", due)
-        found = await due(self, tenant, moment)
+    async def late(self: SqlTenantSources, moment: datetime) -> list[SourceRecord]:
+        monkeypatch.setattr(SqlTenantSources, "due", due)
+        found = await due(self, moment)
         await chores("default")
         await work(engine)
         return found
 
-    monkeypatch.setattr(SqlSourceBook, "due", late)
+    monkeypatch.setattr(SqlTenantSources, "due", late)
     await chores("default")
     assert [job.state for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == ["completed"]
 

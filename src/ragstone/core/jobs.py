@@ -333,38 +333,3 @@ class Queue(Protocol):
         ...
 
     async def mark_sent(self, tenant: str, notice: int) -> None: ...
-
-
-class SourceBook(Protocol):
-    """The configured sources of all tenants."""
-
-    async def add(
-        self,
-        tenant: str,
-        kb: KnowledgeBase,
-        name: str,
-        kind: str,
-        config: Metadata,
-        schedule: str,
-        next_run_at: datetime | None,
-    ) -> SourceRecord: ...
-
-    async def get(self, tenant: str, kb: str, name: str) -> SourceRecord | None: ...
-
-    async def all(self, tenant: str, kb: str | None = None) -> list[SourceRecord]: ...
-
-    async def due(self, tenant: str, moment: datetime) -> list[SourceRecord]:
-        """Those whose time has come and that are not paused, without their failed documents."""
-        ...
-
-    async def ran(
-        self, tenant: str, source_id: str, error: str, next_run_at: datetime | None, unread: SourceFailures
-    ) -> None:
-        """A run is over: when the next one is, what ended it if something did, and what it could not read."""
-        ...
-
-    async def pause(self, tenant: str, source_id: str, paused: bool) -> None: ...
-
-    async def remove(self, tenant: str, source_id: str) -> None:
-        """Remove a source and cancel its jobs, all at once: whoever reads it cannot queue any more."""
-        ...

@@ -1,6 +1,6 @@
 """The seams. An adapter is checked against them by the type checker and by the suites in `ragstone.testing`.
 
-Those of the queue stand beside its types in `ragstone.core.jobs`.
+Those of the ledger stand in `ragstone.core.ledger`, that of the queue beside its types in `ragstone.core.jobs`.
 I/O is async; pure computation (parsing, chunking, counting) is not.
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from ragstone.core.filters import Filter
+from ragstone.core.jobs import SourceFailures, SourceRecord
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
 from ragstone.core.results import QueryType, SearchResult
-from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Page, Parsed, Role, Vector
+from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Metadata, Page, Parsed, Role, Vector
 from ragstone.core.web import KeptResults, WebResult
 
 
@@ -181,3 +183,39 @@ class Retriever(Protocol):
     """Anything that answers a query with hits: the runner in `evaluate` measures these."""
 
     async def retrieve(self, query: str, k: int) -> SearchResult: ...
+
+
+class SourceBook(Protocol):
+    """The configured sources of all tenants."""
+
+    def of(self, tenant: str) -> TenantSources:
+        """Return the sources of one tenant."""
+        ...
+
+
+class TenantSources(Protocol):
+    """The configured sources of one tenant."""
+
+    async def add(
+        self, kb: KnowledgeBase, name: str, kind: str, config: Metadata, schedule: str, next_run_at: datetime | None
+    ) -> SourceRecord: ...
+
+    async def get(self, kb: str, name: str) -> SourceRecord | None: ...
+
+    async def all(self, kb: str | None = None) -> list[SourceRecord]:
+        """Return the sources of a kb or of all, in order of kb and name."""
+        ...
+
+    async def due(self, moment: datetime) -> list[SourceRecord]:
+        """Return the sources whose time has come and that are not paused, without their failed documents."""
+        ...
+
+    async def ran(self, source_id: str, error: str, next_run_at: datetime | None, unread: SourceFailures) -> None:
+        """Write down the end of a run: when the next one is, what broke it off, and what it could not read."""
+        ...
+
+    async def pause(self, source_id: str, paused: bool) -> None: ...
+
+    async def remove(self, source_id: str) -> None:
+        """Remove a source and cancel its jobs, all at once: a worker that reads it cannot queue any more."""
+        ...

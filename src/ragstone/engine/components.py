@@ -155,7 +155,7 @@ class Components:
         return Maintenance(
             self.ledger,
             self.stores.queue,
-            self.stores.book,
+            self.stores.sources,
             lambda: self.preparer,
             self.build_source,
             webhook,

@@ -28,7 +28,7 @@ class Sources:
         self._scope = scope
         self._components = scope.components
         self._ledger = scope.components.ledger
-        self._book = scope.components.stores.book
+        self._sources = scope.components.stores.sources
         self._queue = scope.components.stores.queue
 
     async def add(
@@ -52,18 +52,18 @@ class Sources:
             await self._components.build_source(kind, name, config).close()
         async with self._ledger.transaction(tenant) as tx:
             found = await tx.open_kb(self._scope.kb_name(kb))
-        added = await self._book.add(tenant, found, name, kind, config, schedule, first)
+        added = await self._sources.of(tenant).add(found, name, kind, config, schedule, first)
         await self._queue.signal_work(tenant)
         return added
 
     async def list(self, *, kb: str | None = None) -> Sequence[SourceRecord]:
         """Return the sources of all kbs, or of one."""
-        return await self._book.all(await self._scope.admit(), kb)
+        return await self._sources.of(await self._scope.admit()).all(kb)
 
     async def get(self, name: str, *, kb: str | None = None) -> SourceRecord:
         """Return a source, or raise `NotFoundError`."""
         tenant, scope = await self._scope.admit(), self._scope.kb_name(kb)
-        found = await self._book.get(tenant, scope, name)
+        found = await self._sources.of(tenant).get(scope, name)
         if found is None:
             raise NotFoundError(f"knowledge base '{scope}' has no source '{name}'", remedy=Remedy(Action.LIST_SOURCES))
         return found
@@ -79,7 +79,7 @@ class Sources:
     async def sync_all(self) -> Sequence[Job]:
         """Queue a fresh look at every source of every kb but those that are paused."""
         tenant = await self._scope.admit()
-        records = [record for record in await self._book.all(tenant) if not record.paused]
+        records = [record for record in await self._sources.of(tenant).all() if not record.paused]
         jobs = [await self._components.maintenance.queue_sync(tenant, record, True) for record in records]
         await self._queue.signal_work(tenant)
         return jobs
@@ -106,7 +106,7 @@ class Sources:
                     await tx.delete_source(found, name)
                 removal.mark_done(name, gone)
             return gone
-        await self._book.remove(tenant, record.id)
+        await self._sources.of(tenant).remove(record.id)
         await audit.record_change(tenant, "source.remove", name, kb=scope)
         for identity in [identity for identity, hashed in there.values() if not hashed]:
             async with self._ledger.transaction(tenant) as tx:
@@ -118,14 +118,16 @@ class Sources:
         """Have queued syncs worked on by `work`, and return what each of them led to."""
         from ragstone.ingest.jobs.sync_outcome import work_and_report
 
-        return await work_and_report(self._queue, self._book, await self._scope.admit(), syncs, work)
+        tenant = await self._scope.admit()
+        return await work_and_report(self._queue, self._sources.of(tenant), tenant, syncs, work)
 
     async def overlaps(self, added: SourceRecord) -> Overlaps | None:
         """Return what a new source of files has in common with others; None for a source of another kind."""
         from ragstone.ingest.sources.files.overlaps import find_overlaps
 
-        return await find_overlaps(self._ledger, self._book, await self._scope.admit(), added)
+        tenant = await self._scope.admit()
+        return await find_overlaps(self._ledger, self._sources.of(tenant), tenant, added)
 
     async def _set_paused(self, name: str, paused: bool, kb: str | None) -> None:
         record = await self.get(name, kb=kb)
-        await self._book.pause(self._scope.tenant, record.id, paused)
+        await self._sources.of(self._scope.tenant).pause(record.id, paused)

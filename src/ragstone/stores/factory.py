@@ -22,7 +22,7 @@ from ragstone.stores.corpus.files import CorpusFiles
 from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.ledger.source_book import SecretKeys, SqlSourceBook
+from ragstone.stores.ledger.sources import SecretKeys, SqlSourceBook
 from ragstone.stores.ledger.space_book import SqlSpaceBook
 from ragstone.stores.vault import Vault
 
@@ -82,7 +82,7 @@ class Stores:
     vectors: VectorIndex
     lexical: LexicalIndex
     queue: Queue
-    book: SqlSourceBook
+    sources: SqlSourceBook
     tenants: SqlTenantBook
     spaces: SqlSpaceBook
     derived: DerivedIndex | None
@@ -129,14 +129,14 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
         vectors = open_own_index(ledger, cache, store.vectors)
         if store.vectors.kind == "pgvector":
             vectors.serve()
-    book = SqlSourceBook(ledger, vault, secret_keys)
+    sources = SqlSourceBook(ledger, vault, secret_keys)
     corpora = CorpusFiles(settings)
     tenants = SqlTenantBook(ledger, [derived.erase] if derived else [], files=[corpora.forget])
     audit = SqlAuditTrail(ledger, settings.security.audit_days)
     beside = {"derived": derived} if store.lexical.kind == WORDS else {}
     lexical = lexical_type(ledger, cache, **beside)
     spaces = SqlSpaceBook(ledger)
-    return Stores(ledger, vectors, lexical, SqlQueue(ledger), book, tenants, spaces, derived, audit, corpora)
+    return Stores(ledger, vectors, lexical, SqlQueue(ledger), sources, tenants, spaces, derived, audit, corpora)
 
 
 def open_own_index(ledger: SqlLedger, cache: IndexCache, adapter: Adapter) -> Any:
@@ -158,7 +158,7 @@ async def renew_encryption(stores: Stores, tenant: str) -> Renewal:
     """Seal a tenant's files and the secrets of its sources with the present key."""
     blobs = await stores.ledger.blobs(tenant)
     rotation = await asyncio.to_thread(blobs.rotate)
-    return Renewal(rotation.renewed, await stores.book.renew(tenant), rotation.failed)
+    return Renewal(rotation.renewed, await stores.sources.of(tenant).renew(), rotation.failed)
 
 
 async def rotate_keys(stores: Stores) -> dict[str, Renewal]:

@@ -165,8 +165,8 @@ async def test_sources_come_at_rest_and_without_their_secrets(tmp_path: Path) ->
     config = {"host": "mail.example", "user": "ada", "password": "hunter2", "folder": "imap://u:hunter2@mail.example"}
     async with site(tmp_path / "a") as here:
         await stock(here, 1)
-        book = here.stores.book
-        added = await book.add("default", await here.kb(), "post", "imap", config, "*/15 * * * *", None)
+        book = here.stores.sources
+        added = await book.of("default").add(await here.kb(), "post", "imap", config, "*/15 * * * *", None)
         async with here.stores.ledger.transaction("default") as tx:
             await tx.advance(added.id, {"uid": 7})
         report = await here.mover.export_archive(tmp_path / "x.zip")
@@ -178,23 +178,23 @@ async def test_sources_come_at_rest_and_without_their_secrets(tmp_path: Path) ->
         assert (
             "source 'post' of 'default' rests: resume it once it has been given its password, folder" in report.remarks
         )
-        (found,) = await there.stores.book.all("default")
+        (found,) = await there.stores.sources.of("default").all()
         assert (found.paused, found.cursor, found.schedule) == (True, {"uid": 7}, "*/15 * * * *")
         assert found.config == {"host": "mail.example", "user": "ada"}
         report = await there.mover.import_archive(tmp_path / "x.zip")
-        assert (report.sources, len(await there.stores.book.all("default"))) == (0, 1)
+        assert (report.sources, len(await there.stores.sources.of("default").all())) == (0, 1)
 
 
 async def test_a_reference_to_the_environment_is_no_secret(tmp_path: Path) -> None:
     config = {"host": "mail.example", "user": "ada", "password": "${MAIL_PASSWORD}"}
     async with site(tmp_path / "a") as here, site(tmp_path / "b") as there:
         await stock(here, 1)
-        await here.stores.book.add("default", await here.kb(), "post", "imap", config, "manual", None)
+        await here.stores.sources.of("default").add(await here.kb(), "post", "imap", config, "manual", None)
         await here.mover.export_archive(tmp_path / "x.zip")
         report = await there.mover.import_archive(tmp_path / "x.zip")
         told = "it is then given ${MAIL_PASSWORD} of this server's environment"
         assert report.remarks == (f"source 'post' of 'default' rests: resume it; {told}",)
-        (found,) = await there.stores.book.all("default")
+        (found,) = await there.stores.sources.of("default").all()
         assert found.config == config
 
 
@@ -257,16 +257,16 @@ async def test_a_source_may_read_the_environment_for_its_secrets_only_and_that_i
     config = {"host": "post.example", "user": "me"}
     async with site(tmp_path / "a") as here:
         await stock(here, 1)
-        kb, book = await here.kb(), here.stores.book
+        kb, book = await here.kb(), here.stores.sources
         given = {**config, "password": "${POST_PASSWORD}"}
-        await book.add("default", kb, "post", "imap", given, "daily", None)
+        await book.of("default").add(kb, "post", "imap", given, "daily", None)
         for name, url in (("plain", "${KEY}"), ("inside", "?k=${KEY:-none}&l=${OTHER}")):
             urls = {"urls": ["https://a.example", f"https://a.example/{url}"]}
-            await book.add("default", kb, name, "web", urls, "daily", None)
+            await book.of("default").add(kb, name, "web", urls, "daily", None)
         await here.mover.export_archive(tmp_path / "x.zip")
     async with site(tmp_path / "b") as there:
         report = await there.mover.import_archive(tmp_path / "x.zip")
-        assert [(one.name, one.paused) for one in await there.stores.book.all("default")] == [("post", True)]
+        assert [(one.name, one.paused) for one in await there.stores.sources.of("default").all()] == [("post", True)]
     assert report.sources == 1
     left_out = "of 'default' was left out: its urls reads"
     given_then = "of 'default' rests: resume it; it is then given"

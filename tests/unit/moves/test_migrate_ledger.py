@@ -153,7 +153,7 @@ async def test_a_ledger_that_never_rests_is_said_to(
 
 async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: Path) -> None:
     stores, kb = here.stores, await here.kb()
-    added = await stores.book.add("default", kb, "pages", "web", {"urls": ["https://a.example"]}, "daily", None)
+    added = await stores.sources.of("default").add(kb, "pages", "web", {"urls": ["https://a.example"]}, "daily", None)
     async with stores.ledger.transaction("default") as tx:
         await tx.advance(added.id, {"page": 3})
     await stores.tenants.set_quotas("default", Quotas(documents=1000))
@@ -162,8 +162,8 @@ async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: 
     await carried(here, tmp_path)
     await carried(here, tmp_path)
     async with site(tmp_path / "b") as there:
-        (found,) = await there.stores.book.all("default")
-        assert replace(found, id="") == replace((await stores.book.all("default"))[0], id="")
+        (found,) = await there.stores.sources.of("default").all()
+        assert replace(found, id="") == replace((await stores.sources.of("default").all())[0], id="")
         tenant = await there.stores.tenants.get("default")
         assert tenant is not None
         assert (tenant.quotas, tenant.retention_days) == (Quotas(documents=1000), 90)
@@ -173,11 +173,11 @@ async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: 
         assert await there.stores.ledger.originals("default", original) == [b"the content"]
     (ours,) = await stores.queue.jobs("default", ("pending",))
     await stores.queue.cancel("default", ours.id)
-    await stores.book.remove("default", added.id)
+    await stores.sources.of("default").remove(added.id)
     await carried(here, tmp_path)
     async with site(tmp_path / "b") as there:
         assert await there.stores.queue.jobs("default", ("pending",)) == []
-        assert await there.stores.book.all("default") == []
+        assert await there.stores.sources.of("default").all() == []
 
 
 async def queue(one: Site, name: str, content: bytes) -> None:

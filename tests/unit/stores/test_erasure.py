@@ -23,7 +23,7 @@ from ragstone.core.types import NewVersion
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger import unfinished as leftovers
-from ragstone.stores.ledger.source_book import SqlSourceBook
+from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
@@ -133,7 +133,7 @@ async def test_a_document_goes_with_every_row_of_it_and_of_what_came_with_it(led
 async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLedger) -> None:
     kb = await put(ledger, secret(1), secret(2), replace(ordinary(1), source="other"))
     book = SqlSourceBook(ledger)
-    await book.add("default", kb, "test", "web", {"urls": []}, "manual", None)
+    await book.of("default").add(kb, "test", "web", {"urls": []}, "manual", None)
     async with ledger.transaction("default") as tx:
         await tx.enqueue(kb, NewJob("sync", "test", "test", "source:test", Priority.SYNC, notify=True))
     async with ledger.transaction("default") as tx:
@@ -141,7 +141,7 @@ async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLed
     assert erased is not None
     assert (erased.rows["documents"], erased.rows["jobs"], erased.rows["sources"]) == (2, 1, 1)
     assert set((await ledger.read("default", erasure_counts.count, erased.traces)).values()) == {0}
-    assert await book.all("default") == []
+    assert await book.of("default").all() == []
     assert [one.source for one in await ledger.documents("default", kb)] == ["other"]
 
 

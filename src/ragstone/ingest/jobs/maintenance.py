@@ -11,9 +11,9 @@ from typing import Any
 from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
-from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceBook, SourceFailures, SourceRecord
+from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import Source
+from ragstone.core.protocols import Source, SourceBook
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import KnowledgeBase, failure_of
 from ragstone.ingest.backfill import SpaceMaintenance
@@ -36,7 +36,7 @@ class Maintenance:
         self,
         ledger: Ledger,
         queue: Queue,
-        book: SourceBook,
+        sources: SourceBook,
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
         webhook: Webhook | None,
@@ -47,7 +47,7 @@ class Maintenance:
     ) -> None:
         self._ledger = ledger
         self._queue = queue
-        self._book = book
+        self._sources = sources
         self._preparer = preparer
         self._build_source = build_source
         self._webhook = webhook
@@ -66,7 +66,7 @@ class Maintenance:
 
     async def run_sync(self, tenant: str, job: Job) -> SyncReport:
         """Read the source of a sync job and queue its new documents."""
-        record = await self._book.get(tenant, job.kb, job.source)
+        record = await self._sources.of(tenant).get(job.kb, job.source)
         kb = await self._ledger.kb(tenant, job.kb)
         if record is None or kb is None:
             raise SourceError(f"there is no source '{job.source}' any more")
@@ -82,16 +82,16 @@ class Maintenance:
                 await source.close()
         except RagstoneError as error:
             broken = SourceFailures(1, (failure_of(job.uri, error),), total=True)
-            await self._book.ran(tenant, record.id, str(error), following, broken)
+            await self._sources.of(tenant).ran(record.id, str(error), following, broken)
             raise
         if report.removed:
             await self._audit.record_event(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
-        await self._book.ran(tenant, record.id, "", following, report.source_failures)
+        await self._sources.of(tenant).ran(record.id, "", following, report.source_failures)
         return report
 
     async def maintain(self, tenant: str) -> None:
         """Start scheduled syncs, remove leftovers of crashes, and send notices of ended jobs."""
-        for record in await self._book.due(tenant, now()):
+        for record in await self._sources.of(tenant).due(now()):
             await self._start(tenant, record)
         sweeps = time.monotonic() - self._swept.get(tenant, float("-inf")) > SWEEP_SECONDS
         if sweeps:
@@ -123,7 +123,7 @@ class Maintenance:
 
     async def reread(self, tenant: str, kb: str) -> int:
         """Queue a full sync of every source of a kb that is not paused, and return how many."""
-        active = [record for record in await self._book.all(tenant, kb) if not record.paused]
+        active = [record for record in await self._sources.of(tenant).all(kb) if not record.paused]
         for record in active:
             await self.queue_sync(tenant, record, afresh=True)
         await self._queue.signal_work(tenant)

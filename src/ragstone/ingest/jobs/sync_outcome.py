@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.jobs import Job, Queue, SourceBook
+from ragstone.core.jobs import Job, Queue
+from ragstone.core.protocols import TenantSources
 from ragstone.core.types import Failure
 
 MOST_JOBS = 1_000_000
@@ -44,13 +45,13 @@ class SyncOutcome:
 
 
 async def work_and_report(
-    queue: Queue, book: SourceBook, tenant: str, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]
+    queue: Queue, sources: TenantSources, tenant: str, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]
 ) -> list[SyncOutcome]:
     """Have queued syncs worked on by `work`, and return what each of them led to. Their notices are marked as read."""
     before = {job.ticket for job in await _list_unfinished(queue, tenant)}
     await work()
     unfinished = [job for job in await _list_unfinished(queue, tenant) if job.ticket not in before]
-    return [await _read_outcome(queue, book, tenant, sync, unfinished) for sync in syncs]
+    return [await _read_outcome(queue, sources, tenant, sync, unfinished) for sync in syncs]
 
 
 async def _list_unfinished(queue: Queue, tenant: str) -> list[Job]:
@@ -59,7 +60,7 @@ async def _list_unfinished(queue: Queue, tenant: str) -> list[Job]:
 
 
 async def _read_outcome(
-    queue: Queue, book: SourceBook, tenant: str, sync: Job, unfinished: Sequence[Job]
+    queue: Queue, sources: TenantSources, tenant: str, sync: Job, unfinished: Sequence[Job]
 ) -> SyncOutcome:
     ended = await queue.job(tenant, sync.id) or sync
     state, message = await _read_ending(queue, tenant, ended)
@@ -67,7 +68,7 @@ async def _read_outcome(
         why = Failure(sync.uri, ended.error_code, message, ended.progress.hint, ended.progress.remedy)
         return SyncOutcome(sync.source, sync.kb, sync.id, state, failures=1, failed=(why,), message=message)
     found = ended.progress.found
-    source = await book.get(tenant, sync.kb, sync.source)
+    source = await sources.get(sync.kb, sync.source)
     lost = [job for job in unfinished if job.kind == "document" and (job.source, job.kb) == (sync.source, sync.kb)]
     queued = found.get("queued", 0)
     wordless = await _count_wordless(queue, tenant, sync) if queued else 0

@@ -26,7 +26,7 @@ from ragstone.stores.sql.database import Connection
 if TYPE_CHECKING:
     from ragstone.settings.tree import Settings
     from ragstone.stores.factory import Stores
-    from ragstone.stores.ledger.source_book import SecretKeys
+    from ragstone.stores.ledger.sources import SecretKeys
 
 
 MEMORY_MB = 64
@@ -102,7 +102,7 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
             for key_id, files in sorted(missing.items())
         ]
         try:
-            await stores.book.all(tenant.name)
+            await stores.sources.of(tenant.name).all()
         except RagstoneError as error:
             findings.append(
                 Finding(

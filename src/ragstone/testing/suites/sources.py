@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, SourceBook, SourceFailures, SourceRecord
+from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import SourceBook
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure
 from ragstone.testing.suites.queue_claims import T, document_job, put, take
@@ -38,7 +39,7 @@ class SourceSuite:
         ledger, queue, book = await self.open(tmp_path)
         async with ledger.transaction(T) as tx:
             kb = await tx.open_kb("default")
-        await book.add(T, kb, "test", "files", {}, "manual", None)
+        await book.of(T).add(kb, "test", "files", {}, "manual", None)
         yield ledger, queue, book
         await ledger.close()
 
@@ -66,7 +67,7 @@ class SourceSuite:
         )
         assert await queue.retry(T, a.id)
         assert (await _ran(book, SourceFailures())).source_failures == SourceFailures()
-        assert [one.source_failures for one in await book.all(T)] == [SourceFailures()]
+        assert [one.source_failures for one in await book.of(T).all()] == [SourceFailures()]
 
     async def test_what_failed_before_and_cannot_be_read_any_more_counts_once(self, stores: Stores) -> None:
         ledger, queue, book = stores
@@ -89,11 +90,11 @@ class SourceSuite:
 
 
 async def _source(book: SourceBook) -> SourceRecord:
-    found = await book.get(T, "default", "test")
+    found = await book.of(T).get("default", "test")
     assert found is not None
     return found
 
 
 async def _ran(book: SourceBook, unread: SourceFailures, error: str = "") -> SourceRecord:
-    await book.ran(T, (await _source(book)).id, error, None, unread)
+    await book.of(T).ran((await _source(book)).id, error, None, unread)
     return await _source(book)

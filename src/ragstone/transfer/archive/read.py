@@ -25,7 +25,7 @@ from ragstone.ingest.sources.files.archives import check_member, name_damage, op
 from ragstone.settings.tree import LimitSettings
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, Halves
-from ragstone.stores.ledger.source_book import SecretKeys
+from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.transfer.archive.format import (
     AGAIN,

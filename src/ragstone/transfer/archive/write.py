@@ -99,7 +99,7 @@ async def export_archive(
     """Write the archive; another file of that name is left alone unless it may be overwritten."""
     started = time.monotonic()
     blobs = await stores.ledger.blobs(tenant) if files else None
-    order = _Order(tenant, kbs, await stores.book.all(tenant), blobs, secret_keys, on_progress)
+    order = _Order(tenant, kbs, await stores.sources.of(tenant).all(), blobs, secret_keys, on_progress)
     try:
         draft, size = await stores.ledger.read(tenant, partial(_write, path, order, overwrite))
     except asyncio.CancelledError:

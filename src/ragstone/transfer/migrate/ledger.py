@@ -200,15 +200,15 @@ class Carrier:
         return fresh, gone
 
     async def _carry_sources(self) -> None:
-        kept = set()
-        for record in await self._here.book.all(self._tenant):
+        kept, there = set(), self._there.sources.of(self._tenant)
+        for record in await self._here.sources.of(self._tenant).all():
             kb = await self._there.ledger.kb(self._tenant, record.kb)
             if kb:
                 await put_source(self._there, self._tenant, OpenedKb(kb, ()), record)
                 kept.add((record.kb, record.name))
-        for record in await self._there.book.all(self._tenant):
+        for record in await there.all():
             if (record.kb, record.name) not in kept:
-                await self._there.book.remove(self._tenant, record.id)
+                await there.remove(record.id)
 
 
 async def all_heads(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, spaces: Sequence[int]) -> AsyncIterator[Head]:

@@ -12,7 +12,7 @@ from ragstone.core.types import Json
 from ragstone.settings.tree import LIVES_IN, OWN_INDEXES, Adapter, Settings, StoreSettings
 from ragstone.stores.factory import PROVIDERS, VECTORS, Stores, open_own_index, open_provider, open_stores
 from ragstone.stores.index_cache import IndexCache
-from ragstone.stores.ledger.source_book import SecretKeys
+from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.transfer.migrate.index import EXACT, look_at_own_index, move_to_provider
 from ragstone.transfer.migrate.ledger import move_to_ledger

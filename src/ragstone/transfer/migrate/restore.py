@@ -22,7 +22,7 @@ from ragstone.stores.ledger.originals import mark_origin
 from ragstone.stores.ledger.restore import Arriving, Existing, restore_source
 from ragstone.stores.ledger.restore_spaces import Spaces, restore_spaces
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, Key
-from ragstone.stores.ledger.source_book import SecretKeys
+from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.reports import SHOWN
@@ -285,7 +285,7 @@ async def add_sources(
     """Add sources of an archive, at rest until somebody resumes them; how many, and what to know about them."""
     added, remarks = 0, []
     for record, secrets in sources:
-        if await stores.book.get(tenant, record.kb, record.name):
+        if await stores.sources.of(tenant).get(record.kb, record.name):
             remarks.append(f"source '{record.name}' of '{record.kb}' is there already and was left as it is")
             continue
         try:
@@ -327,10 +327,11 @@ def _references(value: Json) -> Iterator[str]:
 
 async def put_source(stores: Stores, tenant: str, opened: OpenedKb, record: SourceRecord) -> None:
     """Write a source with its place in what it reads; one of that name is replaced."""
-    known = await stores.book.get(tenant, record.kb, record.name)
+    sources = stores.sources.of(tenant)
+    known = await sources.get(record.kb, record.name)
     if known and replace(known, id="") == replace(record, id=""):
         return
     if known:
-        await stores.book.remove(tenant, known.id)
-    added = await stores.book.add(tenant, opened.kb, record.name, record.kind, record.config, record.schedule, None)
+        await sources.remove(known.id)
+    added = await sources.add(opened.kb, record.name, record.kind, record.config, record.schedule, None)
     await stores.ledger.write(tenant, restore_source, added.id, record)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragstone.core.filters import parse_filter
-from ragstone.core.jobs import SourceBook, SourceRecord
+from ragstone.core.jobs import SourceRecord
 from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import TenantSources
 
 KIND = "files"
 PAGE = 1000
@@ -26,7 +27,7 @@ class Overlaps:
     """Documents that were ingested from there."""
 
 
-async def find_overlaps(ledger: Ledger, book: SourceBook, tenant: str, added: SourceRecord) -> Overlaps | None:
+async def find_overlaps(ledger: Ledger, sources: TenantSources, tenant: str, added: SourceRecord) -> Overlaps | None:
     """Return what a new source has in common with the other sources of its kb and with what was ingested there.
 
     None for a source of another kind, and for a folder that only its environment knows.
@@ -39,7 +40,7 @@ async def find_overlaps(ledger: Ledger, book: SourceBook, tenant: str, added: So
         return Overlaps(folder, is_missing=True)
     meeting = (
         other
-        for other in await book.all(tenant, added.kb)
+        for other in await sources.all(added.kb)
         if other.name != added.name and other.kind == KIND and _meets(folder, str(other.config["path"]))
     )
     ids = await _list_ingested(ledger, tenant, added.kb, folder)
