@@ -23,6 +23,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import documents, job_reads, originals, reads, unfinished
 from ragstone.stores.ledger.documents import count_by_source_type
 from ragstone.stores.ledger.originals import Weighed
+from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
 from ragstone.stores.ledger.versions import short_hash
 from ragstone.stores.sql.database import Connection
@@ -35,14 +36,6 @@ erasing: ContextVar[str] = ContextVar("ragstone_erasing", default="")
 """The id of the tenant that this task deletes: it alone may still read and write there."""
 Work = Callable[Concatenate[Connection, str, P], T]
 """Reads or writes rows of one tenant: given a connection and the tenant's id."""
-
-
-class UnknownTenant(TenantGone):
-    """A tenant that nothing has been written for, or that was deleted."""
-
-    def __init__(self, tenant: str) -> None:
-        named = {} if tenant == "default" else {"tenant": tenant}
-        super().__init__(f"there is no tenant '{tenant}'", remedy=Remedy(Action.CREATE_TENANT, **named))
 
 
 class SqlLedger(ABC):

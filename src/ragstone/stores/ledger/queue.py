@@ -10,7 +10,8 @@ from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice
 from ragstone.core.remedies import Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger import claims, job_reads, jobs, originals
-from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.repository import UnknownTenant
 
 
 class SqlQueue:

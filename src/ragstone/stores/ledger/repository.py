@@ -8,10 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
-from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.core.errors import TenantGone
+from ragstone.core.remedies import Action, Remedy
 from ragstone.stores.sql.database import Connection
+
+if TYPE_CHECKING:
+    from ragstone.stores.ledger.ledger import SqlLedger
+
+
+class UnknownTenant(TenantGone):
+    """A tenant that nothing has been written for, or that was deleted."""
+
+    def __init__(self, tenant: str) -> None:
+        named = {} if tenant == "default" else {"tenant": tenant}
+        super().__init__(f"there is no tenant '{tenant}'", remedy=Remedy(Action.CREATE_TENANT, **named))
 
 
 class Repository:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import InputError, LeaseLost
@@ -14,10 +14,12 @@ from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
-from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.repository import Repository, in_snapshot, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, marks
 from ragstone.stores.vault import Owner, Vault
+
+if TYPE_CHECKING:
+    from ragstone.stores.ledger.ledger import SqlLedger
 
 ADVICE = ("hint", "remedy")
 OF_SOURCE = "= (SELECT kb_id, name FROM sources WHERE tenant_id = ? AND id = ?)"

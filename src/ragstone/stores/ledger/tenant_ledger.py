@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.sql.database import Connection
 
 T = TypeVar("T")

@@ -14,8 +14,9 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.control.quotas import SLACK
 from ragstone.stores.control.tenant_state import Standing, read_standing, write_standing
 from ragstone.stores.factory import Stores
-from ragstone.stores.ledger.ledger import SqlLedger, UnknownTenant
+from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import is_untouched
+from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
 from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged

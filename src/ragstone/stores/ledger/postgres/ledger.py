@@ -18,7 +18,8 @@ from ragstone.stores.activity.old_files import OldFiles, Rows
 from ragstone.stores.activity.removal import Removed
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import TransactionalIndex
-from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
+from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, Work, erasing
+from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.sqlite.file import count_files, remove_folder
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault

@@ -16,9 +16,9 @@ from psycopg.types.json import set_json_loads
 
 from ragstone.core.errors import StoreError
 from ragstone.stores.control.tenant_rows import leaving
-from ragstone.stores.ledger.ledger import UnknownTenant
 from ragstone.stores.ledger.postgres.dialect import HalfVector, PostgresDialect
 from ragstone.stores.ledger.postgres.errors import IDLE_SECONDS, LOCK_SECONDS, STATEMENT_SECONDS
+from ragstone.stores.ledger.repository import UnknownTenant
 
 DEFAULTS = {
     "connect_timeout": "10",

@@ -13,9 +13,9 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.erasure import count_tenant
-from ragstone.stores.ledger.ledger import UnknownTenant
 from ragstone.stores.ledger.postgres.lanes import Lane
 from ragstone.stores.ledger.postgres.session import Session
+from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.sql.database import Connection
 
 GUARDED = (

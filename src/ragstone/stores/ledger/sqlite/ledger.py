@@ -19,7 +19,8 @@ from ragstone.stores.activity.removal import Removed, clean_up_log, forget_logge
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import TransactionalIndex
-from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, UnknownTenant, Work, erasing
+from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, Work, erasing
+from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, SqliteFile, count_files, remove_folder, translated
 from ragstone.stores.ledger.sqlite.scrub import scrub
 from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
