@@ -20,7 +20,7 @@ from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
 from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.pgvector import index as pgvector
 from ragstone.stores.vectors.pgvector.index import PgVectorIndex
 from ragstone.stores.vectors.pgvector.maintenance import PgVectorOptions
@@ -291,7 +291,7 @@ async def test_vectors_that_the_index_cannot_hold_are_refused_when_a_space_is_ma
     kb = await put(ledger, make_version(vectors=unit_vectors(1, 4_000), kb="most"), kb="most")
     assert kb.space is not None
     with pytest.raises(SettingsError, match="4,000"):
-        await SqlSpaceBook(ledger).open("default", kb, "long-model", 4_001)
+        await SqlSpaceBook(ledger).of("default").open(kb, "long-model", 4_001)
 
 
 async def test_without_an_index_longer_vectors_are_sorted(ledger: PostgresLedger) -> None:

@@ -8,7 +8,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.testing.suites.spaces import SpaceSuite, Stores
 

@@ -16,6 +16,7 @@ from tests.unit.ingest.move_kit import MoveKit
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
 from ragstone.ingest import backfill as fill
+from ragstone.stores.ledger.spaces import SqlTenantSpaces
 from ragstone.testing.fakes import FakeEmbedder
 
 BATCH = 4
@@ -40,7 +41,7 @@ async def main(folder: Path, model: str) -> None:
     for one in await kit.spaces():
         name = one.space.model.partition("@")[0]
         kit.models.setdefault(name, FakeEmbedder(name=name))
-    promote = kit.book.promote
+    promote = SqlTenantSpaces.promote
 
     async def telling(*given: Any, **options: Any) -> bool:
         say("flipping")
@@ -48,7 +49,7 @@ async def main(folder: Path, model: str) -> None:
         say("flipped")
         return flipped
 
-    kit.book.promote = telling  # type: ignore[method-assign]
+    SqlTenantSpaces.promote = telling  # type: ignore[method-assign]
     report = await kit.reembed(model, force=True, grace_days=0)
     await kit.reembedder.clean("t", "default")
     say(f"done {report.outcome}")

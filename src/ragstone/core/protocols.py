@@ -6,7 +6,7 @@ I/O is async; pure computation (parsing, chunking, counting) is not.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -15,7 +15,8 @@ from ragstone.core.filters import Filter
 from ragstone.core.jobs import SourceFailures, SourceRecord
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
 from ragstone.core.results import QueryType, SearchResult
-from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Metadata, Page, Parsed, Role, Vector
+from ragstone.core.spaces import Complete, Lacking, Rows, SpaceRecord, Stored
+from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Metadata, Page, Parsed, Role, Space, Vector
 from ragstone.core.web import KeptResults, WebResult
 
 
@@ -76,6 +77,10 @@ class Embedder(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+EmbedderFor = Callable[[str], Awaitable[Embedder]]
+"""Gives the embedder of a Space's model, or raises `ModelError`."""
 
 
 class Reranker(Protocol):
@@ -218,4 +223,78 @@ class TenantSources(Protocol):
 
     async def remove(self, source_id: str) -> None:
         """Remove a source and cancel its jobs, all at once: a worker that reads it cannot queue any more."""
+        ...
+
+
+class SpaceBook(Protocol):
+    """The Spaces of all kbs of all tenants."""
+
+    def of(self, tenant: str) -> TenantSpaces:
+        """Return the Spaces of one tenant."""
+        ...
+
+
+class TenantSpaces(Protocol):
+    """The Spaces of all kbs of one tenant."""
+
+    async def all(self, kb: KnowledgeBase) -> list[SpaceRecord]:
+        """Return all Spaces of a kb, oldest generation first."""
+        ...
+
+    async def outline(self, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
+        """Return the Spaces of a kb and when each was made, oldest generation first, without counting vectors."""
+        ...
+
+    async def sample(self, kb: KnowledgeBase, space: Space, count: int, after: str) -> list[Stored]:
+        """Return some live chunks with their vectors: those whose ids follow `after`, and then from the first on."""
+        ...
+
+    async def models(self, kb: KnowledgeBase) -> set[str]:
+        """Return the models that a kb has a Space of, whatever its state."""
+        ...
+
+    async def open(self, kb: KnowledgeBase, model: str, dimension: int) -> Space:
+        """Return the Space of this model that is being built, or a new one of the next generation."""
+        ...
+
+    async def lacking(self, kb: KnowledgeBase, space: Space, after: int, limit: int) -> list[Lacking]:
+        """Return live chunks without a vector, in order of their numbers, behind number `after`."""
+        ...
+
+    async def coverage(self, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
+        """Return the number of live chunks with a vector in a Space, and of all live chunks."""
+        ...
+
+    async def find_vectors(self, space: Space, hashes: Sequence[bytes]) -> Mapping[bytes, Vector]:
+        """Return vectors that a Space already holds for equal text."""
+        ...
+
+    async def add(self, space: Space, rows: Rows) -> int:
+        """Write vectors of chunks that are still there and have none; return how many."""
+        ...
+
+    async def word_only(self, kb: KnowledgeBase) -> bool:
+        """Return whether a live document is found by word only."""
+        ...
+
+    async def note_embedded(self, kb: KnowledgeBase, refused: Collection[int]) -> None:
+        """Mark documents that lack nothing in the live Space but refused chunks as found by meaning."""
+        ...
+
+    async def promote(
+        self, kb: KnowledgeBase, space: Space, *, keep_until: datetime, refused: Collection[int], complete: Complete
+    ) -> bool:
+        """Make a Space the live one and retire the one that was, in one step.
+
+        Only when no live chunk lacks a vector in it: a few that do are completed while no other process writes.
+        Return False when there are too many for that.
+        """
+        ...
+
+    async def list_expired(self, moment: datetime) -> list[Space]:
+        """Return retired Spaces of all kbs whose grace period was over at that moment."""
+        ...
+
+    async def drop(self, space: Space) -> bool:
+        """Remove a Space with its vectors wherever they are; False when it is the live one, or has become it."""
         ...

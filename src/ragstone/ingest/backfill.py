@@ -11,8 +11,8 @@ from ragstone.core.batches import batched
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelError, ModelMismatch, QuotaExceeded, TenantSuspended
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import Embedder
-from ragstone.core.spaces import EmbedderFor, Lacking, Rows, SpaceBook
+from ragstone.core.protocols import Embedder, EmbedderFor, SpaceBook
+from ragstone.core.spaces import Lacking, Rows
 from ragstone.core.tenants import Admission, Unlimited
 from ragstone.core.types import KnowledgeBase, Space, Vector
 
@@ -66,16 +66,14 @@ class SpaceFiller:
         """Embed the chunks that a Space lacks; return False if more than `most` of them remained to be tried."""
         embedder = await self._embedder_for(space.model)
         watch = await self._watch(tenant, kb, space, on_progress)
-        after, tried = 0, 0
-        while window := await self._book.lacking(tenant, kb, space, after, WINDOW):
+        after, tried, spaces = 0, 0, self._book.of(tenant)
+        while window := await spaces.lacking(kb, space, after, WINDOW):
             after = window[-1].number
             missing = [chunk for chunk in window if chunk.number not in filled.refused]
             for batch in batched(sorted(missing, key=lambda chunk: (len(chunk.text), chunk.number)), BATCH):
                 if most is not None and tried >= most:
                     return False
-                filled.written += await self._book.add(
-                    tenant, space, await self._rows(tenant, embedder, space, batch, filled)
-                )
+                filled.written += await spaces.add(space, await self._rows(tenant, embedder, space, batch, filled))
                 tried += len(batch)
                 watch.report(tried)
         return True
@@ -89,17 +87,18 @@ class SpaceFiller:
 
     async def catch_up(self, tenant: str, kb: KnowledgeBase, most: int | None = None) -> FillResult:
         """Fill the live Space for documents that are found by word only so far."""
-        filled = FillResult()
-        if kb.space and await self._book.word_only(tenant, kb):
+        filled, spaces = FillResult(), self._book.of(tenant)
+        if kb.space and await spaces.word_only(kb):
             await self.fill(tenant, kb, kb.space, filled, most=most)
-            await self._book.note_embedded(tenant, kb, filled.refused)
+            await spaces.note_embedded(kb, filled.refused)
         return filled
 
     async def _rows(
         self, tenant: str, embedder: Embedder, space: Space, batch: Sequence[Lacking], filled: FillResult
     ) -> Rows:
         """Return the vectors of a batch; equal text is embedded once in the whole Space."""
-        vectors: dict[bytes, Vector] = dict(await self._book.known(tenant, space, [chunk.text_hash for chunk in batch]))
+        hashes = [chunk.text_hash for chunk in batch]
+        vectors: dict[bytes, Vector] = dict(await self._book.of(tenant).find_vectors(space, hashes))
         missing = {chunk.text_hash: chunk.text for chunk in batch if chunk.text_hash not in vectors}
         if missing:
             made = await embedder.embed(list(missing.values()), "document")
@@ -116,7 +115,7 @@ class SpaceFiller:
     async def _watch(self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: OnFill | None) -> _Watch:
         if on_progress is None:
             return _Watch(0, 0, None)
-        watch = _Watch(*await self._book.coverage(tenant, kb, space), on_progress)
+        watch = _Watch(*await self._book.of(tenant).coverage(kb, space), on_progress)
         watch.report(0)
         return watch
 
@@ -151,7 +150,7 @@ class SpaceMaintenance:
     async def fill(self, tenant: str) -> None:
         """Embed some of the chunks without vectors; the rest the next time, so that other tenants have their turn."""
         for kb in await self._ledger.kbs(tenant):
-            if not await self._book.word_only(tenant, kb):
+            if not await self._book.of(tenant).word_only(kb):
                 continue
             try:
                 await self._gate.write(tenant)
@@ -163,5 +162,6 @@ class SpaceMaintenance:
 
     async def clean(self, tenant: str) -> None:
         """Remove retired Spaces whose grace period is over."""
-        for space in await self._book.expired(tenant, now()):
-            await self._book.drop(tenant, space)
+        spaces = self._book.of(tenant)
+        for space in await spaces.list_expired(now()):
+            await spaces.drop(space)

@@ -16,9 +16,8 @@ from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
-from ragstone.core.protocols import Embedder
+from ragstone.core.protocols import Embedder, EmbedderFor, SpaceBook
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.spaces import EmbedderFor, SpaceBook
 from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Matrix, Vector
 from ragstone.ingest.prepare import Prepared
@@ -150,7 +149,7 @@ class ModelChoice:
             return chosen
         if kb.space.model in (self.configured, self.own.model.id):
             return self.own
-        if self.book and self.embedder_for and self.configured in await self.book.models(tenant, kb):
+        if self.book and self.embedder_for and self.configured in await self.book.of(tenant).models(kb):
             return await self.embedder_for(kb.space.model)
         wanted, present = map(model_name, (self.configured, kb.space.model))
         raise ModelMismatch(

@@ -23,7 +23,7 @@ from ragstone.stores.index_cache import IndexCache
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sources import SecretKeys, SqlSourceBook
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vault import Vault
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.stores.index_cache import IndexCache
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
@@ -108,7 +108,7 @@ class MoveKit(Kit):
         return ModelChoice(embedder.model.id, embedder, self.book, self.pool.for_space)
 
     async def spaces(self) -> list[SpaceRecord]:
-        return await self.book.all("t", await self.kb())
+        return await self.book.of("t").all(await self.kb())
 
     async def states(self) -> list[tuple[str, int, str, int]]:
         """Model, generation, state and number of vectors of each Space."""

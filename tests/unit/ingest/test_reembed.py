@@ -236,7 +236,7 @@ async def test_a_retired_space_goes_after_its_grace_period(filled: MoveKit) -> N
 
 async def test_the_live_space_is_never_removed(filled: MoveKit) -> None:
     space = (await filled.spaces())[0].space
-    assert not await filled.book.drop("t", space)
+    assert not await filled.book.of("t").drop(space)
     assert await filled.states() == [("fake@1", 1, "live", 6)]
 
 

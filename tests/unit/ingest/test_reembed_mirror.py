@@ -82,7 +82,7 @@ async def test_what_comes_and_goes_while_both_are_there_reaches_each(kit: Follow
 
 
 async def test_a_space_that_the_index_cannot_take_in_does_not_become_live(kit: FollowedKit) -> None:
-    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
+    space = await kit.book.of("t").open(await kit.kb(), "other@1", 32)
     kit.provider.refused = f"s{space.id}"
     with pytest.raises(StoreError, match="the index elsewhere is full"):
         await kit.reembed(force=True)

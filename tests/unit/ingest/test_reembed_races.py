@@ -18,7 +18,8 @@ from ragstone.ingest.backfill import FillResult
 from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.settings.tree import LimitSettings
-from ragstone.stores.ledger import space_book
+from ragstone.stores.ledger import spaces
+from ragstone.stores.ledger.spaces import SqlTenantSpaces
 from ragstone.testing.builders import make_version
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -54,13 +55,13 @@ async def test_what_comes_in_while_a_space_is_built_is_in_it_when_it_is_live(kit
 
 
 async def test_the_last_few_are_embedded_while_nobody_writes(kit: MoveKit, monkeypatch: pytest.MonkeyPatch) -> None:
-    promote, attempts = kit.book.promote, []
+    promote, attempts = SqlTenantSpaces.promote, []
 
     async def at_the_last_moment(*given, **options):  # type: ignore[no-untyped-def]
         attempts.append(await kit.run([item(f"mast{number}") for number in range(3)]))
         return await promote(*given, **options)
 
-    monkeypatch.setattr(kit.book, "promote", at_the_last_moment)
+    monkeypatch.setattr(SqlTenantSpaces, "promote", at_the_last_moment)
     report = await kit.reembed()
     assert (len(attempts), report.written) == (1, 6)
     assert (await kit.states())[1] == ("other@1", 2, "live", 6)
@@ -69,8 +70,8 @@ async def test_the_last_few_are_embedded_while_nobody_writes(kit: MoveKit, monke
 async def test_what_is_too_much_for_the_last_moment_is_embedded_first(
     kit: MoveKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(space_book, "FEW", 2)
-    promote, attempts = kit.book.promote, []
+    monkeypatch.setattr(spaces, "FEW", 2)
+    promote, attempts = SqlTenantSpaces.promote, []
 
     async def at_the_last_moment(*given, **options):  # type: ignore[no-untyped-def]
         if not attempts:
@@ -78,7 +79,7 @@ async def test_what_is_too_much_for_the_last_moment_is_embedded_first(
         attempts.append(await promote(*given, **options))
         return attempts[-1]
 
-    monkeypatch.setattr(kit.book, "promote", at_the_last_moment)
+    monkeypatch.setattr(SqlTenantSpaces, "promote", at_the_last_moment)
     report = await kit.reembed()
     assert (attempts, report.written) == ([False, True], 6)
 
@@ -87,7 +88,7 @@ async def test_writers_that_are_faster_than_the_model_are_told(kit: MoveKit, mon
     async def never(*given, **options):  # type: ignore[no-untyped-def]
         return False
 
-    monkeypatch.setattr(kit.book, "promote", never)
+    monkeypatch.setattr(SqlTenantSpaces, "promote", never)
     with pytest.raises(StoreBusy, match="documents come into 'default' faster than other@1 embeds them"):
         await kit.reembed()
     assert (await kit.states())[0][2] == "live"
@@ -143,18 +144,18 @@ async def test_a_version_that_was_staged_before_the_flip_counts_as_found_by_word
 
 
 async def test_vectors_of_what_was_deleted_meanwhile_are_not_written(kit: MoveKit) -> None:
-    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
-    lacking = await kit.book.lacking("t", await kit.kb(), space, 0, 10)
+    space = await kit.book.of("t").open(await kit.kb(), "other@1", 32)
+    lacking = await kit.book.of("t").lacking(await kit.kb(), space, 0, 10)
     rows = await kit.filler.complete("t", space, lacking, FillResult())
     async with kit.ledger.transaction("t") as tx:
         await tx.delete((await kit.document("buoy")).id)
-    assert await kit.book.add("t", space, rows) == 2
-    assert await kit.book.add("t", space, rows) == 0
+    assert await kit.book.of("t").add(space, rows) == 2
+    assert await kit.book.of("t").add(space, rows) == 0
 
 
 async def test_a_space_that_was_removed_takes_no_vectors(kit: MoveKit) -> None:
-    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
-    await kit.book.drop("t", space)
+    space = await kit.book.of("t").open(await kit.kb(), "other@1", 32)
+    await kit.book.of("t").drop(space)
     with pytest.raises(NotFoundError, match="the Space of other@1, generation 2, was removed meanwhile"):
         await kit.filler.fill("t", await kit.kb(), space, FillResult())
 
@@ -169,7 +170,7 @@ async def test_a_search_sees_the_space_that_was_live_when_it_began(kit: MoveKit)
 
 
 async def test_an_index_in_memory_learns_of_vectors_that_come_after_their_chunks(kit: MoveKit) -> None:
-    space = await kit.book.open("t", await kit.kb(), "other@1", 32)
+    space = await kit.book.of("t").open(await kit.kb(), "other@1", 32)
     scope = replace(await kit.kb(), space=space)
     vector = (await kit.models["other"].embed(["pier"], "query")).vectors[0]
     assert await kit.vectors.search("t", scope, vector, 10) == []

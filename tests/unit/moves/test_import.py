@@ -13,7 +13,7 @@ from ragstone.core.ids import document_id
 from ragstone.core.remedies import Action
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase, NewVersion
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.testing.builders import make_version, put, unit_vectors
 
 
@@ -126,7 +126,7 @@ async def test_a_kb_of_another_model_is_refused_with_the_way_out(tmp_path: Path)
 async def spaces_of(one: Site, kb: KnowledgeBase) -> list[tuple[str, int, str, int]]:
     return [
         (record.space.model, record.space.generation, record.space.state, record.vectors)
-        for record in await SqlSpaceBook(one.stores.ledger).all("default", kb)
+        for record in await SqlSpaceBook(one.stores.ledger).of("default").all(kb)
     ]
 
 
@@ -134,10 +134,10 @@ async def test_spaces_beside_the_live_one_come_along_to_a_kb_that_has_none(tmp_p
     async with site(tmp_path / "a") as here:
         await stock(here, 4)
         book, kb = SqlSpaceBook(here.stores.ledger), await here.kb()
-        space = await book.open("default", kb, "next-model@1", 8)
-        lacking = await book.lacking("default", kb, space, 0, 7)
+        space = await book.of("default").open(kb, "next-model@1", 8)
+        lacking = await book.of("default").lacking(kb, space, 0, 7)
         rows = unit_vectors(7, 8, seed=5)
-        await book.add("default", space, [(one.number, row) for one, row in zip(lacking, rows, strict=True)])
+        await book.of("default").add(space, [(one.number, row) for one, row in zip(lacking, rows, strict=True)])
         await here.mover.export_archive(tmp_path / "x.zip")
         expected = await spaces_of(here, kb)
         assert expected == [("test-model@1", 1, "live", 12), ("next-model@1", 2, "building", 7)]

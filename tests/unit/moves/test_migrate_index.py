@@ -12,7 +12,7 @@ from ragstone.core.errors import InputError, SettingsError
 from ragstone.core.types import Candidate
 from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import put, unit_vectors
 from ragstone.transfer.compare.searches import Samples, agree, judged
@@ -50,10 +50,10 @@ async def test_every_space_that_may_be_searched_is_filled(tmp_path: Path) -> Non
     async with site(tmp_path / "a") as here:
         await stock(here, 4)
         book, kb = SqlSpaceBook(here.stores.ledger), await here.kb()
-        space = await book.open("default", kb, "next-model@1", 8)
-        lacking = await book.lacking("default", kb, space, 0, 5)
+        space = await book.of("default").open(kb, "next-model@1", 8)
+        lacking = await book.of("default").lacking(kb, space, 0, 5)
         rows = unit_vectors(5, 8, seed=5)
-        await book.add("default", space, [(one.number, row) for one, row in zip(lacking, rows, strict=True)])
+        await book.of("default").add(space, [(one.number, row) for one, row in zip(lacking, rows, strict=True)])
         (move,) = (await here.mover.migrate(Adapter(kind="memory"))).tenants
         assert (move.chunks, move.written, move.differences.count) == (17, 17, 0)
 

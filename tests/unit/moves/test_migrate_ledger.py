@@ -16,7 +16,7 @@ from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.tenants import Quotas
 from ragstone.settings.tree import Adapter
 from ragstone.stores.control.tenant_state import Standing
-from ragstone.stores.ledger.space_book import SqlSpaceBook
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import put, unit_vectors
 from ragstone.transfer.compare.ledger import plain
@@ -76,10 +76,10 @@ async def test_a_second_move_brings_only_what_has_changed(here: Site, tmp_path: 
 async def test_a_model_that_changed_meanwhile_is_followed(here: Site, tmp_path: Path) -> None:
     await carried(here, tmp_path)
     book, kb = SqlSpaceBook(here.stores.ledger), await here.kb("other")
-    space = await book.open("default", kb, "next-model@1", 8)
-    lacking = await book.lacking("default", kb, space, 0, 100)
+    space = await book.of("default").open(kb, "next-model@1", 8)
+    lacking = await book.of("default").lacking(kb, space, 0, 100)
     rows = unit_vectors(len(lacking), 8, seed=5)
-    await book.add("default", space, [(one.number, row) for one, row in zip(lacking, rows, strict=True)])
+    await book.of("default").add(space, [(one.number, row) for one, row in zip(lacking, rows, strict=True)])
     async with here.stores.ledger.transaction("default") as tx:
         await tx.flip(kb, space, "2030-01-01T00:00:00+00:00")
     report = await carried(here, tmp_path)
@@ -87,11 +87,11 @@ async def test_a_model_that_changed_meanwhile_is_followed(here: Site, tmp_path: 
     async with site(tmp_path / "b") as there:
         assert (await there.kb("other")).space.model == "next-model@1"  # type: ignore[union-attr]
         assert await same(here, there, tmp_path)
-    old = (await book.all("default", kb))[0].space
-    await book.drop("default", old)
+    old = (await book.of("default").all(kb))[0].space
+    await book.of("default").drop(old)
     assert (await carried(here, tmp_path)).is_equal
     async with site(tmp_path / "b") as there:
-        assert len(await SqlSpaceBook(there.stores.ledger).all("default", await there.kb("other"))) == 1
+        assert len(await SqlSpaceBook(there.stores.ledger).of("default").all(await there.kb("other"))) == 1
 
 
 async def test_what_somebody_else_wrote_there_is_safe(here: Site, tmp_path: Path) -> None:

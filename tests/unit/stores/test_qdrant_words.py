@@ -18,7 +18,6 @@ from ragstone.settings.tree import Settings
 from ragstone.stores.factory import Stores, open_stores
 from ragstone.stores.health.check import examine
 from ragstone.stores.ledger import word_length
-from ragstone.stores.ledger.spaces import read_spaces
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
@@ -201,9 +200,9 @@ def _words_counters(connection: Any, tenant_id: str) -> int:
 async def test_another_space_has_the_words_too(tmp_path: Path) -> None:
     stores = opened(tmp_path)
     kb = await put(stores.ledger, make_version("a", ("harbour",), vectors=unit_vectors(1)))
-    space = await stores.spaces.open("default", kb, "other@1", 8)
+    space = await stores.spaces.of("default").open(kb, "other@1", 8)
     await stores.ledger.catch_up("default")
-    records = await stores.ledger.read("default", read_spaces, kb)
+    records = await stores.spaces.of("default").all(kb)
     assert {one.space.id for one in records} >= {space.id}
     tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
     (point,) = await engine_of(stores).read(

@@ -17,8 +17,8 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, ModelError, NotFoundError, StoreBusy, unknown_kb
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
-from ragstone.core.protocols import Embedder
-from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceBook, SpaceRecord
+from ragstone.core.protocols import Embedder, SpaceBook
+from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.embeddings.compare import SpaceComparer
 from ragstone.evaluate.dataset import load_queries
@@ -96,7 +96,7 @@ class Reembedder:
         if labelled and kb.space:
             # Before anything is embedded: that may take hours.
             await self._comparer.check(tenant, kb, labelled)
-        space = await self._book.open(tenant, kb, wanted, dimension)
+        space = await self._book.of(tenant).open(kb, wanted, dimension)
         await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
         compared = await self._comparer.compare(tenant, kb, space, labelled)
         outcome: Outcome = "beside"
@@ -113,7 +113,7 @@ class Reembedder:
         started = time.monotonic()
         _check_days(grace_days)
         kb = await self._kb(tenant, kb_name)
-        retired = [one for one in await self._book.all(tenant, kb) if one.retired_at]
+        retired = [one for one in await self._book.of(tenant).all(kb) if one.retired_at]
         if not retired:
             raise NotFoundError(
                 f"knowledge base '{kb_name}' has no Space to go back to",
@@ -127,7 +127,7 @@ class Reembedder:
 
     async def spaces(self, tenant: str, kb_name: str) -> list[SpaceRecord]:
         """All Spaces of a kb, oldest generation first."""
-        return await self._book.all(tenant, await self._kb(tenant, kb_name))
+        return await self._book.of(tenant).all(await self._kb(tenant, kb_name))
 
     async def clean(self, tenant: str, kb_name: str, *, retired: bool = False, building: bool = False) -> int:
         """Remove Spaces whose grace period is over, or all retired ones, or those being built; how many went."""
@@ -136,7 +136,7 @@ class Reembedder:
             over = record.keep_until is not None and record.keep_until <= now()
             state = record.space.state
             if (state == "retired" and (retired or over)) or (state == "building" and building):
-                gone += await self._book.drop(tenant, record.space)
+                gone += await self._book.of(tenant).drop(record.space)
         return gone
 
     async def _kb(self, tenant: str, name: str) -> KnowledgeBase:
@@ -152,7 +152,7 @@ class Reembedder:
             kb = await tx.open_space(kb, model, dimension)
         assert kb.space is not None
         await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
-        await self._book.note_embedded(tenant, kb, filled.refused)
+        await self._book.of(tenant).note_embedded(kb, filled.refused)
         return kb
 
     async def _promote(self, tenant: str, kb: KnowledgeBase, space: Space, filled: FillResult, grace_days: int) -> None:
@@ -160,8 +160,7 @@ class Reembedder:
         try:
             for _ in range(ATTEMPTS):
                 async with asyncio.timeout(FLIP_SECONDS):
-                    if await self._book.promote(
-                        tenant,
+                    if await self._book.of(tenant).promote(
                         kb,
                         space,
                         keep_until=keep_until,
@@ -204,7 +203,7 @@ class Reembedder:
             replaced=kb.space.model if moved and kb.space else "",
             written=filled.written,
             refused=len(filled.refused),
-            chunks=(await self._book.coverage(tenant, kb, space))[1],
+            chunks=(await self._book.of(tenant).coverage(kb, space))[1],
             seconds=round(time.monotonic() - started, 3),
             comparison=comparison,
         )

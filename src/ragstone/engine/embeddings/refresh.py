@@ -16,9 +16,9 @@ from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobProgress
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
-from ragstone.core.protocols import Embedder
+from ragstone.core.protocols import Embedder, SpaceBook
 from ragstone.core.remedies import Action, Remedy, advise
-from ragstone.core.spaces import SpaceBook, Stored
+from ragstone.core.spaces import Stored
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
 from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
@@ -97,7 +97,7 @@ class Refresher:
             return RefreshReport(kb_name, "nothing embedded", "", 0, 0, Freshness())
         filled = FillResult()
         await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
-        await self._book.note_embedded(tenant, kb, filled.refused)
+        await self._book.of(tenant).note_embedded(kb, filled.refused)
         embedder = await self._embedders.for_space(kb.space.model)
         looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
         anew = await self._anew(tenant, kb, on_progress) if looked.is_stale else None
@@ -163,7 +163,7 @@ async def freshness(
     book: SpaceBook, embedder: Embedder, tenant: str, kb: KnowledgeBase, space: Space, count: int
 ) -> Freshness:
     """Embed the text of some chunks, drawn by lot, and compare with what is stored for them."""
-    drawn = await book.sample(tenant, kb, space, count, after=opaque_id())
+    drawn = await book.of(tenant).sample(kb, space, count, after=opaque_id())
     cosines: list[float] = []
     for batch in _batches(drawn):
         made = await embedder.embed([one.text for one in batch], "document")

@@ -17,8 +17,8 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, Queue
 from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import SpaceBook
 from ragstone.core.remedies import Action, Remedy, advise
-from ragstone.core.spaces import SpaceBook
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
 from ragstone.ingest.jobs.schedule import next_run
@@ -151,7 +151,7 @@ class Triggers:
         """The first time that the schedule names after the last refresh, or after the live Space was made."""
         if kb.space is None or next_run(self._refresh.every, now()) is None:
             return None
-        made = [moment for space, moment in await self._book.outline(tenant, kb) if space.id == kb.space.id]
+        made = [moment for space, moment in await self._book.of(tenant).outline(kb) if space.id == kb.space.id]
         since = [*made, *([last.created_at] if last else [])]
         return next_run(self._refresh.every, max(since)) if since else None
 
@@ -166,7 +166,7 @@ class Triggers:
             return None
         if live.model in (wanted, self._embedders.default.model.id):
             return None  # a fallback that has taken its model's place is as good
-        if wanted in {space.model for space, _ in await self._book.outline(tenant, kb) if space != live}:
+        if wanted in {space.model for space, _ in await self._book.of(tenant).outline(kb) if space != live}:
             return None  # somebody has built it already, or has gone back from it
         because = f"the settings name {wanted} instead of {live.model}"
         return Due(f"model {wanted}", because, model=name, model_id=wanted)

@@ -1,23 +1,29 @@
-"""Spaces beside the live one, as plain functions over a connection: what lacks a vector, and the pointer's flip."""
+"""The Spaces of a tenant's kbs: what lacks a vector in each, and which of them is live."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.spaces import Lacking, Rows, SpaceRecord, Stored
-from ragstone.core.types import KnowledgeBase, Matrix, Space
-from ragstone.stores.ledger.reads import read_kb
+from ragstone.core.spaces import Complete, Lacking, Rows, SpaceRecord, Stored
+from ragstone.core.types import KnowledgeBase, Matrix, Space, Vector
+from ragstone.stores.ledger.reads import known_vectors, read_kb
+from ragstone.stores.ledger.repository import Repository, in_snapshot, in_transaction
 from ragstone.stores.ledger.versions import publish
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.database import Connection, in_parts, marks
 
-PER_STATEMENT = 500
+if TYPE_CHECKING:
+    from ragstone.stores.ledger.ledger import SqlLedger
+
+FEW = 256
+"""Chunks that may still lack a vector when the flip begins: writers wait while these are embedded."""
 DROPPED_TOGETHER = 2000
 SPACE = "s.id, s.model, s.dimension, s.generation, s.state"
 LIVE = (
@@ -28,79 +34,212 @@ LIVE = (
 """Live chunks of a kb, each with its vector in a Space if it has one."""
 
 
-def read_spaces(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[SpaceRecord]:
-    """All Spaces of a kb, oldest generation first."""
-    rows = connection.execute(
-        f"SELECT {SPACE}, s.created_at, s.retired_at, s.keep_until FROM spaces s "
-        "WHERE s.tenant_id = ? AND s.kb_id = ? ORDER BY s.generation, s.id",
-        (tenant_id, kb.id),
-    ).fetchall()
-    records = []
-    for row in rows:
-        space = Space(*row[:5])
-        created, retired, keep = (parse_moment(moment) if moment else None for moment in row[5:])
-        assert created is not None
-        records.append(SpaceRecord(space, *coverage(connection, tenant_id, kb, space), created, retired, keep))
-    return records
+class SqlSpaceBook:
+    """Implements `SpaceBook`."""
+
+    def __init__(self, ledger: SqlLedger) -> None:
+        self._ledger = ledger
+
+    def of(self, tenant: str) -> SqlTenantSpaces:
+        """Return the Spaces of one tenant."""
+        return SqlTenantSpaces(self._ledger, tenant)
 
 
-def outline(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
-    """The Spaces of a kb and when each was made, oldest generation first."""
-    rows = connection.execute(
-        f"SELECT {SPACE}, s.created_at FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? ORDER BY s.generation, s.id",
-        (tenant_id, kb.id),
-    )
-    return [(Space(*row[:5]), moment) for row in rows if (moment := parse_moment(row[5]))]
+class SqlTenantSpaces(Repository):
+    """Implements `TenantSpaces`."""
 
-
-def sample(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, count: int, after: str
-) -> list[Stored]:
-    """Live chunks with their vectors. Ids are hashes: those that follow a random one are as good as drawn by lot."""
-    found: list[Stored] = []
-    for bound in ("c.id > ?", "c.id <= ?"):
+    @in_snapshot
+    def all(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[SpaceRecord]:
+        """Return all Spaces of a kb, oldest generation first."""
         rows = connection.execute(
-            f"SELECT c.context, c.content, v.vector {LIVE} AND v.chunk_seq IS NOT NULL AND {bound} "
-            "ORDER BY c.id LIMIT ?",
-            (space.id, tenant_id, kb.id, after, count - len(found)),
+            f"SELECT {SPACE}, s.created_at, s.retired_at, s.keep_until FROM spaces s "
+            "WHERE s.tenant_id = ? AND s.kb_id = ? ORDER BY s.generation, s.id",
+            (tenant_id, kb.id),
+        ).fetchall()
+        records = []
+        for row in rows:
+            space = Space(*row[:5])
+            created, retired, keep = (parse_moment(moment) if moment else None for moment in row[5:])
+            assert created is not None
+            records.append(SpaceRecord(space, *_count(connection, tenant_id, kb, space), created, retired, keep))
+        return records
+
+    @in_snapshot
+    def outline(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[tuple[Space, datetime]]:
+        """Return the Spaces of a kb and when each was made, oldest generation first."""
+        rows = connection.execute(
+            f"SELECT {SPACE}, s.created_at FROM spaces s "
+            "WHERE s.tenant_id = ? AND s.kb_id = ? ORDER BY s.generation, s.id",
+            (tenant_id, kb.id),
         )
-        found += [
-            Stored(context + content, connection.dialect.unpack_vector(vector)) for context, content, vector in rows
-        ]
-    return found
+        return [(Space(*row[:5]), moment) for row in rows if (moment := parse_moment(row[5]))]
 
+    @in_snapshot
+    def sample(
+        self, connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, count: int, after: str
+    ) -> list[Stored]:
+        """Return live chunks with their vectors.
 
-def models(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
-    """The models that a kb has a Space of, whatever its state."""
-    rows = connection.execute("SELECT DISTINCT model FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id))
-    return {model for (model,) in rows}
+        Ids are hashes: those that follow a random one are as good as drawn by lot.
+        """
+        found: list[Stored] = []
+        for bound in ("c.id > ?", "c.id <= ?"):
+            rows = connection.execute(
+                f"SELECT c.context, c.content, v.vector {LIVE} AND v.chunk_seq IS NOT NULL AND {bound} "
+                "ORDER BY c.id LIMIT ?",
+                (space.id, tenant_id, kb.id, after, count - len(found)),
+            )
+            found += [
+                Stored(context + content, connection.dialect.unpack_vector(vector)) for context, content, vector in rows
+            ]
+        return found
 
+    @in_snapshot
+    def models(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
+        """Return the models that a kb has a Space of, whatever its state."""
+        rows = connection.execute(
+            "SELECT DISTINCT model FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
+        )
+        return {model for (model,) in rows}
 
-def open_building(connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int) -> Space:
-    """The Space of this model that is being built, or a new one of the next generation."""
-    _current(connection, tenant_id, kb)
-    row = connection.execute(
-        f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.state = 'building' "
-        "AND s.model = ? AND s.dimension = ? ORDER BY s.generation DESC LIMIT 1",
-        (tenant_id, kb.id, model, dimension),
-    ).fetchone()
-    if row:
-        return Space(*row)
-    newest = connection.execute(
-        "SELECT coalesce(max(generation), 0) FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
-    ).fetchone()[0]
-    made = connection.execute(
-        "INSERT INTO spaces (tenant_id, kb_id, model, dimension, generation, state, created_at) "
-        "VALUES (?, ?, ?, ?, ?, 'building', ?) RETURNING id",
-        (tenant_id, kb.id, model, dimension, newest + 1, canonical(now())),
-    ).fetchone()
-    return Space(made[0], model, dimension, newest + 1, "building")
+    async def open(self, kb: KnowledgeBase, model: str, dimension: int) -> Space:
+        """Return the Space of this model that is being built, or a new one of the next generation."""
+        self._ledger.check_dimension(dimension)
+        return await self._open_building(kb, model, dimension)
+
+    @in_snapshot
+    def lacking(
+        self, connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, after: int, limit: int
+    ) -> list[Lacking]:
+        """Return live chunks without a vector, in order of their numbers, behind number `after`."""
+        return lacking(connection, tenant_id, kb, space, after, limit)
+
+    @in_snapshot
+    def coverage(self, connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
+        """Return the number of live chunks with a vector in a Space, and of all live chunks."""
+        return _count(connection, tenant_id, kb, space)
+
+    @in_snapshot
+    def find_vectors(
+        self, connection: Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]
+    ) -> Mapping[bytes, Vector]:
+        """Return vectors that a Space already holds for equal text."""
+        return known_vectors(connection, tenant_id, space, hashes)
+
+    async def add(self, space: Space, rows: Rows) -> int:
+        """Write vectors of chunks that are still there and have none; return how many."""
+        async with self._ledger.transaction(self._tenant) as tx:
+            return await tx.add_vectors(space, rows)
+
+    @in_snapshot
+    def word_only(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool:
+        """Return whether a live document is found by word only."""
+        return _is_word_only(connection, tenant_id, kb)
+
+    @in_transaction
+    def note_embedded(
+        self, connection: Connection, tenant_id: str, kb: KnowledgeBase, refused: Collection[int]
+    ) -> None:
+        """Mark documents that lack nothing in the live Space but refused chunks as found by meaning."""
+        space = _current(connection, tenant_id, kb).space
+        if space is None or not _is_word_only(connection, tenant_id, kb):
+            return
+        rows = connection.execute(
+            f"SELECT c.seq, c.document_id {LIVE} AND d.embedded = 0 AND v.chunk_seq IS NULL",
+            (space.id, tenant_id, kb.id),
+        )
+        behind = {document_id for number, document_id in rows if number not in refused}
+        waiting = connection.execute(
+            "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0",
+            (tenant_id, kb.id),
+        ).fetchall()
+        connection.executemany(
+            "UPDATE documents SET embedded = 1 WHERE tenant_id = ? AND id = ?",
+            [(tenant_id, document_id) for (document_id,) in waiting if document_id not in behind],
+        )
+
+    async def promote(
+        self, kb: KnowledgeBase, space: Space, *, keep_until: datetime, refused: Collection[int], complete: Complete
+    ) -> bool:
+        """Make a Space the live one unless too many live chunks lack a vector in it; complete the last few first."""
+        # An index elsewhere must hold the Space before anyone is sent there.
+        await self._ledger.catch_up(self._tenant)
+        async with self._ledger.transaction(self._tenant) as tx:
+            most = FEW + len(refused)
+            left = await tx.lacking(kb, space, 0, most + 1)
+            if len(left) > most:
+                return False
+            few = [chunk for chunk in left if chunk.number not in refused]
+            if few:
+                await tx.add_vectors(space, await complete(few))
+            await tx.flip(kb, space, canonical(keep_until))
+        return True
+
+    @in_snapshot
+    def list_expired(self, connection: Connection, tenant_id: str, moment: datetime) -> list[Space]:
+        """Return retired Spaces of all kbs whose grace period was over at that moment."""
+        rows = connection.execute(
+            f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.state = 'retired' AND s.keep_until <= ?",
+            (tenant_id, canonical(moment)),
+        )
+        return [Space(*row) for row in rows]
+
+    async def drop(self, space: Space) -> bool:
+        """Remove a Space with its vectors wherever they are; False when it is the live one, or has become it."""
+        while (gone := await self._drop_some(space)) is None:
+            pass
+        if gone:
+            await self._ledger.catch_up(self._tenant)
+        return gone
+
+    @in_transaction
+    def _open_building(
+        self, connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
+    ) -> Space:
+        _current(connection, tenant_id, kb)
+        row = connection.execute(
+            f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.state = 'building' "
+            "AND s.model = ? AND s.dimension = ? ORDER BY s.generation DESC LIMIT 1",
+            (tenant_id, kb.id, model, dimension),
+        ).fetchone()
+        if row:
+            return Space(*row)
+        newest = connection.execute(
+            "SELECT coalesce(max(generation), 0) FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
+        ).fetchone()[0]
+        made = connection.execute(
+            "INSERT INTO spaces (tenant_id, kb_id, model, dimension, generation, state, created_at) "
+            "VALUES (?, ?, ?, ?, ?, 'building', ?) RETURNING id",
+            (tenant_id, kb.id, model, dimension, newest + 1, canonical(now())),
+        ).fetchone()
+        return Space(made[0], model, dimension, newest + 1, "building")
+
+    @in_transaction
+    def _drop_some(self, connection: Connection, tenant_id: str, space: Space) -> bool | None:
+        """Remove some vectors of a Space, and at last itself; None while there is more, False when it is live."""
+        row = connection.execute(
+            "SELECT state FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id)
+        ).fetchone()
+        if row and row[0] == "live":
+            return False
+        some = connection.execute(
+            "SELECT chunk_seq FROM vectors WHERE tenant_id = ? AND space_id = ? LIMIT ?",
+            (tenant_id, space.id, DROPPED_TOGETHER),
+        ).fetchall()
+        connection.executemany(
+            "DELETE FROM vectors WHERE tenant_id = ? AND space_id = ? AND chunk_seq = ?",
+            [(tenant_id, space.id, number) for (number,) in some],
+        )
+        if len(some) == DROPPED_TOGETHER:
+            return None
+        connection.execute("DELETE FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id))
+        return True
 
 
 def lacking(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, after: int, limit: int
 ) -> list[Lacking]:
-    """Live chunks without a vector, in order of their numbers, behind number `after`."""
+    """Return live chunks without a vector, in order of their numbers, behind number `after`."""
     rows = connection.execute(
         f"SELECT c.seq, c.context, c.content, c.content_hash {LIVE} AND c.seq > ? AND v.chunk_seq IS NULL "
         "ORDER BY c.seq LIMIT ?",
@@ -109,14 +248,8 @@ def lacking(
     return [Lacking(seq, context + content, bytes(hashed)) for seq, context, content, hashed in rows]
 
 
-def coverage(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
-    """Count the live chunks that have a vector in a Space, and all live chunks."""
-    row = connection.execute(f"SELECT count(v.chunk_seq), count(*) {LIVE}", (space.id, tenant_id, kb.id)).fetchone()
-    return int(row[0]), int(row[1])
-
-
 def add_vectors(connection: Connection, tenant_id: str, space: Space, rows: Rows) -> int:
-    """Write vectors of chunks that are still there and have none; how many it were.
+    """Write vectors of chunks that are still there and have none; return how many.
 
     Each is published: an index in memory that follows the Space learns of vectors that come after their chunk.
     """
@@ -165,34 +298,6 @@ def keep_vectors(
             add_vectors(connection, tenant_id, space, rows)
 
 
-def word_only(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool:
-    """Return whether a live document is found by word only."""
-    row = connection.execute(
-        "SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0 LIMIT 1",
-        (tenant_id, kb.id),
-    ).fetchone()
-    return row is not None
-
-
-def note_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, refused: Collection[int]) -> None:
-    """Say of documents that lack nothing in the live Space but refused chunks that they are found by meaning."""
-    space = _current(connection, tenant_id, kb).space
-    if space is None or not word_only(connection, tenant_id, kb):
-        return
-    rows = connection.execute(
-        f"SELECT c.seq, c.document_id {LIVE} AND d.embedded = 0 AND v.chunk_seq IS NULL", (space.id, tenant_id, kb.id)
-    )
-    behind = {document_id for number, document_id in rows if number not in refused}
-    waiting = connection.execute(
-        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0",
-        (tenant_id, kb.id),
-    ).fetchall()
-    connection.executemany(
-        "UPDATE documents SET embedded = 1 WHERE tenant_id = ? AND id = ?",
-        [(tenant_id, document_id) for (document_id,) in waiting if document_id not in behind],
-    )
-
-
 def flip(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, keep_until: str) -> KnowledgeBase:
     """Make a Space the live one and retire the one that was. The caller has seen that it lacks nothing."""
     current = _current(connection, tenant_id, kb)
@@ -218,45 +323,27 @@ def flip(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space
     return replace(current, space=replace(space, state="live"))
 
 
-def expired(connection: Connection, tenant_id: str, moment: str) -> list[Space]:
-    """Retired Spaces of all kbs whose grace period was over at that moment."""
-    rows = connection.execute(
-        f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.state = 'retired' AND s.keep_until <= ?",
-        (tenant_id, moment),
-    )
-    return [Space(*row) for row in rows]
+def _count(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:
+    row = connection.execute(f"SELECT count(v.chunk_seq), count(*) {LIVE}", (space.id, tenant_id, kb.id)).fetchone()
+    return int(row[0]), int(row[1])
 
 
-def drop_some(connection: Connection, tenant_id: str, space: Space) -> bool | None:
-    """Remove some vectors of a Space, and at last itself; None while there is more, False when it is live."""
+def _is_word_only(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool:
     row = connection.execute(
-        "SELECT state FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id)
+        "SELECT 1 FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0 LIMIT 1",
+        (tenant_id, kb.id),
     ).fetchone()
-    if row and row[0] == "live":
-        return False
-    some = connection.execute(
-        "SELECT chunk_seq FROM vectors WHERE tenant_id = ? AND space_id = ? LIMIT ?",
-        (tenant_id, space.id, DROPPED_TOGETHER),
-    ).fetchall()
-    connection.executemany(
-        "DELETE FROM vectors WHERE tenant_id = ? AND space_id = ? AND chunk_seq = ?",
-        [(tenant_id, space.id, number) for (number,) in some],
-    )
-    if len(some) == DROPPED_TOGETHER:
-        return None
-    connection.execute("DELETE FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id))
-    return True
+    return row is not None
 
 
 def _lack(connection: Connection, tenant_id: str, kb_id: int, space: Space, numbers: Sequence[int]) -> dict[int, str]:
-    """Ids of those chunks, by number, that are there, live or staged, and have no vector in the Space."""
+    """Return the ids of those chunks, by number, that exist, live or staged, and have no vector in the Space."""
     found: dict[int, str] = {}
-    for start in range(0, len(numbers), PER_STATEMENT):
-        part = numbers[start : start + PER_STATEMENT]
+    for part in in_parts(numbers):
         rows = connection.execute(
             "SELECT c.seq, c.id FROM chunks c LEFT JOIN vectors v ON v.tenant_id = c.tenant_id "
             "AND v.chunk_seq = c.seq AND v.space_id = ? WHERE c.tenant_id = ? AND c.kb_id = ? "
-            f"AND v.chunk_seq IS NULL AND c.seq IN ({','.join('?' * len(part))})",
+            f"AND v.chunk_seq IS NULL AND c.seq IN ({marks(part)})",
             (space.id, tenant_id, kb_id, *part),
         )
         found.update(rows.fetchall())

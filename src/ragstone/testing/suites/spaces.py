@@ -19,7 +19,8 @@ import pytest
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.ledger import Ledger
-from ragstone.core.spaces import Lacking, Rows, SpaceBook
+from ragstone.core.protocols import SpaceBook
+from ragstone.core.spaces import Lacking, Rows
 from ragstone.core.types import KnowledgeBase
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
 
@@ -42,27 +43,27 @@ class SpaceSuite:
     async def test_a_space_is_opened_once_and_numbered_on(self, stores: Stores) -> None:
         _, book = stores
         kb = await _filled(stores)
-        first = await book.open(TENANT, kb, "new", 4)
+        first = await book.of(TENANT).open(kb, "new", 4)
         assert (first.model, first.dimension, first.generation, first.state) == ("new", 4, 2, "building")
-        assert await book.open(TENANT, kb, "new", 4) == first
-        assert (await book.open(TENANT, kb, "newer", 4)).generation == 3
-        assert await book.models(TENANT, kb) == {MODEL, "new", "newer"}
+        assert await book.of(TENANT).open(kb, "new", 4) == first
+        assert (await book.of(TENANT).open(kb, "newer", 4)).generation == 3
+        assert await book.of(TENANT).models(kb) == {MODEL, "new", "newer"}
 
     async def test_what_a_space_lacks_is_listed_and_counted(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)
-        space = await book.open(TENANT, kb, "new", 4)
-        found = await book.lacking(TENANT, kb, space, 0, 10)
+        space = await book.of(TENANT).open(kb, "new", 4)
+        found = await book.of(TENANT).lacking(kb, space, 0, 10)
         assert [one.text for one in found] == ["Title\none", "Title\ntwo", "Title\nthree"]
-        assert await book.lacking(TENANT, kb, space, found[0].number, 1) == found[1:2]
-        assert await book.coverage(TENANT, kb, space) == (0, 3)
-        assert await book.add(TENANT, space, _rows(found[:2])) == 2
-        assert await book.coverage(TENANT, kb, space) == (2, 3)
-        assert await book.lacking(TENANT, kb, space, 0, 10) == found[2:]
-        known = await book.known(TENANT, space, [one.text_hash for one in found])
+        assert await book.of(TENANT).lacking(kb, space, found[0].number, 1) == found[1:2]
+        assert await book.of(TENANT).coverage(kb, space) == (0, 3)
+        assert await book.of(TENANT).add(space, _rows(found[:2])) == 2
+        assert await book.of(TENANT).coverage(kb, space) == (2, 3)
+        assert await book.of(TENANT).lacking(kb, space, 0, 10) == found[2:]
+        known = await book.of(TENANT).find_vectors(space, [one.text_hash for one in found])
         assert set(known) == {one.text_hash for one in found[:2]}
         await delete(ledger, make_version("a").document_id)
-        assert await book.coverage(TENANT, kb, space) == (0, 1)
+        assert await book.of(TENANT).coverage(kb, space) == (0, 1)
 
     async def test_a_sample_goes_round_and_has_no_chunk_twice(self, stores: Stores) -> None:
         ledger, book = stores
@@ -70,31 +71,31 @@ class SpaceSuite:
         assert kb.space is not None
         texts = ["Title\none", "Title\ntwo", "Title\nthree"]
         for after in ("", "7" * 32, "f" * 32):
-            drawn = await book.sample(TENANT, kb, kb.space, 10, after)
+            drawn = await book.of(TENANT).sample(kb, kb.space, 10, after)
             assert sorted(one.text for one in drawn) == sorted(texts)
             assert {one.vector.shape for one in drawn} == {(kb.space.dimension,)}
-            assert len(await book.sample(TENANT, kb, kb.space, 2, after)) == 2
-        building = await book.open(TENANT, kb, "new", 4)
-        assert await book.sample(TENANT, kb, building, 10, "") == []
-        assert [space for space, _ in await book.outline(TENANT, kb)] == [kb.space, building]
+            assert len(await book.of(TENANT).sample(kb, kb.space, 2, after)) == 2
+        building = await book.of(TENANT).open(kb, "new", 4)
+        assert await book.of(TENANT).sample(kb, building, 10, "") == []
+        assert [space for space, _ in await book.of(TENANT).outline(kb)] == [kb.space, building]
         await delete(ledger, make_version("a").document_id)
-        assert [one.text for one in await book.sample(TENANT, kb, kb.space, 10, "")] == ["Title\nthree"]
+        assert [one.text for one in await book.of(TENANT).sample(kb, kb.space, 10, "")] == ["Title\nthree"]
 
     async def test_vectors_are_written_once_and_only_for_what_is_there(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)
-        space = await book.open(TENANT, kb, "new", 4)
-        rows = _rows(await book.lacking(TENANT, kb, space, 0, 10))
+        space = await book.of(TENANT).open(kb, "new", 4)
+        rows = _rows(await book.of(TENANT).lacking(kb, space, 0, 10))
         await delete(ledger, make_version("b").document_id)
-        assert await book.add(TENANT, space, rows) == 2
-        assert await book.add(TENANT, space, rows) == 0
+        assert await book.of(TENANT).add(space, rows) == 2
+        assert await book.of(TENANT).add(space, rows) == 0
         with pytest.raises(ModelMismatch, match="a vector of 5 dimensions does not fit a Space of 4"):
-            await book.add(TENANT, space, [(rows[0][0], unit_vectors(1, 5)[0])])
+            await book.of(TENANT).add(space, [(rows[0][0], unit_vectors(1, 5)[0])])
 
     async def test_the_flip_completes_what_is_missing_and_is_one_step(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)
-        space = await book.open(TENANT, kb, "new", 4)
+        space = await book.of(TENANT).open(kb, "new", 4)
         asked: list[str] = []
 
         async def complete(few: Sequence[Lacking]) -> Rows:
@@ -102,64 +103,64 @@ class SpaceSuite:
             return _rows(few)
 
         until = now() + timedelta(days=1)
-        assert await book.promote(TENANT, kb, space, keep_until=until, refused=(), complete=complete)
+        assert await book.of(TENANT).promote(kb, space, keep_until=until, refused=(), complete=complete)
         assert asked == ["Title\none", "Title\ntwo", "Title\nthree"]
         live = await ledger.space(TENANT, kb)
         assert live is not None
         assert (live.id, live.state, live.model) == (space.id, "live", "new")
-        old, new = await book.all(TENANT, kb)
+        old, new = await book.of(TENANT).all(kb)
         assert (old.space.state, new.space.state, new.vectors, new.chunks) == ("retired", "live", 3, 3)
         assert old.keep_until is not None
-        assert await book.expired(TENANT, old.keep_until - timedelta(seconds=1)) == []
-        assert await book.expired(TENANT, old.keep_until) == [old.space]
+        assert await book.of(TENANT).list_expired(old.keep_until - timedelta(seconds=1)) == []
+        assert await book.of(TENANT).list_expired(old.keep_until) == [old.space]
 
     async def test_a_flip_that_cannot_be_completed_changes_nothing(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)
-        space = await book.open(TENANT, kb, "new", 4)
+        space = await book.of(TENANT).open(kb, "new", 4)
 
         async def fails(few: Sequence[Lacking]) -> Rows:
             raise ModelMismatch("another model answered")
 
         with pytest.raises(ModelMismatch, match="another model answered"):
-            await book.promote(TENANT, kb, space, keep_until=now(), refused=(), complete=fails)
+            await book.of(TENANT).promote(kb, space, keep_until=now(), refused=(), complete=fails)
         assert await ledger.space(TENANT, kb) == kb.space
-        assert await book.coverage(TENANT, kb, space) == (0, 3)
+        assert await book.of(TENANT).coverage(kb, space) == (0, 3)
 
     async def test_a_document_says_whether_it_is_in_the_live_space(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)
-        assert not await book.word_only(TENANT, kb)
+        assert not await book.of(TENANT).word_only(kb)
         await put(ledger, make_version("c", ("four", "five")))
-        assert await book.word_only(TENANT, kb)
+        assert await book.of(TENANT).word_only(kb)
         assert kb.space is not None
-        found = await book.lacking(TENANT, kb, kb.space, 0, 10)
-        await book.note_embedded(TENANT, kb, ())
-        assert await book.word_only(TENANT, kb)
-        await book.note_embedded(TENANT, kb, {one.number for one in found})
-        assert not await book.word_only(TENANT, kb)
+        found = await book.of(TENANT).lacking(kb, kb.space, 0, 10)
+        await book.of(TENANT).note_embedded(kb, ())
+        assert await book.of(TENANT).word_only(kb)
+        await book.of(TENANT).note_embedded(kb, {one.number for one in found})
+        assert not await book.of(TENANT).word_only(kb)
 
     async def test_a_space_goes_with_its_vectors_unless_it_is_live(self, stores: Stores) -> None:
         _, book = stores
         kb = await _filled(stores)
         assert kb.space is not None
-        assert not await book.drop(TENANT, kb.space)
-        space = await book.open(TENANT, kb, "new", 4)
-        rows = _rows(await book.lacking(TENANT, kb, space, 0, 10))
-        await book.add(TENANT, space, rows)
-        assert await book.drop(TENANT, space)
-        assert [one.space for one in await book.all(TENANT, kb)] == [kb.space]
+        assert not await book.of(TENANT).drop(kb.space)
+        space = await book.of(TENANT).open(kb, "new", 4)
+        rows = _rows(await book.of(TENANT).lacking(kb, space, 0, 10))
+        await book.of(TENANT).add(space, rows)
+        assert await book.of(TENANT).drop(space)
+        assert [one.space for one in await book.of(TENANT).all(kb)] == [kb.space]
         with pytest.raises(NotFoundError, match="was removed meanwhile"):
-            await book.add(TENANT, space, rows)
+            await book.of(TENANT).add(space, rows)
 
     async def test_tenants_have_spaces_of_their_own(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _filled(stores)
         other = await put(ledger, make_version(tenant="other", vectors=unit_vectors(1)), tenant="other")
-        space = await book.open(TENANT, kb, "new", 4)
-        assert [one.space for one in await book.all("other", other)] == [other.space]
+        space = await book.of(TENANT).open(kb, "new", 4)
+        assert [one.space for one in await book.of("other").all(other)] == [other.space]
         with pytest.raises(NotFoundError):
-            await book.add("other", space, [(1, unit_vectors(1, 4)[0])])
+            await book.of("other").add(space, [(1, unit_vectors(1, 4)[0])])
 
 
 async def _filled(stores: Stores) -> KnowledgeBase:

@@ -10,7 +10,7 @@ from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.spaces import read_spaces
+from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.transfer.compare.index import compare_index, compare_searches, scanned
 from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, judged
@@ -82,6 +82,6 @@ async def _searchable(
 ) -> AsyncIterator[tuple[KnowledgeBase, Space]]:
     """Spaces that are live or may become it."""
     for kb in kbs:
-        for record in await ledger.read(tenant, read_spaces, kb):
+        for record in await SqlSpaceBook(ledger).of(tenant).all(kb):
             if record.space.state != "retired":
                 yield kb, record.space
