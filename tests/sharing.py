@@ -19,8 +19,7 @@ from ragstone.ingest.parsers.sandbox import pool
 from ragstone.ingest.parsers.sandbox.process import ParserProcess
 from ragstone.models.runtime import inference
 from ragstone.models.runtime.encoder import Encoder, Runtime
-from ragstone.models.runtime.runtime import RuntimeName, open_runtime
-from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.runtime.inference import ModelTokenizer, RuntimeName, open_runtime
 
 MOST_CHILDREN = 4
 _lock = threading.Lock()

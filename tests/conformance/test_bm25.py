@@ -8,7 +8,7 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index

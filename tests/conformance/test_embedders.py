@@ -13,11 +13,10 @@ from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer
 
 from ragstone.core.protocols import Embedder
-from ragstone.models.embedders.cached import CachedEmbedder
-from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.embedders.static import StaticEmbedder
+from ragstone.models.embedders.wrappers import CachedEmbedder, FallbackEmbedder
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.suites.embedders import EmbedderSuite

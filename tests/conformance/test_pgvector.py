@@ -18,7 +18,7 @@ from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.pgvector import index as pgvector

@@ -11,12 +11,10 @@ from tests.conformance import postgres_server
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
-from ragstone.stores.index_cache import IndexCache
-from ragstone.stores.indexes import TransactionalIndex
+from ragstone.stores.indexes import IndexCache, TransactionalIndex
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
-from ragstone.stores.lexical.postgres import PostgresLexicalIndex
+from ragstone.stores.lexical.postgres import PostgresLexicalIndex, PostingsWriter
 from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex, any_of
-from ragstone.stores.lexical.postgres_writer import PostingsWriter
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.suites.keywords import KeywordSuite

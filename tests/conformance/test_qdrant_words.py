@@ -19,7 +19,7 @@ from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.language.analyzer import analyze_query
 from ragstone.settings.tree import Adapter
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex

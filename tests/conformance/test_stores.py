@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

@@ -12,7 +12,7 @@ from tests.faults import crash_writer
 from tests.faults.crash_writer import open_ledger, vectors_of, word_of
 
 from ragstone.core.ids import document_id
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

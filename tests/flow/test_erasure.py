@@ -27,7 +27,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.corpus.upkeep import FileUpkeep
 from ragstone.stores.factory import Stores, open_stores
 from ragstone.stores.health.check import examine
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.vectors.memory import MemoryProvider

@@ -28,7 +28,7 @@ from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
 from ragstone.stores.corpus.files import CorpusFiles, load_metadata
 from ragstone.stores.corpus.upkeep import FileUpkeep
 from ragstone.stores.factory import Stores, open_provider, open_stores
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH
 from ragstone.testing.builders import MODEL, make_version, put

@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from ragstone.core.types import Matrix
 
 
@@ -101,3 +103,10 @@ def add_cost(kind: str, usd: float) -> None:
     costs = _costs.get()
     if costs is not None and usd > 0:
         costs[kind] += usd
+
+
+def unit_rows(matrix: Matrix) -> Matrix:
+    """Rows scaled to length one; a zero row stays zero."""
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    scaled: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    return scaled

@@ -209,7 +209,7 @@ class Components:
     @cached_property
     def file_upkeep(self) -> FileUpkeep:
         from ragstone.stores.corpus.upkeep import FileUpkeep
-        from ragstone.stores.index_cache import IndexCache
+        from ragstone.stores.indexes import IndexCache
         from ragstone.stores.lexical.bm25 import ResidentBm25Index
 
         bm25 = ResidentBm25Index(self.ledger, IndexCache(self.settings.store.memory_mb))

@@ -22,7 +22,7 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition
 from ragstone.stores.activity import removal
 from ragstone.stores.activity.removal import Removed
-from ragstone.stores.health.abandoned_indexes import list_abandoned_indexes
+from ragstone.stores.health.vectors import list_abandoned_indexes
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger.erasure import Sample, Traces
 from ragstone.stores.vectors.partitions import count_points, list_partitions

@@ -19,7 +19,7 @@ from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.corpus.files import CorpusFiles
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sources import SecretKeys, SqlSourceBook

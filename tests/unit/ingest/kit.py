@@ -18,7 +18,7 @@ from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.verify import Verifier
 from ragstone.ingest.work import Progress
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

@@ -20,7 +20,7 @@ from ragstone.ingest.embed import ModelChoice
 from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex

@@ -12,8 +12,8 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.ingest.embed import WAVE_CHUNKS
-from ragstone.models.embedders.fallback import FallbackEmbedder
-from ragstone.stores.index_cache import IndexCache
+from ragstone.models.embedders.wrappers import FallbackEmbedder
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder
 

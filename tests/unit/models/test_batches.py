@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragstone.models.runtime.batches import padded, unit_rows, windows
+from ragstone.core.model_types import unit_rows
+from ragstone.models.embedders.local import windows
+from ragstone.models.runtime.inference import padded
 
 
 @pytest.mark.req("R-CHK-26")

@@ -10,13 +10,12 @@ from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_mode
 from ragstone.core.errors import ModelUnavailable, SettingsError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, tokenizer_of
-from ragstone.models.embedders.cached import CachedEmbedder
-from ragstone.models.embedders.fallback import FallbackEmbedder
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.embedders.static import StaticEmbedder
+from ragstone.models.embedders.wrappers import CachedEmbedder, FallbackEmbedder
 from ragstone.models.rerankers.cross_encoder import CrossEncoder
-from ragstone.models.runtime import runtime
+from ragstone.models.runtime import inference
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import EmbeddingSettings, LLMSettings, RemoteModel
 
@@ -104,10 +103,10 @@ def test_llms() -> None:
     ],
 )
 def test_the_runtime_that_is_there(
-    monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], chosen: list[str]
+    monkeypatch: pytest.MonkeyPatch, wanted: inference.RuntimeName, installed: set[str], chosen: list[str]
 ) -> None:
-    monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
-    assert runtime._list_installed(wanted) == chosen
+    monkeypatch.setattr(inference, "find_spec", lambda name: name in installed)
+    assert inference._list_installed(wanted) == chosen
 
 
 @pytest.mark.parametrize(
@@ -119,18 +118,18 @@ def test_the_runtime_that_is_there(
     ],
 )
 def test_no_runtime_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, wanted: runtime.RuntimeName, installed: set[str], hint: str
+    monkeypatch: pytest.MonkeyPatch, wanted: inference.RuntimeName, installed: set[str], hint: str
 ) -> None:
-    monkeypatch.setattr(runtime, "find_spec", lambda name: name in installed)
+    monkeypatch.setattr(inference, "find_spec", lambda name: name in installed)
     with pytest.raises(ModelUnavailable) as caught:
-        runtime._list_installed(wanted)
+        inference._list_installed(wanted)
     assert caught.value.hint == hint
 
 
 async def test_where_openvino_does_not_load_onnxruntime_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(runtime, "find_spec", lambda name: True)
+    monkeypatch.setattr(inference, "find_spec", lambda name: True)
     monkeypatch.setitem(sys.modules, "openvino", None)
     folder = write_tiny_model(tmp_path / "model")
     embedder = build_embedder(EmbeddingSettings(model="tiny", path=folder), cache_dir=tmp_path / "cache")

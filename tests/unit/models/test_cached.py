@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import ModelError
-from ragstone.models.embedders.cached import CachedEmbedder
-from ragstone.models.embedders.fallback import FallbackEmbedder
+from ragstone.models.embedders.wrappers import CachedEmbedder, FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 

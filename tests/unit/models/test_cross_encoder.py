@@ -10,7 +10,7 @@ from tests.unit.models.tiny import tiny_tokenizer, write_tiny_model
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.remedies import Action, Remedy
 from ragstone.models.rerankers.cross_encoder import CrossEncoder, _sigmoid
-from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.runtime.inference import ModelTokenizer
 
 QUERY, PASSAGES = "the cat", ["the cat sat on the mat", "rates", "the mat " * 100]
 

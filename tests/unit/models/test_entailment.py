@@ -12,7 +12,7 @@ from ragstone.core.errors import ModelError, RagstoneError, RemoteError, Setting
 from ragstone.core.model_types import Entailment
 from ragstone.models.entailment.llm_judge import LlmJudge, read_verdict
 from ragstone.models.entailment.model import NliModel, build_entailer
-from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.runtime.inference import ModelTokenizer
 from ragstone.settings.answers import EntailmentSettings
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeLLM

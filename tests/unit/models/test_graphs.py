@@ -10,8 +10,7 @@ from tests.unit.models.reference import granite_vector, reference_logits, refere
 from tests.unit.models.tiny import write_tiny_model
 
 from ragstone.models.runtime import openvino as openvino_runtime
-from ragstone.models.runtime.batches import padded
-from ragstone.models.runtime.runtime import open_runtime
+from ragstone.models.runtime.inference import open_runtime, padded
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.models.weights.packages import GRANITE, GranitePack, installed_file
 

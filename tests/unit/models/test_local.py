@@ -19,7 +19,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.runtime import inference
 from ragstone.models.runtime.encoder import Ids
-from ragstone.models.runtime.runtime import open_runtime
+from ragstone.models.runtime.inference import open_runtime
 from ragstone.models.weights import artefacts
 from ragstone.models.weights.folder import ModelFolder
 

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.errors import ModelError
-from ragstone.models.runtime.batches import BATCH_TOKENS
-from ragstone.models.runtime.scheduler import BatchScheduler
+from ragstone.models.runtime.scheduler import BATCH_TOKENS, BatchScheduler
 
 Room = BatchScheduler[str, str]
 

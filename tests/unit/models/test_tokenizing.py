@@ -6,7 +6,7 @@ import pytest
 from tests.unit.models.tiny import tiny_tokenizer
 
 from ragstone.core.errors import ModelError
-from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.runtime.inference import ModelTokenizer
 from ragstone.models.weights.packages import GRANITE, GranitePack, installed_file
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from ragstone.core.errors import InputError, NotFoundError, StoreCorrupt, StoreError
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.lexical.bm25_file import ARRAYS, DEFAULT_PATH, MAGIC, Origin, build_index, load_index, save_index

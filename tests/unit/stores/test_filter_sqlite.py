@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.documents import clean_metadata
 from ragstone.core.filters import MAX_TERMS, MAX_VALUES, Filter, Scalar, matches, parse_filter
-from ragstone.stores.sql.sqlite_filters import condition
+from ragstone.stores.sql.filters import condition
 
 FIELDS = ["a", "b.c", "d-e", "_f"]
 BOUNDS = st.one_of(

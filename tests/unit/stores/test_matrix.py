@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.types import Candidate
-from ragstone.stores.index_cache import IndexCache
-from ragstone.stores.vectors.matrix import FIRST_CAPACITY, VectorMatrix
+from ragstone.stores.indexes import IndexCache
+from ragstone.stores.vectors.sqlite import FIRST_CAPACITY, VectorMatrix
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.oracles import check_ranking
 

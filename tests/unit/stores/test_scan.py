@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ragstone.core.types import Matrix, Vector
-from ragstone.stores.vectors.matrix import PATIENCE, TINY, Scan
+from ragstone.stores.vectors.sqlite import PATIENCE, TINY, Scan
 
 LARGE = np.ones((TINY // 4 // 8 + 1, 8), np.float32)
 VECTOR = np.ones(8, np.float32)

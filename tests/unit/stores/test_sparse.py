@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ragstone.stores.lexical.postings import K1, B
-from ragstone.stores.lexical.sparse import word_numbers, words_asked, words_of
+from ragstone.stores.lexical.postings import K1, B, word_numbers, words_asked, words_of
 
 
 def test_a_word_keeps_its_number() -> None:

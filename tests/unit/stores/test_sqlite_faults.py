@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import InputError, KbGone, NotFoundError, StoreBusy, StoreCorrupt, StoreError, StoreFull
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite import file as sqlite_file
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger

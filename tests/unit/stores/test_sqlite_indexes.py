@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.types import Candidate
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import versions as changes
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical import sqlite as lexical_module

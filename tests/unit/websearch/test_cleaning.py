@@ -2,14 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.websearch.cleaning import (
-    LONGEST_QUERY,
-    LONGEST_SNIPPET,
-    LONGEST_TITLE,
-    MOST_WORDS,
-    fit_query,
-    make_result,
-)
+from ragstone.websearch.engines import LONGEST_QUERY, LONGEST_SNIPPET, LONGEST_TITLE, MOST_WORDS, fit_query, make_result
 
 
 @pytest.mark.parametrize(

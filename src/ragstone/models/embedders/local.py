@@ -5,19 +5,41 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer
+from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer, unit_rows
 from ragstone.core.protocols import Tokenizer
 from ragstone.core.types import Matrix, Role
-from ragstone.models.runtime.batches import Window, unit_rows, windows
-from ragstone.models.runtime.inference import LocalModel, Row
-from ragstone.models.runtime.runtime import RuntimeName
+from ragstone.models.runtime.inference import LocalModel, Row, RuntimeName
 from ragstone.models.weights.catalogue import canonical_name, check_dimension, known_model
+
+OVERLAP = 64
+"""Tokens that neighbouring windows of a long text share, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of one text that fits the model."""
+
+    text: int
+    ids: tuple[int, ...]
+
+
+def windows(text: int, ids: Sequence[int], longest: int) -> list[Window]:
+    """All of a text in evenly spread windows of at most `longest` tokens; one window when it fits."""
+    if len(ids) <= longest:
+        return [Window(text, tuple(ids))]
+    overlap = min(OVERLAP, longest // 4)
+    count = -(-(len(ids) - overlap) // (longest - overlap))
+    step = (len(ids) - longest) / (count - 1)
+    starts = [round(index * step) for index in range(count)]
+    return [Window(text, tuple(ids[start : start + longest])) for start in starts]
+
 
 SLICE = 128
 """Texts tokenised together, while the model works on those before."""
@@ -53,6 +75,7 @@ class LocalEmbedder:
         self._local = local
         self._dimensions = dimensions
         self._normalize = normalize
+        self._facts: EmbeddingModel | None = None
 
     @classmethod
     def open(
@@ -81,14 +104,20 @@ class LocalEmbedder:
     @property
     def model(self) -> EmbeddingModel:
         """Facts about the model; only the catalogue's while its weights are not on this machine."""
-        known = known_model(self._local.name) or EmbeddingModel(self._local.name, dimension=0, max_tokens=512)
-        try:
-            weights = self._local.weights
-            return replace(
-                known, dimension=weights.dimension, max_tokens=weights.max_tokens, revision=weights.revision, local=True
-            )
-        except ModelUnavailable:
-            return known
+        if self._facts is None:
+            known = known_model(self._local.name) or EmbeddingModel(self._local.name, dimension=0, max_tokens=512)
+            try:
+                weights = self._local.weights
+                self._facts = replace(
+                    known,
+                    dimension=weights.dimension,
+                    max_tokens=weights.max_tokens,
+                    revision=weights.revision,
+                    local=True,
+                )
+            except ModelUnavailable:
+                return known
+        return self._facts
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -101,8 +130,7 @@ class LocalEmbedder:
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """One row per text, in order; a text over the model's window is embedded by windows and averaged."""
         await self._local.load()
-        model = self.model
-        check_dimension(model, self._dimensions)
+        model = self._checked_model
         vectors = np.zeros((len(texts), model.dimension), np.float32)
         flying: list[asyncio.Future[_Filled]] = []
         try:
@@ -124,6 +152,11 @@ class LocalEmbedder:
     async def close(self) -> None:
         """Let the threads and the model go."""
         await self._local.close()
+
+    @cached_property
+    def _checked_model(self) -> EmbeddingModel:
+        check_dimension(self.model, self._dimensions)
+        return self.model
 
     def _cut(self, texts: Sequence[str], role: Role) -> list[Window]:
         tokenizer, weights = self._local.tokenizer, self._local.weights

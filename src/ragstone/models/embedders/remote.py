@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings, add_cost
+from ragstone.core.model_types import EmbeddingModel, Embeddings, add_cost, unit_rows
 from ragstone.core.types import Matrix, Role
 from ragstone.models.llm.openai_client import CallFailed, OpenAIService
-from ragstone.models.runtime.batches import unit_rows
 from ragstone.models.weights.catalogue import canonical_name, known_model
 from ragstone.settings.tree import RemoteModel
 

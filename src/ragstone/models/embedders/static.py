@@ -13,10 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings
+from ragstone.core.model_types import EmbeddingModel, Embeddings, unit_rows
 from ragstone.core.types import Matrix, Role, Vector
-from ragstone.models.runtime.batches import unit_rows
-from ragstone.models.runtime.tokenizing import ModelTokenizer
+from ragstone.models.runtime.inference import ModelTokenizer
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.models.weights.catalogue import STATIC, canonical_name, check_dimension, known_model
 from ragstone.models.weights.folder import file_sha256, read_tensors

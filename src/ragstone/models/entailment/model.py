@@ -12,8 +12,7 @@ from ragstone.core.errors import ModelError, SettingsError
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.protocols import LLM, Entailer
 from ragstone.core.types import Vector
-from ragstone.models.runtime.inference import LocalModel, Row
-from ragstone.models.runtime.runtime import RuntimeName
+from ragstone.models.runtime.inference import LocalModel, Row, RuntimeName
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.settings.answers import EntailmentSettings
 from ragstone.settings.tree import LLMSettings

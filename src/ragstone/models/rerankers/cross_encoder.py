@@ -9,8 +9,7 @@ import numpy as np
 
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Vector
-from ragstone.models.runtime.inference import LocalModel, Row
-from ragstone.models.runtime.runtime import RuntimeName
+from ragstone.models.runtime.inference import LocalModel, Row, RuntimeName
 
 
 class CrossEncoder:

@@ -1,27 +1,104 @@
-"""A local model at work: loaded at first use, with threads of its own for tokenising and for inference."""
+"""A local model: weights, tokenizer and runtime, loaded at first use, with threads for tokenising and for inference."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ragstone.core.errors import ModelError
+from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.types import Vector
-from ragstone.models.runtime.batches import padded
-from ragstone.models.runtime.encoder import Encoder, Runtime
-from ragstone.models.runtime.runtime import RuntimeName, open_runtime
+from ragstone.models.runtime.encoder import Encoder, Ids, Runtime
 from ragstone.models.runtime.scheduler import BatchScheduler
-from ragstone.models.runtime.tokenizing import ModelTokenizer
 from ragstone.models.weights import Weights, find_weights
 from ragstone.models.weights.artefacts import cache_folder
+
+# Texts come in batches from threads of our own; the library's pool would fight the model for the cores
+# and warns after a fork.
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+
+
+class ModelTokenizer:
+    """A model's tokenizer: `offsets` for chunkers, ids for the model. Safe from several threads."""
+
+    def __init__(self, name: str, definition: bytes) -> None:
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer = Tokenizer.from_buffer(definition)
+        except Exception as error:  # The library raises bare Exception for what it cannot read.
+            raise ModelError(f"the tokenizer of {name} cannot be read: {error}") from error
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        self._tokenizer = tokenizer
+        self.name = name
+        self.padding = _padding_id(tokenizer)
+
+    @cached_property
+    def brackets(self) -> tuple[int, int]:
+        """The special tokens before and after a text."""
+        special = self._tokenizer.encode("").ids
+        if len(special) != 2:
+            raise ModelError(f"the tokenizer of {self.name} does not put one token before and one after a text")
+        return special[0], special[1]
+
+    def offsets(self, text: str) -> Sequence[tuple[int, int]]:
+        """Return the span of each token in characters, special tokens left out."""
+        offsets: list[tuple[int, int]] = self._tokenizer.encode(text, add_special_tokens=False).offsets
+        return offsets
+
+    def ids(self, texts: Sequence[str]) -> list[list[int] | None]:
+        """Ids of each text without special tokens; None for a text that cannot be tokenised."""
+        try:
+            return self._ids(texts)
+        except (TypeError, ValueError):  # One text that is not valid Unicode fails the whole batch.
+            return [self._ids_or_none(text) for text in texts]
+
+    def pairs(self, query: str, passages: Sequence[str], longest: int) -> list[tuple[list[int], list[int]]]:
+        """Ids and type ids of (query, passage); only the passage is cut, unless the query alone is too long."""
+        query = self._shorten(query, longest // 2)
+        encodings = self._tokenizer.encode_batch([(query, passage) for passage in passages])
+        return [self._cut_pair(encoding, longest) for encoding in encodings]
+
+    def _ids(self, texts: Sequence[str]) -> list[list[int] | None]:
+        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [encoding.ids for encoding in encodings]
+
+    def _ids_or_none(self, text: str) -> list[int] | None:
+        try:
+            return self._ids([text])[0]
+        except (TypeError, ValueError):
+            return None
+
+    def _shorten(self, text: str, tokens: int) -> str:
+        offsets = self.offsets(text)
+        return text if len(offsets) <= tokens else text[: offsets[tokens - 1][1]]
+
+    def _cut_pair(self, encoding: Any, longest: int) -> tuple[list[int], list[int]]:
+        ids, types = encoding.ids, encoding.type_ids
+        if len(ids) <= longest:
+            return ids, types
+        # The passage stands last, before one end token: cutting there leaves the query whole.
+        return [*ids[: longest - 1], ids[-1]], [*types[: longest - 1], types[-1]]
+
+
+def _padding_id(tokenizer: Any) -> int:
+    for token in ("<pad>", "[PAD]"):
+        found = tokenizer.token_to_id(token)
+        if found is not None:
+            return int(found)
+    return 0
+
 
 T = TypeVar("T")
 
@@ -65,7 +142,7 @@ class LocalModel:
         """Return the weights; raises `ModelUnavailable` when they are not on this machine."""
         return find_weights(self.name, path=self._path, cache=self._cache)
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Name and revision."""
         return f"{self.name}@{self.weights.revision}"
@@ -143,3 +220,73 @@ class LocalModel:
             row if np.isfinite(row).all() else ModelError(f"{self.name} gave a vector that is not finite")
             for row in made
         ]
+
+
+logger = logging.getLogger(__name__)
+
+Installable = Literal["openvino", "onnxruntime"]
+
+RuntimeName = Literal["auto", "openvino", "onnxruntime"]
+
+
+def open_runtime(
+    name: RuntimeName, model_id: str, encoder: Callable[[], Encoder], *, threads: int, cache: Path
+) -> Runtime:
+    """Load a model. `encoder` is called only when no usable graph is cached under its id."""
+    first, *others = _list_installed(name)
+    try:
+        return _open(first, model_id, encoder, threads, cache)
+    except ModelUnavailable as error:
+        if not others:
+            raise
+        logger.warning("%s; %s is used instead", error, others[0])
+    return _open(others[0], model_id, encoder, threads, cache)
+
+
+def _open(name: Installable, model_id: str, encoder: Callable[[], Encoder], threads: int, cache: Path) -> Runtime:
+    if name == "openvino":
+        from ragstone.models.runtime.openvino import OpenVinoRuntime
+
+        return OpenVinoRuntime.open(model_id, encoder, threads=threads, cache=cache)
+    from ragstone.models.runtime.onnx import OnnxRuntime
+
+    return OnnxRuntime.open(model_id, encoder, threads=threads, cache=cache)
+
+
+def _list_installed(name: RuntimeName) -> list[Installable]:
+    """Return the installed runtimes that the name allows, best first."""
+    found: list[Installable] = []
+    if name in ("auto", "openvino") and find_spec("openvino"):
+        found.append("openvino")
+    if name in ("auto", "onnxruntime") and find_spec("onnxruntime") and find_spec("onnx"):
+        found.append("onnxruntime")
+    if not found:
+        wanted = "openvino or onnxruntime" if name == "auto" else name
+        raise ModelUnavailable(
+            f"{wanted} is not installed, so local models cannot run",
+            hint='pip install "ragstone[onnx]"' if name == "onnxruntime" else "pip install openvino",
+        )
+    return found
+
+
+STEP = 16
+"""Long rows are this many numbers wide or a multiple: vector instructions work off sixteen at a time."""
+
+LONG = 128
+"""From here on the columns that this adds cost less than the odd ones."""
+
+
+def padded(rows: Sequence[Sequence[int]], padding: int, *, longest: int = 0) -> tuple[Ids, Ids]:
+    """Rows as one matrix, filled up on the right, and the mask that says what is real.
+
+    With `longest`, the most that the model takes, a long matrix gets a width that is fast to work off.
+    """
+    width = max(len(row) for row in rows)
+    if width >= LONG:
+        width = max(width, min(-(-width // STEP) * STEP, longest))
+    ids = np.full((len(rows), width), padding, np.int64)
+    mask = np.zeros((len(rows), width), np.int64)
+    for index, row in enumerate(rows):
+        ids[index, : len(row)] = row
+        mask[index, : len(row)] = 1
+    return ids, mask

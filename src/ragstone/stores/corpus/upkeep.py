@@ -9,7 +9,7 @@ from ragstone.core.collections import ChunkMetadata, is_draft, is_draft_of
 from ragstone.core.errors import RagstoneError, StoreBusy, TenantGone
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.corpus.files import CorpusFiles, FilePair
-from ragstone.stores.index_cache import LIVE
+from ragstone.stores.indexes import LIVE
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.sql.database import Connection

@@ -13,9 +13,8 @@ from ragstone.core.health import REPAIR, Finding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
-from ragstone.stores.health.abandoned_indexes import check_abandoned_indexes
-from ragstone.stores.health.vectors import check_vectors
-from ragstone.stores.index_cache import IndexCache
+from ragstone.stores.health.vectors import check_abandoned_indexes, check_vectors
+from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import originals
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.ledger.unfinished import staged_leftovers

@@ -13,7 +13,7 @@ from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import Point
 from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.ledger.word_length import word_length
-from ragstone.stores.lexical.sparse import words_of
+from ragstone.stores.lexical.postings import words_of
 from ragstone.stores.sql.database import Connection
 
 FACTS = (

@@ -6,7 +6,7 @@ written down here for every process, until the chunks have become so much longer
 
 from __future__ import annotations
 
-from ragstone.stores.index_cache import LIVE
+from ragstone.stores.indexes import LIVE
 from ragstone.stores.sql.database import Connection, last_number
 
 USUAL, AS_MANY_AS = 100.0, 5

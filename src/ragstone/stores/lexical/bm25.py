@@ -16,8 +16,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import LIVE, Following, IndexCache, allowed_numbers, catch_up
-from ragstone.stores.indexes import TransactionalIndex
+from ragstone.stores.indexes import LIVE, Following, IndexCache, TransactionalIndex, allowed_numbers, catch_up
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH, Origin, load_index, save_index

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
-from ragstone.stores.lexical.postgres_writer import forget_postings, tenant_of
+from ragstone.stores.lexical.postgres import forget_postings, tenant_of
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import note_growth

@@ -11,8 +11,7 @@ from typing import Any
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.stores.index_cache import LIVE, IndexCache
-from ragstone.stores.indexes import TransactionalIndex
+from ragstone.stores.indexes import LIVE, IndexCache, TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.builtin import BuiltinIndexWriter
 from ragstone.stores.sql.database import Connection

@@ -14,13 +14,12 @@ from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition, WordProvider, Words
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import IndexCache
-from ragstone.stores.indexes import TransactionalIndex
+from ragstone.stores.indexes import IndexCache, TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.lexical import postgres_fts
 from ragstone.stores.lexical.builtin import BuiltinIndexWriter
-from ragstone.stores.lexical.sparse import words_asked
+from ragstone.stores.lexical.postings import words_asked
 from ragstone.stores.lexical.sqlite import search_fts
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.index import DerivedIndex

@@ -16,13 +16,12 @@ from typing import Any, cast
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
-from ragstone.stores.index_cache import LIVE, Following, IndexCache, allowed_numbers, behind, catch_up
-from ragstone.stores.indexes import TransactionalIndex
+from ragstone.stores.indexes import LIVE, Following, IndexCache, TransactionalIndex, allowed_numbers, behind, catch_up
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.sql.sqlite_filters import condition
+from ragstone.stores.sql.filters import condition
 
 logger = logging.getLogger(__name__)
 MAX_TERMS = 64

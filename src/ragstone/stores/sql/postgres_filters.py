@@ -11,15 +11,15 @@ from decimal import Decimal
 from typing import Any
 
 from ragstone.core.filters import Filter, Range, Scalar
-from ragstone.stores.sql.filters import bounds_of, column_of, walked
+from ragstone.stores.sql.filters import bounds_of, column_of, join_terms
 
 NUMBERS = ("c.page", "c.level")
 """Columns that hold numbers; the others hold text."""
 
 
 def condition(where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
-    """A condition over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
-    return walked(
+    """Return a condition over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
+    return join_terms(
         where,
         lambda field, values: _one_of(field, values, parameters, chunks),
         lambda within: _range(within, parameters, chunks),
@@ -47,14 +47,14 @@ def _range(where: Range, parameters: list[Any], chunks: bool) -> str:
         kind, value = ("string", "->> ?::text") if is_text else ("number", "-> ?::text")
         # CASE, since the parts of an AND may be looked at in any order, and other kinds are no numbers.
         parameters.append(where.field)
-        tests = _compared(f"(d.metadata {value})", bounds, parameters, [where.field])
+        tests = _compare(f"(d.metadata {value})", bounds, parameters, [where.field])
         return f"(CASE jsonb_typeof(d.metadata -> ?::text) WHEN '{kind}' THEN {tests} ELSE FALSE END)"
     if (column in NUMBERS) is is_text:
         return "(FALSE)"
-    return f"({column} IS NOT NULL AND {_compared(column, bounds, parameters, [])})"
+    return f"({column} IS NOT NULL AND {_compare(column, bounds, parameters, [])})"
 
 
-def _compared(value: str, bounds: Sequence[tuple[str, Scalar]], parameters: list[Any], keys: Sequence[str]) -> str:
+def _compare(value: str, bounds: Sequence[tuple[str, Scalar]], parameters: list[Any], keys: Sequence[str]) -> str:
     tests = []
     for sign, bound in bounds:
         parameters.extend((*keys, bound if isinstance(bound, str) else exact(bound)))
@@ -66,7 +66,7 @@ def _compared(value: str, bounds: Sequence[tuple[str, Scalar]], parameters: list
 
 
 def exact(value: float) -> Decimal:
-    """A number as its decimal digits, which is how JSONB keeps it: equal and in order exactly as in Python."""
+    """Return a number as its decimal digits, which is how JSONB keeps it: equal and in order exactly as in Python."""
     return Decimal(value) if isinstance(value, int) or abs(value) >= 1e16 else Decimal(repr(value))
 
 

@@ -27,7 +27,7 @@ from ragstone.stores.vectors.checks import (
     names_reserved,
     unit,
 )
-from ragstone.stores.vectors.matrix import VectorMatrix
+from ragstone.stores.vectors.sqlite import VectorMatrix
 
 PAGE = 1000
 

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import fields
+from functools import partial
 
+from ragstone.core.activity import Feedback, GoldenQuery, LoggedSearch, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, StoreBusy
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
+from ragstone.stores.activity.conversations import ConversationRepository, put_turn
+from ragstone.stores.activity.feedback import FeedbackRepository, put_golden, put_votes
+from ragstone.stores.activity.removal import remove_kb_rows
+from ragstone.stores.activity.retrieval_log import RetrievalLog, put_searches
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control.quotas import SLACK
 from ragstone.stores.control.tenant_state import Standing, read_standing, write_standing
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import is_untouched
+from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
+from ragstone.stores.sql.database import Connection
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
 from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
-from ragstone.transfer.migrate.activity import carry_activity
 from ragstone.transfer.migrate.restore import OpenedKb, Restorer, put_source
 from ragstone.transfer.reports import NONE, Differences, OnMove, TenantMove
 
@@ -307,3 +314,48 @@ async def _searched(
     wrong = judged(by_meaning, exact=exact, what=f"the search by meaning in '{kb.name}'")
     wrong += judged(lexical, exact=True, what=f"the search by word in '{kb.name}'")
     return by_meaning + lexical, wrong
+
+
+PAGE = 500
+
+
+async def carry_activity(here: SqlLedger, there: SqlLedger, tenant: str) -> None:
+    """Write there what is here, in place of what was carried before."""
+    conversations, feedback = ConversationRepository(here, tenant), FeedbackRepository(here, tenant)
+    for kb in await here.kbs(tenant):
+        turns, votes = await conversations.all_turns(kb.name), await feedback.votes(kb.name)
+        await there.write(tenant, _replace, kb.name, turns, votes, await feedback.golden(kb.name))
+    log, after = RetrievalLog(here, tenant), 0
+    page = await log.page(after, PAGE)
+    if page:
+        await there.write_log(tenant, _empty_log)
+    while page:
+        await there.write_log(tenant, partial(_append, [search for _, search in page]))
+        after, _ = page[-1]
+        page = await log.page(after, PAGE)
+
+
+def _replace(
+    connection: Connection,
+    tenant_id: str,
+    name: str,
+    turns: Sequence[Turn],
+    votes: Sequence[Feedback],
+    golden: Sequence[GoldenQuery],
+) -> None:
+    kb = read_kb(connection, tenant_id, name)
+    if kb is None:
+        return  # deleted here and there since
+    remove_kb_rows(connection, tenant_id, kb.id)
+    for turn in turns:
+        put_turn(connection, tenant_id, kb.id, turn)
+    put_votes(connection, tenant_id, kb.id, votes)
+    put_golden(connection, tenant_id, kb.id, golden)
+
+
+def _empty_log(connection: Connection, tenant_id: str) -> None:
+    connection.execute("DELETE FROM retrieval_log WHERE tenant_id = ?", (tenant_id,))
+
+
+def _append(searches: Sequence[LoggedSearch], connection: Connection, tenant_id: str) -> None:
+    put_searches(connection, tenant_id, searches)

@@ -38,7 +38,7 @@ from ragstone.core.reader_pool import ReaderPool, closed_error
 from ragstone.core.types import Json, Vector
 from ragstone.stores.migrations import Schema, create, is_current, upgrade
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.sql.sqlite_filters import condition
+from ragstone.stores.sql.filters import condition
 
 
 class SqliteDialect:

@@ -19,9 +19,8 @@ from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids
-from ragstone.stores.vectors.milvus.calls import Absent, MilvusCalls
+from ragstone.stores.vectors.milvus.calls import LARGEST_EF, Absent, MilvusCalls, read_options
 from ragstone.stores.vectors.milvus.filters import EVERYTHING, NOTHING, can_translate, expression
-from ragstone.stores.vectors.milvus.options import LARGEST_EF, read_options
 from ragstone.stores.vectors.milvus.rows import (
     BATCH_ROWS,
     Row,

@@ -16,7 +16,7 @@ from ragstone.core.errors import ModelMismatch, StoreBusy
 from ragstone.core.filters import Filter
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.stores.index_cache import LIVE, IndexCache
+from ragstone.stores.indexes import LIVE, IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import part

@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import SettingsError
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.milvus.options import MilvusOptions, read_options, without_credentials
+from ragstone.stores.vectors.milvus.calls import MilvusOptions, read_options, without_credentials
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 
 
