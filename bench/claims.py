@@ -18,7 +18,7 @@ from bench.searching import pipeline_over
 from ragstone.answer.verify import ClaimVerifier
 from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment, Relation
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.models import build_embedder
 from ragstone.query.context import SearchRequest
 from ragstone.settings.tree import EmbeddingSettings, Settings

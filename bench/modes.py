@@ -16,7 +16,7 @@ from bench.searching import pipeline_over
 from bench.synthetic import MODEL, SyntheticText, fill
 from ragstone.core.model_types import EmbeddingModel, Embeddings
 from ragstone.core.protocols import Embedder
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Mode, Role
 from ragstone.models import build_embedder
 from ragstone.query.context import DEADLINES_MS, SearchRequest

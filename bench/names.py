@@ -10,7 +10,7 @@ from pathlib import Path
 
 from bench.report import Row
 from ragstone import Settings, open_engine
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.testing.workspaces import workspace_of
 
 NAME = re.compile(r"\b[a-z]+(?:[A-Z][a-z]+){1,4}\b|\b[a-z]+(?:\.[a-z]+){2,}\b|\b[A-Z]{2,}_[A-Z_]+\b")

@@ -12,13 +12,11 @@ from bench import peers
 from bench.data import load, vectors
 from bench.report import Row
 from ragstone import Settings, open_engine
-from ragstone.core.queries import SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.dataset import load_dataset
 from ragstone.evaluate.metrics import paired_bootstrap
-from ragstone.evaluate.runner import Row as Scored
-from ragstone.evaluate.runner import evaluate
+from ragstone.evaluate.runner import SystemScores, evaluate
 from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.stores.factory import open_stores
 from ragstone.testing.workspaces import workspace_of
@@ -63,14 +61,14 @@ async def _fill(place: Path, folder: Path) -> None:
     await stores.ledger.close()
 
 
-async def _measured(place: Path, folder: Path, wordnet: Path | None) -> dict[str, Scored]:
+async def _measured(place: Path, folder: Path, wordnet: Path | None) -> dict[str, SystemScores]:
     dataset = load_dataset(folder, "train")
     names: list[Transform | None] = [None, *LOCAL]
     if wordnet:
         names.append("synonyms")
     # Time is no object here: what a transform is worth must not depend on how busy the machine is.
     retrieval = RetrievalSettings(timeout=60, wordnet=wordnet)
-    scored: dict[str, Scored] = {}
+    scored: dict[str, SystemScores] = {}
     async with open_engine(Settings(data_dir=place, retrieval=retrieval)) as engine:
         for name in names:
             print(f"  {name or 'none'} …", file=sys.stderr)
@@ -81,12 +79,12 @@ async def _measured(place: Path, folder: Path, wordnet: Path | None) -> dict[str
     return scored
 
 
-def _value(row: Scored) -> str:
+def _value(row: SystemScores) -> str:
     scores = ", ".join(f"{metric} {row.scores[metric]:.4f}" for metric in METRICS)
     return f"{scores}, p50 {row.latency_ms(50):.0f} ms"
 
 
-def _gain(name: str, row: Scored, plain: Scored) -> Row:
+def _gain(name: str, row: SystemScores, plain: SystemScores) -> Row:
     found = paired_bootstrap(row.per_query["ndcg@10"], plain.per_query["ndcg@10"])
     value = f"{_value(row)}, {found.difference:+.4f} [{found.low:+.4f}, {found.high:+.4f}]"
     return Row(PART, name, value)

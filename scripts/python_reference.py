@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from ragstone import blocking
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.core.tenants import TenantBook
 from ragstone.engine.archive import Archive
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
 from ragstone.engine.conversations import Conversations
 from ragstone.engine.documents import Documents
-from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.embeddings.embeddings import KbEmbeddings
 from ragstone.engine.engine import Engine, open_engine
 from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
@@ -64,7 +64,7 @@ PARTS: dict[str, type] = {
     "jobs": Jobs,
     "feedback": Feedback,
     "conversations": Conversations,
-    "embeddings": Embeddings,
+    "embeddings": KbEmbeddings,
     "collections": Collections,
     "receipts": Receipts,
     "archive": Archive,

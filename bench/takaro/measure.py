@@ -14,13 +14,11 @@ import numpy as np
 from bench.report import Row
 from bench.takaro.labels import Labels, load_labels
 from ragstone import Settings, open_engine
-from ragstone.core.queries import Arm, SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import Arm, SearchQuery, SearchResult
 from ragstone.core.types import Failure, Item
 from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.metrics import paired_bootstrap
-from ragstone.evaluate.runner import Row as Scored
-from ragstone.evaluate.runner import evaluate
+from ragstone.evaluate.runner import SystemScores, evaluate
 from ragstone.ingest.sources.files.listing import scan_paths
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.settings.load import read_profile
@@ -57,7 +55,7 @@ def run(folder: Path) -> list[Row]:
     ]
 
 
-async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, Scored]:
+async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, SystemScores]:
     profile, sections = VARIANTS[variant]
     # Kept: what has not changed since the last run is not embedded again.
     place = cache_folder(None) / "bench" / f"takaro-{profile}"
@@ -87,7 +85,7 @@ def _with_page_ids(items: Iterator[Item | Failure], folder: Path) -> Iterator[It
             yield replace(item, metadata={**item.metadata, "dataset_id": page})
 
 
-def _rows(variant: str, labels: Labels, scored: Mapping[str, Scored]) -> list[Row]:
+def _rows(variant: str, labels: Labels, scored: Mapping[str, SystemScores]) -> list[Row]:
     queries = labels.dataset.queries
     held_out = load_labels("test").kinds
     groups = {"all": list(range(len(queries)))}
@@ -103,7 +101,7 @@ def _rows(variant: str, labels: Labels, scored: Mapping[str, Scored]) -> list[Ro
     return [*rows, *gains, _missed(variant, labels, scored)]
 
 
-def _quality(variant: str, kind: str, places: Sequence[int], scored: Mapping[str, Scored]) -> Row:
+def _quality(variant: str, kind: str, places: Sequence[int], scored: Mapping[str, SystemScores]) -> Row:
     means = {
         metric: " / ".join(f"{np.mean(_of(scored[arms], metric, places)):.3f}" for arms in ARMS) for metric in METRICS
     }
@@ -111,7 +109,7 @@ def _quality(variant: str, kind: str, places: Sequence[int], scored: Mapping[str
     return Row(PART, f"{variant}, {kind} ({len(places)}): {' / '.join(ARMS)}", value)
 
 
-def _gain(variant: str, name: str, places: Sequence[int], metric: str, scored: Mapping[str, Scored]) -> Row:
+def _gain(variant: str, name: str, places: Sequence[int], metric: str, scored: Mapping[str, SystemScores]) -> Row:
     dense = _of(scored["dense"], metric, places)
     found = paired_bootstrap(_of(scored["hybrid"], metric, places), dense)
     relative = found.difference / float(np.mean(dense))
@@ -120,11 +118,11 @@ def _gain(variant: str, name: str, places: Sequence[int], metric: str, scored: M
     return Row(PART, what, value, "> 0", found.difference > 0)
 
 
-def _of(row: Scored, metric: str, places: Sequence[int]) -> list[float]:
+def _of(row: SystemScores, metric: str, places: Sequence[int]) -> list[float]:
     return [row.per_query[metric][place] for place in places]
 
 
-def _missed(variant: str, labels: Labels, scored: Mapping[str, Scored]) -> Row:
+def _missed(variant: str, labels: Labels, scored: Mapping[str, SystemScores]) -> Row:
     hits = scored["hybrid"].per_query["hit@5"]
     missed = [query.text for query, hit in zip(labels.dataset.queries, hits, strict=True) if not hit]
     return Row(PART, f"{variant}, not among the first 5 of hybrid", "; ".join(missed) or "none")

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ragstone.core.answers import Answer, Citation
     from ragstone.core.audit import AuditEntry, acting_as
     from ragstone.core.collections import BuildRequest
+    from ragstone.core.documents import IngestReport
     from ragstone.core.errors import RagstoneError
-    from ragstone.core.queries import Question, SearchQuery
-    from ragstone.core.results import IngestReport, SearchResult
+    from ragstone.core.search import Question, SearchQuery, SearchResult
     from ragstone.core.types import Document, Hit, Item
     from ragstone.engine.engine import Engine, open_engine
     from ragstone.engine.workspace import Workspace
@@ -61,10 +61,10 @@ _HOMES = {
     "load_settings": "ragstone.settings.load",
     "RagstoneError": "ragstone.core.errors",
     "Settings": "ragstone.settings.tree",
-    "IngestReport": "ragstone.core.results",
-    "Question": "ragstone.core.queries",
-    "SearchQuery": "ragstone.core.queries",
-    "SearchResult": "ragstone.core.results",
+    "IngestReport": "ragstone.core.search",
+    "Question": "ragstone.core.search",
+    "SearchQuery": "ragstone.core.search",
+    "SearchResult": "ragstone.core.search",
     "Engine": "ragstone.engine.engine",
     "Workspace": "ragstone.engine.workspace",
     "open_engine": "ragstone.engine.engine",

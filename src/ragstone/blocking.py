@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol
 from ragstone.core.answers import Answer, AnswerEvent
 from ragstone.core.audit import Receipt, TargetKind
 from ragstone.core.errors import InputError
-from ragstone.core.queries import Question, QuestionOptions, SearchOptions, SearchQuery
-from ragstone.core.results import Explanation, SearchResult
+from ragstone.core.search import Explanation, Question, QuestionOptions, SearchOptions, SearchQuery, SearchResult
 from ragstone.core.tenants import TenantBook
 from ragstone.engine.archive import Archive
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
 from ragstone.engine.conversations import Conversations
 from ragstone.engine.documents import Documents
-from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.embeddings.embeddings import KbEmbeddings
 from ragstone.engine.engine import Engine, open_engine
 from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
@@ -40,7 +39,7 @@ T = TypeVar("T")
 S = TypeVar("S")
 
 
-class Run(Protocol):
+class RunOnLoop(Protocol):
     """Runs a coroutine on the loop of a `Ragstone` and returns what it returns."""
 
     def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
@@ -49,7 +48,7 @@ class Run(Protocol):
 class BlockingPart(Generic[S]):
     """A workspace or a part of one, on the loop of a `Ragstone`."""
 
-    def __init__(self, part: S, run: Run) -> None:
+    def __init__(self, part: S, run: RunOnLoop) -> None:
         self.part = part
         """What is underneath; its coroutines run in the loop of the `Ragstone` and nowhere else."""
         self._run = run
@@ -164,7 +163,7 @@ class BlockingSession(BlockingPart[SearchSession]):
 class BlockingMoves(BlockingPart[Archive]):
     """Archives out and in, and moves to other stores."""
 
-    def __init__(self, archive: Archive, engine: Engine, run: Run) -> None:
+    def __init__(self, archive: Archive, engine: Engine, run: RunOnLoop) -> None:
         super().__init__(archive, run)
         self.engine = engine
 
@@ -181,7 +180,7 @@ class BlockingMoves(BlockingPart[Archive]):
 class BlockingWorkspace(BlockingPart[Workspace]):
     """A workspace without async: the same methods, flat where scripts need them most."""
 
-    def __init__(self, engine: Engine, workspace: Workspace, run: Run, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, engine: Engine, workspace: Workspace, run: RunOnLoop, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__(workspace, run)
         self.engine = engine
         self.loop = loop
@@ -240,12 +239,12 @@ class BlockingWorkspace(BlockingPart[Workspace]):
     reindex = Blocking(KnowledgeBases.reindex)
     delete_kb = Blocking(KnowledgeBases.delete)
 
-    reembed = Blocking(Embeddings.reembed)
-    refresh = Blocking(Embeddings.refresh)
-    refresh_status = Blocking(Embeddings.status)
-    rollback_space = Blocking(Embeddings.rollback)
-    spaces = Blocking(Embeddings.spaces)
-    clean_spaces = Blocking(Embeddings.clean)
+    reembed = Blocking(KbEmbeddings.reembed)
+    refresh = Blocking(KbEmbeddings.refresh)
+    refresh_status = Blocking(KbEmbeddings.status)
+    rollback_space = Blocking(KbEmbeddings.rollback)
+    spaces = Blocking(KbEmbeddings.spaces)
+    clean_spaces = Blocking(KbEmbeddings.clean)
 
     receipt = Blocking(Receipts.make)
     check_receipt = Blocking(Receipts.check)
@@ -371,7 +370,7 @@ async def _work(engine: Engine, only: str | None) -> None:
     await engine.worker(only=only).run(until_idle=True)
 
 
-def _waited_for(events: AsyncGenerator[T], run: Run) -> Iterator[T]:
+def _waited_for(events: AsyncGenerator[T], run: RunOnLoop) -> Iterator[T]:
     """Yield each event as it comes; closing the iterator ends the work."""
 
     async def following() -> T | None:

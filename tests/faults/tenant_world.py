@@ -14,7 +14,7 @@ from tests.faults.tenant_model import COLOURS, EVERYWHERE, KBS, WORDS, Life, Own
 from ragstone import Engine
 from ragstone.core.errors import NotFoundError, RagstoneError, TenantSuspended
 from ragstone.core.ids import opaque_id
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.query.context import Arm
 
 TENANTS = 20

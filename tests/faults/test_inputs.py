@@ -14,7 +14,7 @@ import pytest_asyncio
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError
 from ragstone.core.ids import NAME
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 

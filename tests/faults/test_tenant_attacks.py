@@ -12,7 +12,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.core.types import Candidate, KnowledgeBase, Vector
 from ragstone.core.vectors import RESERVED, VectorPartition
 from ragstone.stores.vectors.derived.index import DerivedIndex

@@ -11,7 +11,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 

@@ -14,7 +14,7 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import StoreCorrupt
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.engine import conversations
 from ragstone.stores.activity.conversations import ConversationRepository
 from ragstone.stores.ledger.sqlite import log as sqlite_log

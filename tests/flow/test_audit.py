@@ -16,7 +16,7 @@ from ragstone.core.audit import AuditEntry, acting_as
 from ragstone.core.clock import now
 from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, StoreFull, TenantSuspended
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of

@@ -26,7 +26,7 @@ from hypothesis.stateful import (
 from ragstone import Engine, Item, Ragstone, SearchResult, Settings, open_engine
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import TenantSuspended
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 

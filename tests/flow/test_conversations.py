@@ -14,7 +14,7 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import Answer, AnswerReady
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, StoreFull
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.engine import conversations
 from ragstone.stores.activity import conversations as rows
 from ragstone.stores.activity.conversations import ConversationRepository

@@ -17,7 +17,7 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.documents import ChunkRecord
 from ragstone.core.errors import InputError, ModelError, NotFoundError, UnsupportedFormat
 from ragstone.core.jobs import Status
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.schemas.documents import ChunkRecordSchema, DocumentStatusSchema
 from ragstone.schemas.search import HitSchema
 from ragstone.settings.load import load_settings

@@ -11,8 +11,8 @@ import pytest
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError, SettingsError, StoreError
 from ragstone.core.model_types import Embeddings
-from ragstone.core.queries import Question, SearchQuery
 from ragstone.core.remedies import Action, Remedy
+from ragstone.core.search import Question, SearchQuery
 from ragstone.core.types import Role
 from ragstone.models.embedders.wrappers import FallbackEmbedder
 from ragstone.settings.tree import EmbeddingSettings

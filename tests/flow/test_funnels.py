@@ -10,8 +10,7 @@ import pytest
 
 from ragstone import Item, Settings, load_settings, open_engine
 from ragstone.core.errors import RemoteError, SettingsError
-from ragstone.core.queries import SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Mode
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import LLMSettings

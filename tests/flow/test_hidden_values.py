@@ -10,7 +10,7 @@ import pytest
 from tests.doubles.web import WebDouble, html, xml
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.ingest.sources.secrets import SecretMask
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of

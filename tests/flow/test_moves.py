@@ -17,7 +17,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.core.types import Candidate
 from ragstone.settings.tree import Adapter
 from ragstone.testing.fakes import FakeEmbedder

@@ -14,7 +14,7 @@ from tests.conformance.postgres_server import server
 from tests.flow.gated import GatedEmbedder
 
 from ragstone import Engine, Item, Settings, open_engine
-from ragstone.core.results import IngestReport
+from ragstone.core.documents import IngestReport
 from ragstone.ingest.diff import SourceDiff
 from ragstone.ingest.sources.files import listing
 from ragstone.stores.vectors.derived.index import DerivedIndex

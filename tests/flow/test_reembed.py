@@ -18,8 +18,8 @@ import pytest
 
 from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import ModelError, ModelMismatch
-from ragstone.core.queries import SearchQuery
 from ragstone.core.remedies import Action, Remedy
+from ragstone.core.search import SearchQuery
 from ragstone.core.types import Vector
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder

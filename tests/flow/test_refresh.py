@@ -17,8 +17,8 @@ from ragstone.core import clock
 from ragstone.core.errors import ModelError, ModelUnavailable, SettingsError
 from ragstone.core.jobs import Job
 from ragstone.core.model_types import Embeddings
-from ragstone.core.queries import SearchQuery
 from ragstone.core.remedies import Action, Remedy, advise
+from ragstone.core.search import SearchQuery
 from ragstone.core.types import Role
 from ragstone.ingest import backfill as fill
 from ragstone.settings.refresh import RefreshSettings

@@ -12,8 +12,8 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import CollectionExists, StoreBusy, StoreError, StoreFull
 from ragstone.core.model_types import Embeddings
-from ragstone.core.queries import Question
 from ragstone.core.remedies import Action, Remedy
+from ragstone.core.search import Question
 from ragstone.ingest import embed as belt
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.testing.fakes import FakeEmbedder

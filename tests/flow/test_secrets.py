@@ -15,7 +15,7 @@ from tests.doubles.web import json_reply
 
 from ragstone import Engine, Item, open_engine
 from ragstone.core.errors import StoreError
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.settings.load import known_keys, load_settings
 from ragstone.testing.workspaces import workspace_of
 

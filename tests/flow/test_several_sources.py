@@ -14,7 +14,7 @@ import pytest
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import InputError, SettingsError, TenantSuspended
-from ragstone.core.queries import Question, SearchQuery
+from ragstone.core.search import Question, SearchQuery
 from ragstone.schemas.search import SearchSchema
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM

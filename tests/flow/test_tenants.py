@@ -22,8 +22,7 @@ from ragstone.core.clock import now
 from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.jobs import SourceRecord
-from ragstone.core.queries import SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json
 from ragstone.engine.archive import Archive
@@ -31,7 +30,7 @@ from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
 from ragstone.engine.conversations import Conversations
 from ragstone.engine.documents import Documents
-from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.embeddings.embeddings import KbEmbeddings
 from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
@@ -192,7 +191,7 @@ PARTS = (
     Collections,
     Conversations,
     Documents,
-    Embeddings,
+    KbEmbeddings,
     Feedback,
     Jobs,
     KnowledgeBases,

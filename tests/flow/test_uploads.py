@@ -14,7 +14,7 @@ import pytest
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.errors import EmptyDocument, InputError, ModelError, NotFoundError, ParserLimit, UnsupportedFormat
 from ragstone.core.jobs import Priority
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 

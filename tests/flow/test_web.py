@@ -15,7 +15,7 @@ from tests.doubles.web import Reply, json_reply
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.errors import InputError, TenantSuspended
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.schemas.search import SearchSchema
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of

@@ -13,7 +13,7 @@ from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
 from ragstone.engine.conversations import Conversations
 from ragstone.engine.documents import Documents
-from ragstone.engine.embeddings.embeddings import Embeddings
+from ragstone.engine.embeddings.embeddings import KbEmbeddings
 from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
@@ -74,7 +74,7 @@ LEFT_OUT = {"work_and_report"}
 
 def test_the_blocking_workspace_has_every_method_of_a_workspace_and_its_parts() -> None:
     parts = [Workspace, Documents, KnowledgeBases, Sources, Jobs, Feedback, Conversations]
-    parts += [Embeddings, Collections, Receipts, Archive, Audit]
+    parts += [KbEmbeddings, Collections, Receipts, Archive, Audit]
     wanted = {
         value
         for part in parts

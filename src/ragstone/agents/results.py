@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragstone.core.answers import Verdict, source_of
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit, Json
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.sentences import sentence_spans

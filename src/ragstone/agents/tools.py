@@ -12,8 +12,7 @@ from typing import Any, Literal
 from ragstone.agents import arguments as takes
 from ragstone.agents.results import claim_answer, docs_answer, knowledge_answer
 from ragstone.core.answers import Research
-from ragstone.core.queries import SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Json, Mode
 from ragstone.engine.workspace import Workspace
 from ragstone.schemas.research import DocsResearchSchema, SourcedResearchSchema

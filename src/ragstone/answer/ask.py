@@ -21,7 +21,7 @@ from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsRea
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import STOP_WORDS, analyze
 from ragstone.language.relevance import ASKING, asked_terms

@@ -19,8 +19,8 @@ from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.ids import content_hash
 from ragstone.core.protocols import Embedder
+from ragstone.core.search import is_web
 from ragstone.core.types import Hit, KnowledgeBase, LiveChunk, Vector
-from ragstone.core.web import is_web
 
 MOST_ANSWERS = 512
 WORD = re.compile(r"[\w'’]+")

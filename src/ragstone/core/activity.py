@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from ragstone.core.results import SearchResult, SourceKind
+from ragstone.core.search import SearchResult, SourceKind
 from ragstone.core.types import Mode
 
 Vote = Literal["up", "down", "used"]
@@ -76,7 +76,7 @@ class LoggedSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class Feedback:
+class PassageVote:
     """The vote of one voter on one passage for one query. A later vote replaces an earlier one."""
 
     moment: datetime
@@ -131,7 +131,7 @@ def same_query(query: str) -> str:
     return " ".join(query.casefold().split())
 
 
-def net_grades(votes: Sequence[Feedback]) -> dict[str, dict[str, int]]:
+def net_grades(votes: Sequence[PassageVote]) -> dict[str, dict[str, int]]:
     """By query, then by document: 1 where more said yes than no, 0 where it is judged and not so."""
     said: dict[str, dict[str, int]] = {}
     for one in votes:

@@ -12,7 +12,8 @@ from typing import Any
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError
 from ragstone.core.filters import FIELD, canonical_number, canonical_text
-from ragstone.core.types import Json, LiveChunk, Metadata, PageStart, TableHead
+from ragstone.core.search import Stage
+from ragstone.core.types import Failure, Json, LiveChunk, Metadata, PageStart, TableHead
 
 FILENAME = 255
 TITLE = 255
@@ -86,6 +87,31 @@ def tags_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
     if isinstance(tags, str):
         return (tags,) if tags else ()
     return tuple(tag for tag in tags if isinstance(tag, str)) if isinstance(tags, list) else ()
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """The outcome of an ingest run."""
+
+    added: int
+    updated: int
+    unchanged: int
+    failed: tuple[Failure, ...]
+    documents: int
+    chunks: int
+    seconds: float
+    warnings: tuple[str, ...] = ()
+    skipped_chunks: int = 0
+    """Chunks stored without a vector because the model refused them."""
+    degraded: tuple[str, ...] = ()
+    removed: int = 0
+    """Documents that their source no longer has."""
+    moved: int = 0
+    duplicates: int = 0
+    """Documents left out because they are nearly the same as another."""
+    stages: tuple[Stage, ...] = ()
+    skipped: int = 0
+    """Pictures that nobody asked for by name, or without words."""
 
 
 @dataclass(frozen=True, slots=True)

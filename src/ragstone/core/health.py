@@ -12,7 +12,7 @@ FindingState = Literal["ok", "warn", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """One thing about one store."""
 
     store: str

@@ -14,10 +14,9 @@ from typing import Protocol
 from ragstone.core.filters import Filter
 from ragstone.core.jobs import SourceFailures, SourceRecord
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
-from ragstone.core.results import QueryType, SearchResult
-from ragstone.core.spaces import Complete, Lacking, Rows, SpaceRecord, Stored
+from ragstone.core.search import KeptResults, QueryType, SearchResult, WebResult
+from ragstone.core.spaces import Complete, EmbeddedText, Lacking, Rows, SpaceRecord
 from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Metadata, Page, Parsed, Role, Space, Vector
-from ragstone.core.web import KeptResults, WebResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +244,7 @@ class TenantSpaces(Protocol):
         """Return the Spaces of a kb and when each was made, oldest generation first, without counting vectors."""
         ...
 
-    async def sample(self, kb: KnowledgeBase, space: Space, count: int, after: str) -> list[Stored]:
+    async def sample(self, kb: KnowledgeBase, space: Space, count: int, after: str) -> list[EmbeddedText]:
         """Return some live chunks with their vectors: those whose ids follow `after`, and then from the first on."""
         ...
 

@@ -40,7 +40,7 @@ class Lacking(NamedTuple):
     """Equal for equal text."""
 
 
-class Stored(NamedTuple):
+class EmbeddedText(NamedTuple):
     """A live chunk as it was embedded."""
 
     text: str

@@ -9,8 +9,7 @@ from dataclasses import replace
 from ragstone.answer.ask import Part, drop_repeats, look_up
 from ragstone.answer.cache import Asked
 from ragstone.core.answers import DEPTHS, MOST_ITERATIONS, Answer, AnswerEvent, AnswerReady, Depth, Research, Verdict
-from ragstone.core.queries import Question, SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import Question, SearchQuery, SearchResult
 from ragstone.core.types import Hit
 from ragstone.engine.access import TenantScope
 from ragstone.engine.search import Search, Talk

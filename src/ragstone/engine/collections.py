@@ -25,6 +25,7 @@ from ragstone.core.collections import (
     check_kb_name,
     draft_name,
 )
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import (
     CollectionExists,
     InputError,
@@ -36,7 +37,6 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.model_types import model_name
-from ragstone.core.results import IngestReport
 from ragstone.core.types import Document, KnowledgeBase
 from ragstone.engine.access import TenantScope, bound
 

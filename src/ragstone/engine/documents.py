@@ -8,13 +8,12 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragstone.core.documents import ChunkRecord
+from ragstone.core.documents import ChunkRecord, IngestReport
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.filters import parse_filter
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.results import IngestReport
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
 from ragstone.engine.access import TenantScope, bound
 from ragstone.query.context import checked_count

@@ -17,7 +17,7 @@ from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Adapter, Settings
 
 if TYPE_CHECKING:
-    from ragstone.core.health import Finding
+    from ragstone.core.health import HealthFinding
     from ragstone.ingest.jobs.worker import OnEnd, Worker
     from ragstone.transfer.reports import MoveReport, OnMove
 
@@ -97,7 +97,7 @@ class Engine:
             tell=on_progress or (lambda _what, _done, _total: None),
         )
 
-    async def health(self, *, repair: bool = False) -> list[Finding]:
+    async def health(self, *, repair: bool = False) -> list[HealthFinding]:
         """Examine every store: reachable, complete, free of leftovers; `repair` puts right what is wrong."""
         from ragstone.stores.health.check import examine
 

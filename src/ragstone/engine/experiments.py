@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ragstone.core.queries import Arm, SearchQuery
-from ragstone.core.results import IngestReport, SearchResult
+from ragstone.core.documents import IngestReport
+from ragstone.core.search import Arm, SearchQuery, SearchResult
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Mode, Stats
 from ragstone.engine.engine import Engine
 from ragstone.engine.workspace import Workspace

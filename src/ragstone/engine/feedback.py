@@ -6,8 +6,16 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, get_args
 
-from ragstone.core.activity import Feedback as VoteRecord
-from ragstone.core.activity import Gap, GoldenQuery, LoggedSearch, SearchReport, Vote, net_grades, same_query
+from ragstone.core.activity import (
+    Gap,
+    GoldenQuery,
+    LoggedSearch,
+    PassageVote,
+    SearchReport,
+    Vote,
+    net_grades,
+    same_query,
+)
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, unknown_kb
 from ragstone.core.remedies import Action, Remedy
@@ -57,13 +65,13 @@ class Feedback:
             )
         moment, said_by = now(), voter.replace("\x00", " ").encode("utf-8", "replace").decode()
         votes = [
-            VoteRecord(moment, found.name, asked, chunk_id, live[chunk_id].document_id, vote, said_by)
+            PassageVote(moment, found.name, asked, chunk_id, live[chunk_id].document_id, vote, said_by)
             for chunk_id in dict.fromkeys(chunk_ids)
         ]
         await self._repository.add_votes(found.name, votes)
         return len(votes)
 
-    async def votes(self, *, limit: int = 100, kb: str | None = None) -> list[VoteRecord]:
+    async def votes(self, *, limit: int = 100, kb: str | None = None) -> list[PassageVote]:
         """Return votes on passages of documents that are still there, newest first."""
         checked_count("limit", limit, most=10_000)
         await self._scope.admit()

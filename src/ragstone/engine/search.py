@@ -10,10 +10,16 @@ from functools import partial
 
 from ragstone.core.activity import Turn
 from ragstone.core.errors import NotFoundError, RagstoneError
-from ragstone.core.queries import Question, SearchQuery
-from ragstone.core.results import Explanation, SearchResult
+from ragstone.core.search import (
+    MOST_WEB_RESULTS,
+    Explanation,
+    Question,
+    SearchQuery,
+    SearchResult,
+    WebFindings,
+    no_web_search,
+)
 from ragstone.core.types import Hit, KnowledgeBase
-from ragstone.core.web import MOST_WEB_RESULTS, WebFindings, no_web_search
 from ragstone.engine.access import TenantScope
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
 from ragstone.query.routing.federation import RoutingOverrides

@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ragstone.core.answers import Answer, AnswerEvent, Depth, Research, Verdict
 from ragstone.core.audit import ErasureTarget, Receipt
-from ragstone.core.queries import Question, SearchQuery
-from ragstone.core.results import Explanation, SearchResult
+from ragstone.core.search import Explanation, Question, SearchQuery, SearchResult, WebFindings
 from ragstone.core.tenants import Usage
 from ragstone.core.types import Mode
-from ragstone.core.web import WebFindings
 from ragstone.engine.access import TenantScope, bound
 from ragstone.engine.search import Search
 from ragstone.query.context import checked_choice
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from ragstone.engine.collections import Collections
     from ragstone.engine.conversations import Conversations
     from ragstone.engine.documents import Documents
-    from ragstone.engine.embeddings.embeddings import Embeddings
+    from ragstone.engine.embeddings.embeddings import KbEmbeddings
     from ragstone.engine.feedback import Feedback
     from ragstone.engine.jobs import Jobs
     from ragstone.engine.knowledge_bases import KnowledgeBases
@@ -181,11 +179,11 @@ class Workspace:
         return Conversations(self._scope)
 
     @cached_property
-    def embeddings(self) -> Embeddings:
+    def embeddings(self) -> KbEmbeddings:
         """The models and vectors of a kb."""
-        from ragstone.engine.embeddings.embeddings import Embeddings
+        from ragstone.engine.embeddings.embeddings import KbEmbeddings
 
-        return Embeddings(self._scope)
+        return KbEmbeddings(self._scope)
 
     @cached_property
     def receipts(self) -> Receipts:

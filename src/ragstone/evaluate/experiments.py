@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, Protocol
 
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import InputError
-from ragstone.core.results import IngestReport, SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Mode, Stats
 from ragstone.evaluate.dataset import SOURCE, Dataset, documents_as_items
 from ragstone.evaluate.report import (
@@ -25,7 +26,7 @@ from ragstone.evaluate.report import (
     judgements,
     readable_share,
 )
-from ragstone.evaluate.runner import Row, evaluate
+from ragstone.evaluate.runner import SystemScores, evaluate
 from ragstone.evaluate.tune import Changes
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import Settings
@@ -155,7 +156,9 @@ class Experiment:
         self._filled.add(settings.kb)
         return replace(report, documents=report.documents - len(others))
 
-    async def measure(self, settings: Settings, system: str, label: str = "", dataset: Dataset | None = None) -> Row:
+    async def measure(
+        self, settings: Settings, system: str, label: str = "", dataset: Dataset | None = None
+    ) -> SystemScores:
         """Measure one system in an engine of its own: another one's cache must not make it look fast."""
         chosen = SYSTEMS[system]
         own = settings if chosen.reranks else settings.model_copy(update={"reranking": RerankingSettings()})
@@ -188,7 +191,7 @@ class Experiment:
                 comparisons += compare(changed, [base])
         return await self._report(settings, ingested, rows, comparisons), ingested
 
-    async def try_changes(self, changes: Changes, dataset: Dataset) -> Row:
+    async def try_changes(self, changes: Changes, dataset: Dataset) -> SystemScores:
         """Measure the configured mode with some settings changed, in a kb that is filled when it is first needed."""
         settings = self.settings(changes)
         if settings.kb not in self._filled:
@@ -197,7 +200,11 @@ class Experiment:
         return await self.measure(settings, settings.retrieval.mode, label, dataset)
 
     async def _report(
-        self, settings: Settings, ingested: IngestReport | None, rows: Sequence[Row], comparisons: Sequence[Comparison]
+        self,
+        settings: Settings,
+        ingested: IngestReport | None,
+        rows: Sequence[SystemScores],
+        comparisons: Sequence[Comparison],
     ) -> Report:
         async with self.open_subject(settings) as subject:
             stats = await subject.stats()
@@ -217,7 +224,7 @@ class Experiment:
         )
 
 
-def compare_systems(rows: Sequence[Row]) -> tuple[Comparison, ...]:
+def compare_systems(rows: Sequence[SystemScores]) -> tuple[Comparison, ...]:
     """Compare hybrid with each arm, each mode with the one below it, and every other system with hybrid."""
     by_name = {row.system: row for row in rows}
     hybrid = by_name.get("hybrid")
@@ -245,7 +252,7 @@ def kb_name_for(kb: str, changes: Mapping[str, Any]) -> str:
 
 
 async def _read_figures(
-    subject: Subject, settings: Settings, ingested: IngestReport | None, rows: Sequence[Row]
+    subject: Subject, settings: Settings, ingested: IngestReport | None, rows: Sequence[SystemScores]
 ) -> Mapping[str, float]:
     """Return everything that was measured, by the names that targets have."""
     figures = figures_of_rows(rows, settings.retrieval.mode)

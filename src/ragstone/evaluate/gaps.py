@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragstone.core.activity import Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, net_grades, same_query
+from ragstone.core.activity import Gap, GoldenQuery, LoggedSearch, PassageVote, SearchReport, net_grades, same_query
 from ragstone.evaluate.dataset import Dataset, Query
 from ragstone.evaluate.metrics import precision, recall
 from ragstone.language.analyzer import analyze
@@ -18,7 +18,7 @@ Labels = Mapping[str, Mapping[str, int]]
 """By query as `same_query` has it, then by document: 1 or 0."""
 
 
-def labels_of(votes: Sequence[Feedback], golden: Iterable[GoldenQuery] = ()) -> dict[str, dict[str, int]]:
+def labels_of(votes: Sequence[PassageVote], golden: Iterable[GoldenQuery] = ()) -> dict[str, dict[str, int]]:
     """Return the grades of documents by query. Golden queries outweigh votes."""
     labels = net_grades(votes)
     for one in golden:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ragstone.core.results import IngestReport
+from ragstone.core.documents import IngestReport
 from ragstone.core.types import Json
 from ragstone.evaluate.metrics import Interval, paired_bootstrap
-from ragstone.evaluate.runner import Row
+from ragstone.evaluate.runner import SystemScores
 from ragstone.settings.targets import Target
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def judgements(targets: Mapping[str, Target], measured: Mapping[str, float]) -> 
     return tuple(Judgement(name, target, measured.get(name)) for name, target in targets.items())
 
 
-def figures_of_rows(rows: Sequence[Row], main: str) -> dict[str, float]:
+def figures_of_rows(rows: Sequence[SystemScores], main: str) -> dict[str, float]:
     """Quality and times by system, such as `fast.p95_ms`; those of the main one also without its name."""
     figures: dict[str, float] = {}
     for row in rows:
@@ -113,14 +113,14 @@ class Report:
     dataset: str
     documents: int
     queries: int
-    rows: tuple[Row, ...]
+    rows: tuple[SystemScores, ...]
     models: Mapping[str, str | None]
     profile: str
     comparisons: tuple[Comparison, ...] = ()
     targets: tuple[Judgement, ...] = ()
 
 
-def compare(system: Row, others: Sequence[Row]) -> tuple[Comparison, ...]:
+def compare(system: SystemScores, others: Sequence[SystemScores]) -> tuple[Comparison, ...]:
     """Paired bootstrap intervals of a system against each of the others, under every metric."""
     return tuple(
         Comparison(system.system, other.system, metric, paired_bootstrap(scores, other.per_query[metric]))

@@ -10,7 +10,7 @@ import numpy as np
 
 from ragstone.core.filters import canonical_text
 from ragstone.core.protocols import Retriever
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.metrics import REPORTED, deepest, score
@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SystemScores:
     """The scores and times of one system."""
 
     system: str
@@ -51,7 +51,7 @@ async def evaluate(
     system: str,
     metrics: Sequence[str] = REPORTED,
     on_progress: Progress | None = None,
-) -> Row:
+) -> SystemScores:
     """Score a retriever; queries run one after another, so that times are those of an idle machine."""
     depth = deepest(metrics)
     # The first search may load a model or fill a matrix, which is not the time of a search.
@@ -74,7 +74,7 @@ async def evaluate(
             collected[name].append(value)
         if on_progress is not None:
             on_progress(done, len(dataset.queries))
-    return Row(
+    return SystemScores(
         system=system,
         scores={name: float(np.mean(values)) for name, values in collected.items()},
         per_query={name: tuple(values) for name, values in collected.items()},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragstone.core.protocols import Retriever
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.metrics import Interval, paired_bootstrap
-from ragstone.evaluate.runner import Row, evaluate
+from ragstone.evaluate.runner import SystemScores, evaluate
 
 METRICS = ("mrr@10", "recall@10", "ndcg@10")
 DECIDING = "mrr@10"
@@ -21,7 +21,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class HitOverlap:
     """The first hits of both Spaces for one query."""
 
     query: str
@@ -29,7 +29,7 @@ class Agreement:
     after: tuple[str, ...]
 
     @property
-    def shared(self) -> int:
+    def common(self) -> int:
         """Return the number of chunks among the first of both."""
         return len(set(self.before) & set(self.after))
 
@@ -44,7 +44,7 @@ class SpaceComparison:
     after: Mapping[str, float]
     interval: Interval
     """Of the deciding metric's difference, new minus old."""
-    agreements: tuple[Agreement, ...]
+    agreements: tuple[HitOverlap, ...]
     problems: tuple[str, ...] = ()
     """Why the new Space could not be searched as it should."""
     remarks: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ async def compare_spaces(
     before = await _row(old, dataset, "before", on_progress, 0, total)
     after = await _row(new, dataset, "after", on_progress, len(dataset.queries), total)
     interval = paired_bootstrap(after.per_query[DECIDING], before.per_query[DECIDING])
-    agreements = [Agreement(query, await _top(old, query), await _top(new, query)) for query in VALIDATION]
+    agreements = [HitOverlap(query, await _top(old, query), await _top(new, query)) for query in VALIDATION]
     return SpaceComparison(
         dataset=dataset.name,
         queries=len(dataset.queries),
@@ -85,7 +85,7 @@ async def compare_spaces(
 
 async def _row(
     retriever: Retriever, dataset: Dataset, system: str, on_progress: Progress | None, first: int, total: int
-) -> Row:
+) -> SystemScores:
     def advance(done: int, _: int) -> None:
         if on_progress:
             on_progress(first + done, total)

@@ -12,14 +12,14 @@ from ragstone.core.errors import InputError
 from ragstone.core.types import Json
 from ragstone.evaluate.dataset import Dataset, Query
 from ragstone.evaluate.metrics import Interval, paired_bootstrap
-from ragstone.evaluate.runner import Row
+from ragstone.evaluate.runner import SystemScores
 from ragstone.settings.tree import Settings
 
 DECIDING = "ndcg@10"
 FEWEST_QUERIES = 10
 """On each side of the split: fewer decide by luck."""
 Changes = Mapping[str, Json]
-Measure = Callable[[Changes, Dataset], Awaitable[Row]]
+Measure = Callable[[Changes, Dataset], Awaitable[SystemScores]]
 """Searches with some settings changed for the queries of a data set."""
 
 
@@ -60,9 +60,9 @@ class Tuning:
     held_out: int
     changes: Changes
     trials: tuple[Trial, ...]
-    before: Row
+    before: SystemScores
     """On the held-out queries, as everything below."""
-    after: Row
+    after: SystemScores
     interval: Interval
     budget_ms: float
 

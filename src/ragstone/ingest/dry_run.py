@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ledger import Ledger
-from ragstone.core.results import IngestReport
 from ragstone.core.types import Failure, Item, KnowledgeBase, Stats, failure_of
 from ragstone.ingest.diff import SourceDiff, SourceListing, WorkEntry, expand_items, next_batch
 from ragstone.ingest.outcomes import NearDuplicates, excuse_picture, is_emptied

@@ -13,11 +13,11 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import KbGone, LeaseLost, RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
-from ragstone.core.results import IngestReport
 from ragstone.core.tenants import Admission, Unlimited
 from ragstone.core.types import Failure, Item, KnowledgeBase, failure_of
 from ragstone.ingest.diff import (

@@ -9,10 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.clock import ReadTime
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import kb_gone
 from ragstone.core.jobs import STAGES, JobProgress, Ticket
 from ragstone.core.ledger import Ledger
-from ragstone.core.results import IngestReport, Stage
+from ragstone.core.search import Stage
 from ragstone.core.types import SKIPPED, Chunk, Failure, Item, KnowledgeBase, Stats
 from ragstone.settings.tree import LimitSettings
 

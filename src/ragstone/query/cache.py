@@ -18,7 +18,7 @@ from typing import Protocol
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
-from ragstone.core.results import SearchResult, Stage
+from ragstone.core.search import SearchResult, Stage
 from ragstone.core.types import KnowledgeBase
 from ragstone.query.context import SearchRequest
 from ragstone.settings.retrieval import RetrievalSettings

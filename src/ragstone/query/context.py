@@ -12,9 +12,8 @@ from typing import Literal, TypeVar, cast, get_args
 
 from ragstone.core.errors import InputError, SearchFailed, StoreBusy
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.queries import Arm, SearchQuery
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.results import SearchResult, Stage
+from ragstone.core.search import Arm, SearchQuery, SearchResult, Stage
 from ragstone.core.types import KnowledgeBase, LiveChunk, Mode
 from ragstone.settings.retrieval import Fusion, Transform
 from ragstone.settings.tree import Settings

@@ -10,7 +10,7 @@ from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.results import Explanation, QueryAnalysis
+from ragstone.core.search import Explanation, QueryAnalysis
 from ragstone.core.types import Candidate, Document, Json, KnowledgeBase, LiveChunk
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.query.context import Recorder, SearchContext, SearchRequest

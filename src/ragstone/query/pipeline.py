@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from ragstone.core.documents import page_starts, placement, table_head, without_places
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Candidate, Chunk, Hit, KnowledgeBase, Vector
 from ragstone.query.arms import Arms, EmbedderFor, dense_weight, fuse, read_back
 from ragstone.query.compress import CompressStage

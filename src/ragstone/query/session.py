@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ragstone.core.errors import InputError
-from ragstone.core.queries import SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import KnowledgeBase
 from ragstone.query.cache import PackedResult
 from ragstone.settings.retrieval import RetrievalSettings

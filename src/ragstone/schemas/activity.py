@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from ragstone.core.activity import Origin, Vote
-from ragstone.core.results import SourceKind
+from ragstone.core.search import SourceKind
 from ragstone.core.types import Mode
 from ragstone.schemas.schema import Moment, Schema
 

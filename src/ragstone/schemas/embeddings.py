@@ -43,7 +43,7 @@ class AgreementSchema(Schema):
     """How many of the first hits two spaces share for one query."""
 
     query: str
-    shared: int
+    common: int = Field(alias="shared")
     before: int
     after: int
 

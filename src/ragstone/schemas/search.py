@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from ragstone.core.results import QueryType, SourceKind
+from ragstone.core.search import QueryType, SourceKind
 from ragstone.core.types import Json, Mode, RouteKind
 from ragstone.schemas.schema import Schema
 

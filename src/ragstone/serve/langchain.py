@@ -33,7 +33,7 @@ from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
 from ragstone.core.errors import InputError, RagstoneError
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.core.types import Hit
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.settings.tree import LLMSettings

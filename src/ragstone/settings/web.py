@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr, model_validator
 
-from ragstone.core.web import MOST_WEB_RESULTS
+from ragstone.core.search import MOST_WEB_RESULTS
 from ragstone.settings.base import SettingsModel
 
 

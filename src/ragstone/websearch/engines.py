@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from ragstone.core.clock import canonical, parse_mail_date, parse_moment
 from ragstone.core.errors import SettingsError
-from ragstone.core.web import WebResult
+from ragstone.core.search import WebResult
 from ragstone.settings.web import WebSettings
 from ragstone.websearch.service import SearchService
 

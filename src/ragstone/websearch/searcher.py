@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ragstone.core.errors import RateLimited, RemoteError
 from ragstone.core.protocols import WebResultCache, WebSearch
-from ragstone.core.web import WebFindings, WebResult
+from ragstone.core.search import WebFindings, WebResult
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,10 @@ from rich.progress import Progress as Bars
 from rich.progress import TextColumn
 from tests.doubles.web import Reply, WebDouble, html
 
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
-from ragstone.core.results import IngestReport, Stage
+from ragstone.core.search import Stage
 from ragstone.core.types import Failure
 from ragstone.ingest.work import Progress, merge_reports
 from ragstone.serve.cli.render.progress import IngestBars

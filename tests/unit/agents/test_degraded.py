@@ -11,7 +11,7 @@ import pytest
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
 from ragstone.core.errors import StoreBusy
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import KnowledgeBase
 from ragstone.engine.engine import Engine
 from ragstone.query.context import SearchRequest

@@ -9,8 +9,8 @@ from ragstone.answer import cache as answer_cache
 from ragstone.answer.cache import AnswerCache, Asked, says_the_same
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError
+from ragstone.core.search import WebResult, web_hits
 from ragstone.core.types import Chunk, Hit, KnowledgeBase, LiveChunk, Space
-from ragstone.core.web import WebResult, web_hits
 from ragstone.testing.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()

@@ -9,7 +9,7 @@ import pytest
 from ragstone.answer import Answerer
 from ragstone.answer.ask import AnsweredParts, Part, look_up
 from ragstone.core.protocols import Embedder
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.settings.answers import AnswerSettings
 

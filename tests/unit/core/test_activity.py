@@ -6,13 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ragstone.core.activity import Feedback, Vote, net_grades, same_query
+from ragstone.core.activity import PassageVote, Vote, net_grades, same_query
 
 MOMENT = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 
-def _vote(query: str, document: str, vote: Vote, voter: str = "ann") -> Feedback:
-    return Feedback(MOMENT, "demo", query, f"{document}:0", document, vote, voter)
+def _vote(query: str, document: str, vote: Vote, voter: str = "ann") -> PassageVote:
+    return PassageVote(MOMENT, "demo", query, f"{document}:0", document, vote, voter)
 
 
 @pytest.mark.parametrize("other", ["dog fares", "  Dog\tFARES ", "dog\nfares"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.core.batches import batched
-from ragstone.core.health import Check, Finding
+from ragstone.core.health import Check, HealthFinding
 from ragstone.core.remedies import Action, Remedy, advise, join_advice, render_with
 
 PULL = Remedy(Action.PULL_MODEL, model="bge-small")
@@ -43,7 +43,7 @@ def test_a_hint_and_a_remedy_become_one_text(hint: str, bare: bool, joined: str)
 
 
 def test_a_finding_advises_by_words_and_remedy() -> None:
-    finding = Finding("ledger", "files", "warn", "two are left", "remove them, or", remedy=Remedy(Action.EXPORT))
+    finding = HealthFinding("ledger", "files", "warn", "two are left", "remove them, or", remedy=Remedy(Action.EXPORT))
     assert finding.advice == f"remove them, or {Action.EXPORT.sentence}"
     assert Check("python", "ok", "3.11").fix == ""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ragstone.core.web import WebResult, is_web, no_web_search, web_hits
+from ragstone.core.search import WebResult, is_web, no_web_search, web_hits
 from ragstone.settings.web import WebSettings
 
 PAGE = WebResult("Ferries", "https://www.harbour.example/fares?x=1", "A dog pays half.", "2026-01-31", "searxng")

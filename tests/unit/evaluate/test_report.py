@@ -9,14 +9,14 @@ import pytest
 from rich.console import Console
 
 from ragstone.evaluate.report import Report, compare, machine, report_table
-from ragstone.evaluate.runner import Row
+from ragstone.evaluate.runner import SystemScores
 from ragstone.schemas.evaluation import EvaluationSchema
 
 METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5", "hit@10")
 
 
-def _row(system: str, *scores: float, degraded: tuple[str, ...] = ()) -> Row:
-    return Row(
+def _row(system: str, *scores: float, degraded: tuple[str, ...] = ()) -> SystemScores:
+    return SystemScores(
         system=system,
         scores=dict.fromkeys(METRICS, sum(scores) / len(scores)),
         per_query=dict.fromkeys(METRICS, scores),
@@ -25,7 +25,7 @@ def _row(system: str, *scores: float, degraded: tuple[str, ...] = ()) -> Row:
     )
 
 
-def _report(*rows: Row) -> Report:
+def _report(*rows: SystemScores) -> Report:
     return Report(
         dataset="rocks",
         documents=12,

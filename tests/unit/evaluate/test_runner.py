@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.evaluate.dataset import Dataset, Query
 from ragstone.evaluate.runner import MAX_HITS, evaluate, ranked_documents

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.metrics import Interval
@@ -68,7 +68,7 @@ async def test_both_answer_the_same_queries() -> None:
     found = await compare_spaces(old, new, dataset, lambda done, total: seen.append((done, total)))
     assert (found.before["mrr@10"], found.after["mrr@10"], found.interval.difference) == (0.75, 1.0, 0.25)
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    assert [one.shared for one in found.agreements] == [1, 1, 1]
+    assert [one.common for one in found.agreements] == [1, 1, 1]
     assert not found.is_worse
 
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from ragstone.core.results import IngestReport
+from ragstone.core.documents import IngestReport
 from ragstone.core.types import Failure
 from ragstone.evaluate.report import Judgement, figures_of_ingest, figures_of_rows, judgements, readable_share
-from ragstone.evaluate.runner import Row
+from ragstone.evaluate.runner import SystemScores
 from ragstone.settings.load import load_settings
 from ragstone.settings.targets import Target
 
@@ -80,7 +80,7 @@ def test_a_target_has_one_bound(bounds: dict[str, float]) -> None:
 
 
 def test_figures_by_system_and_of_the_main_one() -> None:
-    row = Row("fast", {"p@5": 0.5}, {"p@5": (0.5,)}, (10.0, 20.0), stages={"rerank": (4.0, 4.0)})
+    row = SystemScores("fast", {"p@5": 0.5}, {"p@5": (0.5,)}, (10.0, 20.0), stages={"rerank": (4.0, 4.0)})
     figures = figures_of_rows([row], "fast")
     assert (figures["fast.p50_ms"], figures["p50_ms"], figures["p@5"]) == (15.0, 15.0, 0.5)
     assert figures["rerank.p95_ms"] == 4.0

@@ -7,7 +7,7 @@ import pytest
 
 from ragstone.core.errors import InputError
 from ragstone.evaluate.dataset import Dataset, Query
-from ragstone.evaluate.runner import Row
+from ragstone.evaluate.runner import SystemScores
 from ragstone.evaluate.tune import Changes, Knob, split_queries, tune
 
 QUERIES = tuple(Query(f"q{n}", f"query number {n}") for n in range(80))
@@ -26,12 +26,12 @@ class Measured:
         self.train, self.test = split_queries(DATASET)
         self.asked: list[tuple[Changes, int]] = []
 
-    async def __call__(self, changes: Changes, dataset: Dataset) -> Row:
+    async def __call__(self, changes: Changes, dataset: Dataset) -> SystemScores:
         self.asked.append((changes, len(dataset.queries)))
         held_out = dataset.queries == self.test.queries
         score = self.quality(changes, held_out)
         spread = tuple(score + 0.01 * (n % 2) for n in range(len(dataset.queries)))
-        return Row("x", {"ndcg@10": score}, {"ndcg@10": spread}, (self.p95_ms(changes),))
+        return SystemScores("x", {"ndcg@10": score}, {"ndcg@10": spread}, (self.p95_ms(changes),))
 
 
 def _by_weight(changes: Changes, held_out: bool) -> float:
@@ -70,10 +70,10 @@ async def test_what_is_too_slow_is_not_chosen() -> None:
 async def test_settings_that_turn_out_slow_on_the_held_out_queries_are_refused() -> None:
     measured = Measured(_by_weight)
 
-    async def measure(changes: Changes, dataset: Dataset) -> Row:
+    async def measure(changes: Changes, dataset: Dataset) -> SystemScores:
         row = await measured(changes, dataset)
         slow = changes and dataset.queries == measured.test.queries
-        return Row(row.system, row.scores, row.per_query, (900.0,)) if slow else row
+        return SystemScores(row.system, row.scores, row.per_query, (900.0,)) if slow else row
 
     tuning = await tune(measure, DATASET, [WEIGHT], 100)
     assert (tuning.interval.low > 0, tuning.is_better) == (True, False)

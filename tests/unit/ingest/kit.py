@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from ragstone.core.documents import IngestReport
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
-from ragstone.core.results import IngestReport
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.diff import SourceListing

@@ -112,7 +112,7 @@ async def test_three_queries_are_asked_of_both_in_every_comparison(filled: MoveK
     ]
     for one in report.comparison.agreements:
         assert (len(one.before), len(one.after)) == (5, 5)
-        assert one.shared == len(set(one.before) & set(one.after))
+        assert one.common == len(set(one.before) & set(one.after))
     for model in ("fake", "other"):
         asked = [text for texts, role in filled.models[model].calls if role == "query" for text in texts]
         assert asked[-len(VALIDATION) :] == list(VALIDATION)

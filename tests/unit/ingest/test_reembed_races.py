@@ -10,9 +10,9 @@ import pytest
 from tests.unit.ingest.kit import counts, item
 from tests.unit.ingest.move_kit import Interrupted, MoveKit
 
+from ragstone.core.documents import IngestReport
 from ragstone.core.errors import ModelUnavailable, NotFoundError, StoreBusy
 from ragstone.core.protocols import Embedder
-from ragstone.core.results import IngestReport
 from ragstone.core.types import Item
 from ragstone.ingest.backfill import FillResult
 from ragstone.ingest.embed import ModelChoice

@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.language.names import MOST_NAMES, find_names, find_spelt_dates, find_spelt_names
 from ragstone.query.explain import explain
 from ragstone.query.routing.analyse import add_names, analyse

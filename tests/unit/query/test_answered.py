@@ -6,7 +6,7 @@ import pytest
 
 from ragstone.core.errors import SearchFailed
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.query.context import Arm, require_an_answer
 
 DENSE, LEXICAL = "dense: the store is away", "lexical: out of time"

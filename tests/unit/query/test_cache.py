@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import parse_filter
-from ragstone.core.results import SearchResult, Stage
+from ragstone.core.search import SearchResult, Stage
 from ragstone.core.types import Hit, KnowledgeBase, Space
 from ragstone.query import cache as cache_module
 from ragstone.query.cache import SearchCache

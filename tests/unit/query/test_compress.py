@@ -11,7 +11,7 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import KnowledgeBase, Role
 from ragstone.query import context as trace_module
 from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares

@@ -10,7 +10,7 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, f
 from ragstone.core.errors import ModelUnavailable, NotFoundError
 from ragstone.core.filters import parse_filter
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.results import Explanation
+from ragstone.core.search import Explanation
 from ragstone.query.context import SearchRequest
 from ragstone.query.explain import explain
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings

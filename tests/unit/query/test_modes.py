@@ -8,7 +8,7 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import InputError
-from ragstone.core.queries import SearchQuery
+from ragstone.core.search import SearchQuery
 from ragstone.core.types import Mode
 from ragstone.query.context import DEADLINES_MS, Recorder, search_request
 from ragstone.query.transform import Transformer

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult, WebResult
 from ragstone.core.types import Hit
-from ragstone.core.web import WebResult
 from ragstone.query.routing.federation import passages_of, rank_results, source_kind
 
 QUERY = "price of Oriental Spice"

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.query import arms as arms_module
 from ragstone.query import context as trace_module
 from ragstone.query import rerank as rerank_module

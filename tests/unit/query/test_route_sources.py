@@ -10,9 +10,8 @@ import pytest
 from ragstone.core.errors import InputError, RagstoneError, SourceError, StoreError
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import RecordFindings
-from ragstone.core.results import QueryType, SearchResult, Stage
+from ragstone.core.search import QueryType, SearchResult, Stage, WebFindings, WebResult
 from ragstone.core.types import Hit, KnowledgeBase
-from ragstone.core.web import WebFindings, WebResult
 from ragstone.query.cache import SearchCache
 from ragstone.query.context import SearchRequest
 from ragstone.query.routing.federation import FederatedSearch, RoutingOverrides

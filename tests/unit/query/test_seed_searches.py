@@ -9,8 +9,7 @@ from typing import Any, get_args
 import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
-from ragstone.core.queries import Arm, SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import Arm, SearchQuery, SearchResult
 from ragstone.core.types import Candidate, Hit
 from ragstone.query.arms import fuse
 from ragstone.query.context import search_request

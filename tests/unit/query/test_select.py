@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
 
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Chunk
 from ragstone.query.pipeline import LONGEST, join_chunks
 from ragstone.settings.retrieval import RetrievalSettings

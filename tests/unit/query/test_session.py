@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import InputError, StoreBusy, TenantSuspended
-from ragstone.core.queries import SearchQuery
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.query import session as session_module
 from ragstone.query.session import KbSnapshot, SearchSession

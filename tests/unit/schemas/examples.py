@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from ragstone.core.activity import Conversation, Feedback, Gap, GoldenQuery, LoggedSearch, SearchReport, Turn
+from ragstone.core.activity import Conversation, Gap, GoldenQuery, LoggedSearch, PassageVote, SearchReport, Turn
 from ragstone.core.answers import (
     Answer,
     AnswerReady,
@@ -25,13 +25,12 @@ from ragstone.core.answers import (
     Verdict,
 )
 from ragstone.core.audit import AuditEntry, ErasureTarget, Receipt
-from ragstone.core.documents import ChunkRecord
+from ragstone.core.documents import ChunkRecord, IngestReport
 from ragstone.core.errors import NotFoundError, QuotaExceeded
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, SourceFailures, SourceRecord
-from ragstone.core.results import Explanation, IngestReport, QueryAnalysis, SearchResult, Stage
+from ragstone.core.search import Explanation, QueryAnalysis, SearchResult, Stage, WebFindings, WebResult
 from ragstone.core.tenants import Quotas, Stock, Tenant, Usage
 from ragstone.core.types import Chunk, Document, Failure, Hit, KnowledgeBase, LiveChunk, Space, Stats
-from ragstone.core.web import WebFindings, WebResult
 
 MOMENT = datetime(2026, 1, 31, 9, 30, 15, 250000, tzinfo=UTC)
 LATER = datetime(2026, 2, 1, tzinfo=UTC)
@@ -140,7 +139,7 @@ ENTRY = AuditEntry(
     {"ledger.chunks": 12}, "busy"
 )  # fmt: skip
 
-VOTE = Feedback(MOMENT, "demo", "dogs", "c1", "d1", "up", "ada")
+VOTE = PassageVote(MOMENT, "demo", "dogs", "c1", "d1", "up", "ada")
 LOGGED = LoggedSearch(
     MOMENT, "demo", "dogs", "fast", 12.5, 3, 0.75, None, 0.5, ("pay",), (), "t1", "talk", "product",
     ("documents", "internet"), ("documents",), 1, 2, 3.5, False, "it broke",

@@ -15,8 +15,8 @@ from ragstone import schemas
 from ragstone.agents import results
 from ragstone.evaluate.metrics import Interval
 from ragstone.evaluate.report import Comparison, Judgement, Report
-from ragstone.evaluate.runner import Row
-from ragstone.evaluate.spaces import Agreement, SpaceComparison
+from ragstone.evaluate.runner import SystemScores
+from ragstone.evaluate.spaces import HitOverlap, SpaceComparison
 from ragstone.evaluate.tune import Trial, Tuning
 from ragstone.schemas.activity import (
     ConversationSchema,
@@ -52,7 +52,7 @@ from ragstone.settings.targets import Target
 
 INTERVAL = Interval(1 / 3, -1 / 7, 1.0, 0.95)
 METRICS = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5", "hit@10")
-ROW = Row("hybrid", dict.fromkeys(METRICS, 2 / 3), {}, (1 / 3, 2 / 3, 1.0), ("dense",))
+ROW = SystemScores("hybrid", dict.fromkeys(METRICS, 2 / 3), {}, (1 / 3, 2 / 3, 1.0), ("dense",))
 TARGET = Target(above=0.5, alert=0.25)
 EVALUATED = Report(
     "stones", 24, 3, (ROW,), {"embedding": "mini@1", "reranker": None}, "default",
@@ -64,7 +64,7 @@ TUNED = Tuning(
 )
 COMPARISON = SpaceComparison(
     "golden", 3, {"mrr@10": 1 / 3}, {"mrr@10": 2 / 3}, INTERVAL,
-    (Agreement("prompt caching", ("c1", "c2"), ("c2",)),), ("slow",), ("old",),
+    (HitOverlap("prompt caching", ("c1", "c2"), ("c2",)),), ("slow",), ("old",),
 )  # fmt: skip
 SHAPES: dict[str, dict[str, Schema | list[Schema]]] = {
     "search": {

@@ -15,7 +15,7 @@ from tests.conformance.postgres_server import server
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import StoreBusy
-from ragstone.core.health import Finding
+from ragstone.core.health import HealthFinding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Health, Point, VectorPartition
 from ragstone.settings.tree import Adapter, Settings
@@ -73,11 +73,11 @@ async def partition_of(stores: Stores) -> VectorPartition:
     return VectorPartition(tenant_id, "s1", 32)
 
 
-def troubles(findings: list[Finding]) -> dict[tuple[str, str], str]:
+def troubles(findings: list[HealthFinding]) -> dict[tuple[str, str], str]:
     return {(one.store, one.what): one.detail for one in findings if one.state != "ok"}
 
 
-def repaired(findings: list[Finding]) -> set[str]:
+def repaired(findings: list[HealthFinding]) -> set[str]:
     return {one.what for one in findings if one.repaired}
 
 
@@ -117,7 +117,7 @@ async def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
 async def test_an_engine_that_is_down(stores: Stores) -> None:
     engine_of(stores).down = True
     (found,) = [one for one in await examine(stores, repair=True) if one.state != "ok"]
-    assert found == Finding("engine", "reachable", "fail", "the engine is down", "start it")
+    assert found == HealthFinding("engine", "reachable", "fail", "the engine is down", "start it")
 
 
 async def test_orphans(stores: Stores) -> None:

@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.activity import Feedback, LoggedSearch
-from ragstone.core.results import QueryAnalysis, SearchResult, Stage
+from ragstone.core.activity import LoggedSearch, PassageVote
+from ragstone.core.search import QueryAnalysis, SearchResult, Stage, WebResult
 from ragstone.core.types import Hit
-from ragstone.core.web import WebResult
 from ragstone.stores import batch_writer as batched
 from ragstone.stores.activity import feedback, retrieval_log
 from ragstone.stores.activity.feedback import FeedbackRepository
@@ -212,7 +211,7 @@ async def test_only_the_newest_are_kept(ledger: SqliteLedger, log: SearchLog, mo
     assert await _logged(ledger) == ["q3", "q2"]
     document_id = await _document_id(ledger)
     repository = FeedbackRepository(ledger, "default")
-    votes = [Feedback(START + timedelta(n), "default", f"q{n}", "c1", document_id, "up") for n in range(4)]
+    votes = [PassageVote(START + timedelta(n), "default", f"q{n}", "c1", document_id, "up") for n in range(4)]
     await repository.add_votes("default", votes)
     assert [one.query for one in await repository.votes("default")] == ["q3", "q2"]
 

@@ -12,7 +12,7 @@ from tests.doubles.web import Reply, Request, json_reply
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import WebSearch
-from ragstone.core.web import WebResult
+from ragstone.core.search import WebResult
 from ragstone.settings.web import WebSettings
 from ragstone.websearch import build_web_search
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import RagstoneError, RateLimited, RemoteError, StoreFull
-from ragstone.core.web import WebFindings, WebResult
+from ragstone.core.search import WebFindings, WebResult
 from ragstone.stores.activity import web_results
 from ragstone.stores.activity.web_results import WebResultRepository
 from ragstone.stores.control.tenants import SqlTenantBook

@@ -17,7 +17,7 @@ from ragstone.answer.research.relevance import GatheredPassages, Relevance
 from ragstone.core.answers import Finding, Research, Round, Stopped
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError
 from ragstone.core.protocols import LLM, Embedder, Reranker
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.core.protocols import Embedder
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze_query
 from ragstone.language.relevance import COVERAGE_WEIGHT, UnrelatedVectors, scale_cosines, term_share

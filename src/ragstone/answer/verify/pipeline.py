@@ -20,7 +20,7 @@ from ragstone.answer.verify.split import MAX_CHARS, split_claim
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError
 from ragstone.core.protocols import Embedder, Entailer
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 
 logger = logging.getLogger(__name__)
 

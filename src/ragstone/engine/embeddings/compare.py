@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.evaluate.dataset import Dataset
 from ragstone.evaluate.golden import known_items

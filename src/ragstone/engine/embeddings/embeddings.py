@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @bound
-class Embeddings:
+class KbEmbeddings:
     """The Spaces of a kb, which is that of the settings unless another one is named."""
 
     def __init__(self, scope: TenantScope) -> None:

@@ -18,7 +18,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder, SpaceBook
 from ragstone.core.remedies import Action, Remedy, advise
-from ragstone.core.spaces import Stored
+from ragstone.core.spaces import EmbeddedText
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
 from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
@@ -181,7 +181,7 @@ async def freshness(
     return Freshness(len(cosines), differing, min(cosines, default=None))
 
 
-def _batches(drawn: Sequence[Stored]) -> Iterator[Sequence[Stored]]:
+def _batches(drawn: Sequence[EmbeddedText]) -> Iterator[Sequence[EmbeddedText]]:
     ordered = sorted(drawn, key=lambda one: len(one.text))
     for start in range(0, len(ordered), BATCH):
         yield ordered[start : start + BATCH]

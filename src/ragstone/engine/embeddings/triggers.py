@@ -42,7 +42,7 @@ ALARMING = {"recall@10": Target(above=0.8, alert=0.6)}
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueRefresh:
     """A refresh that is due. A kb has one of the same name once."""
 
     name: str
@@ -121,7 +121,7 @@ class Triggers:
         last = await self._queue.newest(tenant, kb, "reembed")
         return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
 
-    async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: Due) -> bool:
+    async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: DueRefresh) -> bool:
         """Whether somebody will do it: not if the kb has had this one, however that ended."""
         job = NewJob(
             kind="reembed",
@@ -139,13 +139,13 @@ class Triggers:
         await self._queue.signal_work(tenant)
         return True
 
-    async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> Due | None:
+    async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> DueRefresh | None:
         last = await self._queue.newest(tenant, kb, "reembed")
         moment = await self._next_at(tenant, kb, last)
         if moment is None or moment > now():
             return None
         because = f"due since {canonical(moment)} ({self._refresh.every})"
-        return Due(f"schedule {canonical(moment)}", because, sources=self._refresh.sources)
+        return DueRefresh(f"schedule {canonical(moment)}", because, sources=self._refresh.sources)
 
     async def _next_at(self, tenant: str, kb: KnowledgeBase, last: Job | None) -> datetime | None:
         """The first time that the schedule names after the last refresh, or after the live Space was made."""
@@ -155,7 +155,7 @@ class Triggers:
         since = [*made, *([last.created_at] if last else [])]
         return next_run(self._refresh.every, max(since)) if since else None
 
-    async def _upgrade(self, tenant: str, kb: KnowledgeBase, live: Space) -> Due | None:
+    async def _upgrade(self, tenant: str, kb: KnowledgeBase, live: Space) -> DueRefresh | None:
         """Once to each model: two workers with different settings must not move a kb to and fro."""
         if "model" not in self._refresh.when:
             return None
@@ -169,7 +169,7 @@ class Triggers:
         if wanted in {space.model for space, _ in await self._book.of(tenant).outline(kb) if space != live}:
             return None  # somebody has built it already, or has gone back from it
         because = f"the settings name {wanted} instead of {live.model}"
-        return Due(f"model {wanted}", because, model=name, model_id=wanted)
+        return DueRefresh(f"model {wanted}", because, model=name, model_id=wanted)
 
     async def _wanted(self, tenant: str) -> tuple[str, str]:
         """The name and the id of the model that a tenant's settings ask for."""
@@ -178,7 +178,7 @@ class Triggers:
             return name, self._embedders.default_id
         return name, (await self._embedders.get(name)).model.id
 
-    async def _poor(self, tenant: str, kb: KnowledgeBase) -> Due | None:
+    async def _poor(self, tenant: str, kb: KnowledgeBase) -> DueRefresh | None:
         report = await self._report(tenant, kb.name, QUALITY_DAYS)
         problem = poor_quality(report, self._settings.targets)
         if not problem:
@@ -187,7 +187,7 @@ class Triggers:
             last = await self._queue.newest(tenant, kb, "reembed")
             if last and last.created_at > now() - QUIET:
                 return None
-            return Due(f"quality {canonical(now())[:10]}", problem)
+            return DueRefresh(f"quality {canonical(now())[:10]}", problem)
         warning = advise(problem, Remedy(Action.IMPROVE_SEARCH, kb=kb.name))
         await self._queue.warn(tenant, f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
         return None

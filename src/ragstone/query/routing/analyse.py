@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from ragstone.core.results import QueryAnalysis, QueryType, SourceKind
+from ragstone.core.search import QueryAnalysis, QueryType, SourceKind
 from ragstone.core.types import Mode, RouteKind
 from ragstone.language.analyzer import analyze
 from ragstone.language.names import MOST_NAMES, find_names, find_spelt_dates, find_spelt_names

@@ -11,9 +11,8 @@ from functools import partial
 
 from ragstone.core.errors import ModelError, RemoteError, SourceError, StoreError
 from ragstone.core.protocols import RecordFindings, RecordSearch
-from ragstone.core.results import QueryAnalysis, SearchResult, SourceKind, Stage
+from ragstone.core.search import QueryAnalysis, SearchResult, SourceKind, Stage, WebFindings, no_web_search, web_hits
 from ragstone.core.types import Hit, KnowledgeBase
-from ragstone.core.web import WebFindings, no_web_search, web_hits
 from ragstone.language.analyzer import analyze_query
 from ragstone.language.relevance import measure_coverage
 from ragstone.query.cache import SearchCache

@@ -16,7 +16,7 @@ from ragstone.core.audit import acting_as
 from ragstone.core.remedies import render_with
 from ragstone.serve.cli.exits import OK, USAGE, broken_pipe, report_error
 from ragstone.serve.cli.options import Common
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 COMMON = inspect.signature(Common, eval_str=True).parameters
 Body = Callable[..., Coroutine[Any, Any, int | None]]
@@ -86,7 +86,7 @@ def _execute(options: Common, body: Body, arguments: dict[str, Any]) -> int:
     with render_with(options.render_remedy):
         try:
             with _logging(options), acting_as(_user()):
-                code = asyncio.run(body(Session(options), **arguments))
+                code = asyncio.run(body(CliSession(options), **arguments))
             sys.stdout.flush()
             return OK if code is None else code
         except BrokenPipeError:

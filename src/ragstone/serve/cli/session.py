@@ -24,7 +24,7 @@ SLOW_SECONDS = 1.0
 CATCHING_UP = "bringing the vector store up to date …"
 
 
-class Session:
+class CliSession:
     """One run of a command."""
 
     def __init__(self, options: Common) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.render.output import text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ class Kind:
     settings: tuple[Setting, ...]
 
 
-async def list_kinds(session: Session) -> None:
+async def list_kinds(session: CliSession) -> None:
     """List the kinds of source and the settings of each."""
     found = kinds()
     from ragstone.schemas.sources import SourceKindsSchema

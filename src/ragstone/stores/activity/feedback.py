@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from ragstone.core.activity import Feedback, GoldenQuery, Origin, same_query
+from ragstone.core.activity import GoldenQuery, Origin, PassageVote, same_query
 from ragstone.core.clock import canonical
 from ragstone.core.errors import unknown_kb
 from ragstone.core.ids import content_hash
@@ -25,7 +25,7 @@ class FeedbackRepository:
     def __init__(self, ledger: SqlLedger, tenant: str) -> None:
         self._rows = TenantLedger(ledger, tenant)
 
-    async def add_votes(self, kb: str, votes: Sequence[Feedback]) -> None:
+    async def add_votes(self, kb: str, votes: Sequence[PassageVote]) -> None:
         """Write down votes; a voter's later word on the same passage replaces the earlier one."""
 
         def write(connection: Connection, tenant_id: str) -> None:
@@ -34,10 +34,10 @@ class FeedbackRepository:
 
         await self._rows.write(write)
 
-    async def votes(self, kb: str, limit: int = MOST_VOTES) -> list[Feedback]:
+    async def votes(self, kb: str, limit: int = MOST_VOTES) -> list[PassageVote]:
         """Return the votes on passages of a kb, newest first."""
 
-        def read(connection: Connection, tenant_id: str) -> list[Feedback]:
+        def read(connection: Connection, tenant_id: str) -> list[PassageVote]:
             found = connection.execute(
                 "SELECT v.moment, v.query, v.chunk_id, v.document_id, v.vote, v.voter FROM votes v "
                 "JOIN knowledge_bases k ON k.tenant_id = v.tenant_id AND k.id = v.kb_id "
@@ -45,7 +45,7 @@ class FeedbackRepository:
                 "ORDER BY v.moment DESC, v.query_hash, v.chunk_id, v.voter LIMIT ?",
                 (tenant_id, kb, limit),
             )
-            return [Feedback(datetime.fromisoformat(moment), kb, *facts) for moment, *facts in found]
+            return [PassageVote(datetime.fromisoformat(moment), kb, *facts) for moment, *facts in found]
 
         return await self._rows.read(read, [])
 
@@ -97,7 +97,7 @@ class FeedbackRepository:
         return found.id
 
 
-def put_votes(connection: Connection, tenant_id: str, kb_id: int, votes: Iterable[Feedback]) -> None:
+def put_votes(connection: Connection, tenant_id: str, kb_id: int, votes: Iterable[PassageVote]) -> None:
     """Write votes on documents that are there over earlier ones of the same voters; keep the newest `MOST_VOTES`."""
     connection.executemany(
         "INSERT INTO votes (tenant_id, kb_id, query_hash, chunk_id, voter, document_id, moment, query, vote) "

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ragstone.core.activity import Feedback, GoldenQuery, LoggedSearch, Shown, Turn
+from ragstone.core.activity import GoldenQuery, LoggedSearch, PassageVote, Shown, Turn
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError, StoreError
 from ragstone.core.ids import check_name, opaque_id
@@ -137,10 +137,10 @@ def _take_web_results(path: Path, connection: Connection, tenant_id: str) -> Non
         )
 
 
-def _votes(old: sqlite3.Connection, kb: str) -> Iterator[Feedback]:
+def _votes(old: sqlite3.Connection, kb: str) -> Iterator[PassageVote]:
     for row in _rows(old, "votes", "kb = ?", kb):
         moment = datetime.fromisoformat(row["moment"])
-        yield Feedback(moment, kb, row["query"], row["chunk_id"], row["document_id"], row["vote"], row["voter"])
+        yield PassageVote(moment, kb, row["query"], row["chunk_id"], row["document_id"], row["vote"], row["voter"])
 
 
 def _golden(old: sqlite3.Connection, kb: str) -> Iterator[GoldenQuery]:

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from ragstone.core.activity import SHOWN, LoggedSearch, Note, Shown
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError, TenantGone
-from ragstone.core.results import SearchResult, SourceKind
+from ragstone.core.search import SearchResult, SourceKind
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, fold
 from ragstone.stores.activity.retrieval_log import RetrievalLog

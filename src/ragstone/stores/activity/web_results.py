@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
-from ragstone.core.web import KeptResults, WebResult
+from ragstone.core.search import KeptResults, WebResult
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.tenant_ledger import TenantLedger
 from ragstone.stores.sql.database import Connection, keep_newest

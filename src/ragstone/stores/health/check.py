@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ragstone.core.clock import canonical, now
 from ragstone.core.collections import is_draft
 from ragstone.core.errors import RagstoneError
-from ragstone.core.health import REPAIR, Finding
+from ragstone.core.health import REPAIR, HealthFinding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MEMORY_MB = 64
 
 
-async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
+async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[HealthFinding]:
     """All that can be said of collections that were built from a corpus."""
     upkeep = FileUpkeep(stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, IndexCache(MEMORY_MB)))
     findings = []
@@ -47,7 +47,7 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         else:
             findings += [_finding(tenant, one, repaired=False) for one in untrue]
         findings += [
-            Finding(
+            HealthFinding(
                 "collections",
                 "builds",
                 "warn",
@@ -59,7 +59,7 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
             if is_draft(kb.name)
         ]
     said = f"{built} built from a corpus, files as they should be" if built else "none was built from a corpus"
-    return findings or [Finding("collections", "files", "ok", said)]
+    return findings or [HealthFinding("collections", "files", "ok", said)]
 
 
 async def _untrue(stores: Stores, tenant: Tenant) -> list[str]:
@@ -73,25 +73,25 @@ async def _untrue(stores: Stores, tenant: Tenant) -> list[str]:
     return found
 
 
-def _finding(tenant: Tenant, collection: str, *, repaired: bool) -> Finding:
+def _finding(tenant: Tenant, collection: str, *, repaired: bool) -> HealthFinding:
     detail = f"tenant '{tenant.name}': those of collection '{collection}' are not what is live"
     if repaired:
-        return Finding("collections", "files", "ok", detail, "written anew", repaired=True)
-    return Finding("collections", "files", "warn", detail, remedy=REPAIR)
+        return HealthFinding("collections", "files", "ok", detail, "written anew", repaired=True)
+    return HealthFinding("collections", "files", "warn", detail, remedy=REPAIR)
 
 
 WHAT = "encryption"
 MISSING_KEY = "set that key as security.key, or add it to security.old_keys"
 
 
-async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]) -> list[Finding]:
+async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]) -> list[HealthFinding]:
     """Files and secrets under a key that is not configured. Of files only the beginning is read."""
-    findings: list[Finding] = []
+    findings: list[HealthFinding] = []
     for tenant in tenants:
         blobs = await stores.ledger.blobs(tenant.name)
         missing = await asyncio.to_thread(blobs.missing_keys)
         findings += [
-            Finding(
+            HealthFinding(
                 store,
                 WHAT,
                 "fail",
@@ -104,11 +104,11 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
             await stores.sources.of(tenant.name).all()
         except RagstoneError as error:
             findings.append(
-                Finding(
+                HealthFinding(
                     store, WHAT, "fail", f"tenant '{tenant.name}': secrets of {error}", error.hint, remedy=error.remedy
                 )
             )
-    return findings or [Finding(store, WHAT, "ok", "everything stored can be opened")]
+    return findings or [HealthFinding(store, WHAT, "ok", "everything stored can be opened")]
 
 
 STORE = "postgres"
@@ -121,47 +121,47 @@ UNGUARDED = (
 )
 
 
-def check_database(connection: Connection) -> list[Finding]:
+def check_database(connection: Connection) -> list[HealthFinding]:
     """Version, extension, role and row-level security."""
     (version,) = connection.execute("SELECT current_setting('server_version')").fetchone()
     return [
-        Finding(STORE, "reachable", "ok", f"PostgreSQL {version}"),
+        HealthFinding(STORE, "reachable", "ok", f"PostgreSQL {version}"),
         _extension(connection),
         _role(connection),
         _security(connection),
     ]
 
 
-def _extension(connection: Connection) -> Finding:
+def _extension(connection: Connection) -> HealthFinding:
     row = connection.execute("SELECT extversion FROM pg_extension WHERE extname = 'vector'").fetchone()
     if row is None:
         repair = "CREATE EXTENSION vector; as the owner of the database, or as a superuser"
-        return Finding(STORE, "extension", "fail", "vector is not installed", repair)
-    return Finding(STORE, "extension", "ok", f"vector {row[0]}")
+        return HealthFinding(STORE, "extension", "fail", "vector is not installed", repair)
+    return HealthFinding(STORE, "extension", "ok", f"vector {row[0]}")
 
 
-def _role(connection: Connection) -> Finding:
+def _role(connection: Connection) -> HealthFinding:
     name, is_above = connection.execute(
         "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
     ).fetchone()
     if is_above:
         repair = "connect as a role with NOSUPERUSER NOBYPASSRLS"
-        return Finding(STORE, "role", "fail", f"{name} sees the rows of all tenants", repair)
-    return Finding(STORE, "role", "ok", f"{name} is under row-level security")
+        return HealthFinding(STORE, "role", "fail", f"{name} sees the rows of all tenants", repair)
+    return HealthFinding(STORE, "role", "ok", f"{name} is under row-level security")
 
 
-def _security(connection: Connection) -> Finding:
+def _security(connection: Connection) -> HealthFinding:
     open_tables = [name for (name,) in connection.execute(UNGUARDED, (GUARDED,)).fetchall()]
     if open_tables:
         repair = f"ALTER TABLE ragstone.{open_tables[0]} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
-        return Finding(STORE, "row-level security", "fail", f"not forced on {', '.join(open_tables)}", repair)
-    return Finding(STORE, "row-level security", "ok", "forced on every table of tenants")
+        return HealthFinding(STORE, "row-level security", "fail", f"not forced on {', '.join(open_tables)}", repair)
+    return HealthFinding(STORE, "row-level security", "ok", "forced on every table of tenants")
 
 
 EXPIRED = "FROM reservations WHERE expires_at < ?"
 
 
-async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> list[Finding]:
+async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> list[HealthFinding]:
     """All that can be said of the stores; with `repair` also after putting right what is wrong.
 
     `forget` names a vector database that was left and emptied by hand.
@@ -172,9 +172,9 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
     except RagstoneError as error:
         return [_failed("ledger", "reachable", error)]
     if not findings:
-        return [Finding("ledger", "reachable", "ok", "nothing has been written yet")]
+        return [HealthFinding("ledger", "reachable", "ok", "nothing has been written yet")]
     present = [tenant for tenant in tenants if tenant.state != "deleting"]
-    checks: list[Callable[[], Awaitable[list[Finding]]]] = [
+    checks: list[Callable[[], Awaitable[list[HealthFinding]]]] = [
         lambda: _deletions(stores, kind, tenants, repair),
         lambda: _reservations(stores, kind, repair),
         lambda: _leftovers(stores, kind, present, repair),
@@ -192,47 +192,47 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
     return findings
 
 
-def _nothing() -> tuple[str, list[Finding]]:
+def _nothing() -> tuple[str, list[HealthFinding]]:
     return "ledger", []
 
 
-def _database(connection: Connection) -> tuple[str, list[Finding]]:
+def _database(connection: Connection) -> tuple[str, list[HealthFinding]]:
     if isinstance(connection.dialect, SqliteDialect):
         version = connection.execute("SELECT sqlite_version()").fetchone()[0]
-        return "sqlite", [Finding("sqlite", "reachable", "ok", f"SQLite {version}")]
+        return "sqlite", [HealthFinding("sqlite", "reachable", "ok", f"SQLite {version}")]
 
     return "postgres", check_database(connection)
 
 
-async def _deletions(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+async def _deletions(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[HealthFinding]:
     begun = [tenant.name for tenant in tenants if tenant.state == "deleting"]
     if not begun:
-        return [Finding(store, "deletions", "ok", "none is unfinished")]
+        return [HealthFinding(store, "deletions", "ok", "none is unfinished")]
     finished = await stores.tenants.finish_deletions() if repair else []
     return [
-        Finding(store, "deletions", "ok", f"tenant '{name}' was being deleted", "finished", repaired=True)
+        HealthFinding(store, "deletions", "ok", f"tenant '{name}' was being deleted", "finished", repaired=True)
         if name in finished
-        else Finding(store, "deletions", "warn", f"tenant '{name}' is being deleted", remedy=REPAIR)
+        else HealthFinding(store, "deletions", "warn", f"tenant '{name}' is being deleted", remedy=REPAIR)
         for name in begun
     ]
 
 
-async def _reservations(stores: Stores, store: str, repair: bool) -> list[Finding]:
+async def _reservations(stores: Stores, store: str, repair: bool) -> list[HealthFinding]:
     moment = canonical(now())
     found = await stores.ledger.control_read(
         lambda db: int(db.execute(f"SELECT count(DISTINCT id) {EXPIRED}", (moment,)).fetchone()[0]), 0
     )
     if not found:
-        return [Finding(store, "reservations", "ok", "none has lapsed")]
+        return [HealthFinding(store, "reservations", "ok", "none has lapsed")]
     # They count for nothing, and go with the next one: no more than a remark.
     detail = f"{found} of quotas have lapsed"
     if not repair:
-        return [Finding(store, "reservations", "warn", detail, remedy=REPAIR)]
+        return [HealthFinding(store, "reservations", "warn", detail, remedy=REPAIR)]
     await stores.ledger.control_write(lambda db: db.execute(f"DELETE {EXPIRED}", (moment,)))
-    return [Finding(store, "reservations", "ok", detail, "removed", repaired=True)]
+    return [HealthFinding(store, "reservations", "ok", detail, "removed", repaired=True)]
 
 
-async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[HealthFinding]:
     """Check for leftovers of crashes: staged versions and unneeded files."""
     findings = []
     for tenant in tenants:
@@ -243,13 +243,13 @@ async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repa
         detail = f"tenant '{tenant.name}': staged versions: {staged}, files that nobody needs: {files}"
         if repair:
             await stores.ledger.clean_up(tenant.name)
-            findings.append(Finding(store, "leftovers", "ok", detail, "removed", repaired=True))
+            findings.append(HealthFinding(store, "leftovers", "ok", detail, "removed", repaired=True))
         else:
-            findings.append(Finding(store, "leftovers", "warn", detail, remedy=REPAIR))
-    return findings or [Finding(store, "leftovers", "ok", "no crash has left anything")]
+            findings.append(HealthFinding(store, "leftovers", "warn", detail, remedy=REPAIR))
+    return findings or [HealthFinding(store, "leftovers", "ok", "no crash has left anything")]
 
 
-async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[Finding]:
+async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[HealthFinding]:
     """Check that quotas count original files with their actual sizes."""
     findings = []
     for tenant in tenants:
@@ -260,24 +260,24 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
         detail = f"tenant '{tenant.name}': counted with another size: {len(wrong)} files, of them gone: {gone}"
         if repair:
             await stores.ledger.write(tenant.name, originals.correct, wrong)
-            findings.append(Finding(store, "originals", "ok", detail, "counted anew", repaired=True))
+            findings.append(HealthFinding(store, "originals", "ok", detail, "counted anew", repaired=True))
         else:
-            findings.append(Finding(store, "originals", "warn", detail, remedy=REPAIR))
-    return findings or [Finding(store, "originals", "ok", "counted as they are")]
+            findings.append(HealthFinding(store, "originals", "warn", detail, remedy=REPAIR))
+    return findings or [HealthFinding(store, "originals", "ok", "counted as they are")]
 
 
-def _failed(store: str, what: str, error: RagstoneError) -> Finding:
-    return Finding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
+def _failed(store: str, what: str, error: RagstoneError) -> HealthFinding:
+    return HealthFinding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
 
 
 async def examine_configured(
     settings: Settings, secret_keys: SecretKeys, *, repair: bool = False, forget: str = ""
-) -> list[Finding]:
+) -> list[HealthFinding]:
     """Open the stores that the settings name, examine them and close them again."""
     from ragstone.stores.factory import open_stores
 
     if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
-        return [Finding("ledger", "reachable", "ok", "nothing has been written yet")]
+        return [HealthFinding("ledger", "reachable", "ok", "nothing has been written yet")]
     try:
         stores = await asyncio.to_thread(open_stores, settings, secret_keys)
     except RagstoneError as error:

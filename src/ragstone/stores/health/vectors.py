@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragstone.core.errors import RagstoneError
-from ragstone.core.health import REPAIR, Finding
+from ragstone.core.health import REPAIR, HealthFinding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
@@ -49,14 +49,14 @@ class _Trouble(NamedTuple):
     breaks: bool = False
     """Whether searches miss something because of it; the rest only takes up room, or heals by itself."""
 
-    def finding(self, store: str, tenant: str, *, repaired: bool) -> Finding:
+    def finding(self, store: str, tenant: str, *, repaired: bool) -> HealthFinding:
         detail = f"tenant '{tenant}': {self.detail}"
         if repaired:
-            return Finding(store, self.what, "ok", detail, self.done, repaired=True)
-        return Finding(store, self.what, "fail" if self.breaks else "warn", detail, remedy=REPAIR)
+            return HealthFinding(store, self.what, "ok", detail, self.done, repaired=True)
+        return HealthFinding(store, self.what, "fail" if self.breaks else "warn", detail, remedy=REPAIR)
 
 
-async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[Finding]:
+async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[HealthFinding]:
     """All that can be said of the vector database, if there is one."""
     derived = stores.derived
     if derived is None:
@@ -65,22 +65,24 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     try:
         health = await provider.health()
     except RagstoneError as error:
-        return [Finding(provider.name, "reachable", "fail", str(error), error.hint, remedy=error.remedy)]
+        return [HealthFinding(provider.name, "reachable", "fail", str(error), error.hint, remedy=error.remedy)]
     said = f"{health.version}, {health.detail}" if health.detail else health.version
-    findings = [Finding(provider.name, "reachable", "ok", said)]
+    findings = [HealthFinding(provider.name, "reachable", "ok", said)]
     if provider.name == "memory":
         # It is another one in every process, and built anew by whoever searches first.
         return findings
-    troubles: list[Finding] = []
+    troubles: list[HealthFinding] = []
     for tenant in tenants:
         try:
             troubles += await _check_tenant(stores, derived, tenant.name, repair=repair)
         except RagstoneError as error:
-            troubles.append(Finding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy))
-    return findings + (troubles or [Finding(provider.name, "content", "ok", "exactly what the ledger has")])
+            troubles.append(
+                HealthFinding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy)
+            )
+    return findings + (troubles or [HealthFinding(provider.name, "content", "ok", "exactly what the ledger has")])
 
 
-async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, repair: bool) -> list[Finding]:
+async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, repair: bool) -> list[HealthFinding]:
     ledger, provider = stores.ledger, derived.provider
     held = await ledger.read(tenant, _held, provider.name)
     wrong = {one.partition: said for one in held if (said := await _misfit(provider, one.partition))}
@@ -202,7 +204,7 @@ def forget_index(connection: Connection, tenant_id: str, name: str) -> None:
     connection.execute("DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ?", (tenant_id, name))
 
 
-async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[Finding]:
+async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[HealthFinding]:
     """What is left where; the one to forget is believed to be empty from now on."""
     used = stores.derived.provider.name if stores.derived else ""
     found = []
@@ -212,7 +214,9 @@ async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], for
             if name == forget:
                 await stores.ledger.write(tenant.name, forget_index, name)
                 done = "forgotten: what it holds must be removed by hand"
-                found.append(Finding(name, "left", "ok", detail, done, repaired=True))
+                found.append(HealthFinding(name, "left", "ok", detail, done, repaired=True))
             else:
-                found.append(Finding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name)))
+                found.append(
+                    HealthFinding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name))
+                )
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import ModelMismatch, NotFoundError
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.spaces import Complete, Lacking, Rows, SpaceRecord, Stored
+from ragstone.core.spaces import Complete, EmbeddedText, Lacking, Rows, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Matrix, Space, Vector
 from ragstone.stores.ledger.reads import known_vectors, read_kb
 from ragstone.stores.ledger.repository import Repository, in_snapshot, in_transaction
@@ -77,12 +77,12 @@ class SqlTenantSpaces(Repository):
     @in_snapshot
     def sample(
         self, connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, count: int, after: str
-    ) -> list[Stored]:
+    ) -> list[EmbeddedText]:
         """Return live chunks with their vectors.
 
         Ids are hashes: those that follow a random one are as good as drawn by lot.
         """
-        found: list[Stored] = []
+        found: list[EmbeddedText] = []
         for bound in ("c.id > ?", "c.id <= ?"):
             rows = connection.execute(
                 f"SELECT c.context, c.content, v.vector {LIVE} AND v.chunk_seq IS NOT NULL AND {bound} "
@@ -90,7 +90,8 @@ class SqlTenantSpaces(Repository):
                 (space.id, tenant_id, kb.id, after, count - len(found)),
             )
             found += [
-                Stored(context + content, connection.dialect.unpack_vector(vector)) for context, content, vector in rows
+                EmbeddedText(context + content, connection.dialect.unpack_vector(vector))
+                for context, content, vector in rows
             ]
         return found
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import fields
 from functools import partial
 
-from ragstone.core.activity import Feedback, GoldenQuery, LoggedSearch, Turn
+from ragstone.core.activity import GoldenQuery, LoggedSearch, PassageVote, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, StoreBusy
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
@@ -340,7 +340,7 @@ def _replace(
     tenant_id: str,
     name: str,
     turns: Sequence[Turn],
-    votes: Sequence[Feedback],
+    votes: Sequence[PassageVote],
     golden: Sequence[GoldenQuery],
 ) -> None:
     kb = read_kb(connection, tenant_id, name)

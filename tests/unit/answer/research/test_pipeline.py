@@ -10,7 +10,7 @@ from ragstone.answer.research import Researcher
 from ragstone.answer.research.pipeline import ResearchTask, Search
 from ragstone.core.answers import Research
 from ragstone.core.errors import InputError, ModelError, RemoteError, StoreError
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.schemas.research import DocsResearchSchema, ResearchSchema, SourcedResearchSchema
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker

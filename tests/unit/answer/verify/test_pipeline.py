@@ -8,7 +8,7 @@ from ragstone.answer.verify import ClaimVerifier
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RagstoneError
 from ragstone.core.model_types import Entailment
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.schemas.claims import VerdictSchema
 from ragstone.testing.fakes import FakeEmbedder

@@ -11,7 +11,7 @@ from ragstone.answer.verify.reading import find_sentences
 from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment
 from ragstone.core.protocols import Embedder, Entailer
-from ragstone.core.results import SearchResult
+from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit, TableHead
 
 MakeHit = Callable[..., Hit]

@@ -22,7 +22,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.protocols import RecordFindings
 from ragstone.core.reader_pool import ReaderPool
 from ragstone.core.registry import nearest
-from ragstone.core.results import QueryType
+from ragstone.core.search import QueryType
 from ragstone.core.types import Hit
 from ragstone.ingest.sources.database.rows import Row, RowReader
 from ragstone.ingest.sources.database.source import Columns, DatabaseConfig

@@ -10,7 +10,7 @@ import typer
 from ragstone.serve.cli.exits import OK, PARTIAL
 from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.render.progress import move_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +21,7 @@ MB = 1024 * 1024
 
 
 async def export_archive(
-    session: Session,
+    session: CliSession,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to write.")],
     files: Annotated[bool, typer.Option("--files/--no-files", help="Include uploaded original files.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
@@ -45,7 +45,7 @@ async def export_archive(
 
 
 async def import_archive(
-    session: Session,
+    session: CliSession,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to import.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing documents that differ.")] = False,
 ) -> int:
@@ -65,7 +65,7 @@ async def import_archive(
     return PARTIAL if report.left else OK
 
 
-def _kbs(session: Session) -> list[str] | None:
+def _kbs(session: CliSession) -> list[str] | None:
     given = session.options.kb
     return [name.strip() for name in given.split(",")] if given is not None else None
 

@@ -15,7 +15,7 @@ from ragstone.serve.cli.commands.search import MODEL_WAIT
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.options import Conversation, K, ModeOption, Web, Where, read_where
 from ragstone.serve.cli.render.output import console, one_line, place, text, write_json_line
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -39,7 +39,7 @@ ReceiptFile = Annotated[
 
 
 async def ask(
-    session: Session,
+    session: CliSession,
     question: Question,
     k: K = None,
     mode: ModeOption = None,
@@ -52,7 +52,7 @@ async def ask(
     """Answer a question, with the source of every sentence."""
     if receipt:
         check_writable(receipt)
-    from ragstone.core.queries import Question
+    from ragstone.core.search import Question
 
     asked = Question(question, k, mode, read_where(where), web, conversation)
     live = stream or (sys.stdout.isatty() and not session.options.json)
@@ -88,7 +88,7 @@ def check_writable(file: Path) -> None:
         raise InputError(f"{place} cannot be written to", hint="name another file: --receipt FILE")
 
 
-async def _show_live(session: Session, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
+async def _show_live(session: CliSession, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:
     """Write each event as it comes; the answer that they end with."""
     from ragstone.core.answers import AnswerReady, SentenceReady
     from ragstone.schemas.answers import event_schema

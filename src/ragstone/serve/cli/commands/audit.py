@@ -10,7 +10,7 @@ import typer
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import one_line, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ Since = Annotated[
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most N, the newest.")]
 
 
-async def audit(session: Session, action: Action = None, since: Since = None, limit: Limit = 100) -> int:
+async def audit(session: CliSession, action: Action = None, since: Since = None, limit: Limit = 100) -> int:
     """Show the audit log, newest first: of all tenants, or of --tenant, including deleted ones.
 
     Entries name things by id and count them. They hold no text of documents, questions or answers.

@@ -10,7 +10,7 @@ from ragstone.core.errors import NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ LIST = Remedy(Action.LIST_CONVERSATIONS)
 
 
 async def list_conversations(
-    session: Session, limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")] = 50
+    session: CliSession, limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")] = 50
 ) -> int:
     """List, show and forget conversations."""
     from ragstone.schemas.activity import ConversationListSchema
@@ -36,7 +36,7 @@ async def list_conversations(
     return OK if found else NOTHING_FOUND
 
 
-async def show_conversation(session: Session, name: Name) -> None:
+async def show_conversation(session: CliSession, name: Name) -> None:
     """Show the questions and answers of a conversation, oldest first."""
     from ragstone.schemas.activity import TurnListSchema
 
@@ -48,7 +48,7 @@ async def show_conversation(session: Session, name: Name) -> None:
     session.show(shape, lambda out: _draw_turns(out, turns))
 
 
-async def forget_conversation(session: Session, name: Name) -> None:
+async def forget_conversation(session: CliSession, name: Name) -> None:
     """Remove a conversation. Its searches stay in `feedback searches`."""
     from ragstone.schemas.activity import ForgottenConversationSchema
 

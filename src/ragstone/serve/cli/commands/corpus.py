@@ -12,7 +12,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.render.progress import ingest_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 async def build_corpus(
-    session: Session,
+    session: CliSession,
     path: Annotated[str, typer.Argument(metavar="PATH", help="The corpus: a file under the root.")],
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing collection once the new one is complete.")
@@ -55,7 +55,7 @@ async def build_corpus(
     session.remark("next", f'ragstone search "…"{where}')
 
 
-async def show_corpus(session: Session) -> int:
+async def show_corpus(session: CliSession) -> int:
     """Show the state of a collection, and whether its files match the live content."""
     async with session.workspace() as workspace:
         health = await workspace.collections.health(session.options.kb)
@@ -68,7 +68,7 @@ async def show_corpus(session: Session) -> int:
 
 
 async def show_chunk(
-    session: Session, chunk_id: Annotated[str, typer.Argument(metavar="ID", help="A chunk's id.")]
+    session: CliSession, chunk_id: Annotated[str, typer.Argument(metavar="ID", help="A chunk's id.")]
 ) -> None:
     """Show the metadata of one chunk of a collection."""
     async with session.workspace() as workspace:
@@ -83,7 +83,7 @@ async def show_chunk(
     session.show(shape, lambda out: _draw(out, {key: str(value) for key, value in shape.root.items()}))
 
 
-def _read_settings(session: Session, path: Path, root: Path | None) -> Settings:
+def _read_settings(session: CliSession, path: Path, root: Path | None) -> Settings:
     """The settings with the folder that may be read from."""
     if root is not None and not root.is_dir():
         raise InputError(f"there is no folder {root}", hint="--root names the folder that the corpus is in")

@@ -11,19 +11,19 @@ from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.render.output import console, pluralize, text
 from ragstone.serve.cli.render.progress import ingest_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.answers import Answer
-    from ragstone.core.results import IngestReport
+    from ragstone.core.documents import IngestReport
     from ragstone.settings.tree import Settings
 
 KB = "demo"
 
 
-async def demo(session: Session) -> int:
+async def demo(session: CliSession) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
     from ragstone import samples
     from ragstone.ingest.sources.files.source import count_files

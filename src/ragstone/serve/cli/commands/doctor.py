@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragstone.core.errors import InputError, RagstoneError
-from ragstone.core.health import Check, Finding
+from ragstone.core.health import Check, HealthFinding
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.render.output import clean, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,7 +20,7 @@ COLOURS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
 async def doctor(
-    session: Session,
+    session: CliSession,
     repair: Annotated[bool, typer.Option("--repair", help="Repair the stores; live content is not changed.")] = False,
     forget_index: Annotated[
         str,
@@ -51,7 +51,7 @@ async def doctor(
     return FAILURE if failed else OK
 
 
-async def _check(session: Session) -> AsyncIterator[Check]:
+async def _check(session: CliSession) -> AsyncIterator[Check]:
     from ragstone.models.installed import check_model, check_runtime
     from ragstone.settings.tree import Settings
     from ragstone.stores.health import installation
@@ -70,7 +70,7 @@ async def _check(session: Session) -> AsyncIterator[Check]:
         yield check
 
 
-async def _examine_stores(session: Session, *, repair: bool, forget: str) -> list[Finding]:
+async def _examine_stores(session: CliSession, *, repair: bool, forget: str) -> list[HealthFinding]:
     from ragstone.engine.components import secret_keys
     from ragstone.stores.health.check import examine_configured
 
@@ -92,11 +92,11 @@ def _draw(out: Console, checks: list[Check]) -> None:
     out.print(rows)
 
 
-def _as_check(finding: Finding) -> Check:
+def _as_check(finding: HealthFinding) -> Check:
     return Check(f"{finding.store} {finding.what}", finding.state, finding.detail, finding.advice)
 
 
-async def config(session: Session) -> None:
+async def config(session: CliSession) -> None:
     """Show all settings and their values. Secrets are masked; the output is YAML that `--config` reads."""
     from ragstone.schemas.settings import SettingsSchema, mask_secrets
 

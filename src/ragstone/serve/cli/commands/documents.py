@@ -11,7 +11,7 @@ from ragstone.serve.cli.commands.jobs import draw_job
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK, PARTIAL
 from ragstone.serve.cli.options import Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ DocumentIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of the
 
 
 async def list_documents(
-    session: Session,
+    session: CliSession,
     where: Where = None,
     after: Annotated[
         str, typer.Option("--after", metavar="ID", help="Start after this document, the last one of the previous page.")
@@ -49,7 +49,7 @@ async def list_documents(
     return OK if page else NOTHING_FOUND
 
 
-async def show_document(session: Session, document_id: DocumentId) -> None:
+async def show_document(session: CliSession, document_id: DocumentId) -> None:
     """Print a document's text and chunks, or its status while it is being processed."""
     from ragstone.schemas.documents import DocumentDetailSchema, DocumentStatusSchema
 
@@ -67,7 +67,7 @@ async def show_document(session: Session, document_id: DocumentId) -> None:
     session.show(detail, lambda out: _draw_document(out, document, text_of_it, chunks))
 
 
-async def show_chunks(session: Session, document_id: DocumentId) -> int:
+async def show_chunks(session: CliSession, document_id: DocumentId) -> int:
     """List the chunks of a document with their models and metadata."""
     from ragstone.schemas.documents import DocumentChunksSchema
 
@@ -82,7 +82,7 @@ async def show_chunks(session: Session, document_id: DocumentId) -> int:
 
 
 async def delete_documents(
-    session: Session,
+    session: CliSession,
     document_ids: DocumentIds,
     receipt: Annotated[
         bool,
@@ -107,7 +107,7 @@ async def delete_documents(
     return _outcome(deleted, unknown)
 
 
-async def _erase_documents(session: Session, document_ids: Sequence[str]) -> int:
+async def _erase_documents(session: CliSession, document_ids: Sequence[str]) -> int:
     from ragstone.schemas.erasure import ErasedDocumentsSchema
     from ragstone.serve.cli.render.receipts import show_receipts
 

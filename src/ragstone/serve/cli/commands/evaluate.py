@@ -17,12 +17,12 @@ from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.render.ingest import remarks
 from ragstone.serve.cli.render.output import table, text
 from ragstone.serve.cli.render.progress import ingest_progress, query_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.results import IngestReport
+    from ragstone.core.documents import IngestReport
     from ragstone.engine.experiments import MeasuredWorkspace
     from ragstone.evaluate.dataset import Dataset
     from ragstone.evaluate.experiments import Experiment
@@ -42,7 +42,7 @@ Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Only the firs
 
 
 async def open_experiment(
-    session: Session, folder: Path | None, split: str, from_feedback: bool, golden: bool, limit: int | None
+    session: CliSession, folder: Path | None, split: str, from_feedback: bool, golden: bool, limit: int | None
 ) -> Experiment:
     """Return an experiment with the labelled queries from the one place that was named."""
     from ragstone.evaluate.dataset import load_dataset
@@ -67,7 +67,7 @@ async def open_experiment(
 
 
 @asynccontextmanager
-async def _open_subject(session: Session, settings: Settings, *, create: bool) -> AsyncIterator[MeasuredWorkspace]:
+async def _open_subject(session: CliSession, settings: Settings, *, create: bool) -> AsyncIterator[MeasuredWorkspace]:
     from ragstone.engine.experiments import MeasuredWorkspace
 
     async with session.engine(settings, create=create) as engine:
@@ -78,7 +78,7 @@ async def _open_subject(session: Session, settings: Settings, *, create: bool) -
 class SessionWatcher:
     """Shows an experiment on the terminal."""
 
-    session: Session
+    session: CliSession
 
     def watch_ingest(self, total: int) -> AbstractContextManager[OnProgress | None]:
         """Show how far the documents of a data set are."""
@@ -94,7 +94,7 @@ class SessionWatcher:
         self.session.warn(f"{failure.uri}: {failure.error}" for failure in report.failed)
 
 
-async def _load_kept(session: Session, golden: bool) -> Dataset:
+async def _load_kept(session: CliSession, golden: bool) -> Dataset:
     async with session.workspace() as workspace:
         kept = await workspace.feedback.golden_dataset() if golden else await workspace.feedback.judged()
         kb = workspace.settings.kb
@@ -117,7 +117,7 @@ VALUES = re.compile(r",(?=[a-z_0-9.]+=)")
 
 
 async def evaluate(
-    session: Session,
+    session: CliSession,
     folder: Folder = None,
     split: Split = "test",
     from_feedback: FromFeedback = False,
@@ -198,7 +198,7 @@ def _draw(out: Console, report: Report) -> None:
 
 
 async def tune(
-    session: Session,
+    session: CliSession,
     folder: Folder = None,
     split: Split = "test",
     from_feedback: FromFeedback = False,

@@ -11,12 +11,12 @@ from ragstone.core.errors import InputError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.activity import Feedback, Gap, LoggedSearch
+    from ragstone.core.activity import Gap, LoggedSearch, PassageVote
     from ragstone.core.types import Json
 
 Vote = Literal["up", "down", "used"]
@@ -25,7 +25,7 @@ Most = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N
 
 
 async def add_feedback(
-    session: Session,
+    session: CliSession,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What was searched for.")],
     chunk_ids: Annotated[
         list[str], typer.Argument(metavar="CHUNK_ID…", help="The passages, by `chunk_id` of `search --json`.")
@@ -46,7 +46,7 @@ async def add_feedback(
     )
 
 
-async def list_feedback(session: Session, limit: Most = 100) -> int:
+async def list_feedback(session: CliSession, limit: Most = 100) -> int:
     """List votes on passages, newest first."""
     from ragstone.schemas.activity import VoteListSchema
 
@@ -57,7 +57,7 @@ async def list_feedback(session: Session, limit: Most = 100) -> int:
 
 
 async def list_searches(
-    session: Session,
+    session: CliSession,
     days: Days = None,
     limit: Most = 100,
     failed: Annotated[bool, typer.Option("--failed", help="Only those that failed.")] = False,
@@ -81,7 +81,7 @@ async def list_searches(
     return OK if found else NOTHING_FOUND
 
 
-async def report_feedback(session: Session, days: Days = None) -> None:
+async def report_feedback(session: CliSession, days: Days = None) -> None:
     """Report times and quality of the logged searches."""
     from ragstone.schemas.activity import SearchReportSchema
 
@@ -91,7 +91,7 @@ async def report_feedback(session: Session, days: Days = None) -> None:
 
 
 async def learn_dictionary(
-    session: Session,
+    session: CliSession,
     output: Annotated[Path, typer.Option("--output", "-o", help="File to write, for `retrieval.dictionary`.")] = Path(
         "learnt.yaml"
     ),
@@ -114,7 +114,7 @@ async def learn_dictionary(
 
 
 async def list_gaps(
-    session: Session,
+    session: CliSession,
     days: Days = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
 ) -> None:
@@ -126,7 +126,7 @@ async def list_gaps(
     session.show(GapListSchema.of(gaps=gaps), lambda out: _draw_gaps(out, gaps))
 
 
-def _draw_votes(out: Console, votes: list[Feedback]) -> None:
+def _draw_votes(out: Console, votes: list[PassageVote]) -> None:
     if not votes:
         out.print(text(advise("Nobody has voted yet", Remedy(Action.ADD_FEEDBACK))))
         return

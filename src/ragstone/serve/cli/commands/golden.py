@@ -10,7 +10,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import one_line, pluralize, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragstone.core.activity import GoldenQuery
 
 
-async def list_golden(session: Session) -> int:
+async def list_golden(session: CliSession) -> int:
     """List the golden queries of a knowledge base."""
     from ragstone.schemas.activity import GoldenQueriesSchema
 
@@ -29,7 +29,7 @@ async def list_golden(session: Session) -> int:
 
 
 async def make_golden(
-    session: Session,
+    session: CliSession,
     count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of documents to use.")] = 50,
 ) -> None:
     """Make golden queries from the documents: written by the configured LLM, or from their own words without one."""
@@ -43,7 +43,7 @@ async def make_golden(
 
 
 async def add_golden(
-    session: Session,
+    session: CliSession,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.")],
     document_ids: Annotated[
         list[str], typer.Argument(metavar="DOCUMENT_ID…", help="What answers it, by id of `documents`.")
@@ -58,7 +58,7 @@ async def add_golden(
 
 
 async def remove_golden(
-    session: Session,
+    session: CliSession,
     query: Annotated[str | None, typer.Argument(metavar="QUERY", help="The question, as `golden` lists it.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Remove all of them.")] = False,
 ) -> None:

@@ -16,14 +16,14 @@ from ragstone.serve.cli.render.failures import draw_failures
 from ragstone.serve.cli.render.ingest import draw_counts, draw_report, in_words, outcome, remarks
 from ragstone.serve.cli.render.output import console, one_line, table, text, write_json_line
 from ragstone.serve.cli.render.progress import ingest_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ragstone.core.documents import IngestReport
     from ragstone.core.jobs import DocumentStatus
-    from ragstone.core.results import IngestReport
     from ragstone.core.types import Failure
     from ragstone.engine.workspace import Workspace
     from ragstone.settings.tree import Settings
@@ -32,7 +32,7 @@ Places = Annotated[list[str], typer.Argument(metavar="PATH|URL", help="Files, fo
 
 
 async def ingest(
-    session: Session,
+    session: CliSession,
     places: Places,
     watch: Annotated[
         bool, typer.Option("--watch", help="Keep running and ingest files again whenever they change, until Ctrl-C.")
@@ -77,7 +77,7 @@ def _check(options: Common, urls: list[str], **ways: bool) -> None:
         )
 
 
-async def _preview(session: Session, paths: list[Path]) -> int:
+async def _preview(session: CliSession, paths: list[Path]) -> int:
     from ragstone.schemas.documents import DryRunSchema
 
     def draw(out: Console) -> None:
@@ -93,7 +93,7 @@ async def _preview(session: Session, paths: list[Path]) -> int:
     return outcome(report)
 
 
-async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stages: bool) -> int:
+async def _ingest(session: CliSession, paths: list[Path], urls: list[str], *, stages: bool) -> int:
     from ragstone.schemas.documents import IngestSchema
 
     settings = session.settings()
@@ -103,7 +103,7 @@ async def _ingest(session: Session, paths: list[Path], urls: list[str], *, stage
     return outcome(report)
 
 
-async def _run_ingest(session: Session, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
+async def _run_ingest(session: CliSession, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
     reports = []
     async with session.workspace(settings, create=True) as workspace:
         if paths:
@@ -117,7 +117,7 @@ async def _run_ingest(session: Session, settings: Settings, paths: list[Path], u
     return reports[0] if len(reports) == 1 else merge_reports(*reports)
 
 
-async def _count(session: Session, paths: list[Path]) -> int:
+async def _count(session: CliSession, paths: list[Path]) -> int:
     """About how many documents there are, if somebody watches."""
     import asyncio
 
@@ -126,7 +126,7 @@ async def _count(session: Session, paths: list[Path]) -> int:
     return await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
 
 
-async def queue_files(session: Session, paths: Sequence[Path]) -> int:
+async def queue_files(session: CliSession, paths: Sequence[Path]) -> int:
     """Queue each document; what was queued will not be lost."""
     from ragstone.core.types import SKIPPED
     from ragstone.ingest.work import describe_skipped
@@ -141,7 +141,7 @@ async def queue_files(session: Session, paths: Sequence[Path]) -> int:
     return PARTIAL if queued else FAILURE
 
 
-def _show(session: Session, queued: Sequence[DocumentStatus], failed: Sequence[Failure]) -> None:
+def _show(session: CliSession, queued: Sequence[DocumentStatus], failed: Sequence[Failure]) -> None:
     from ragstone.schemas.documents import QueuedDocumentsSchema
 
     shape = QueuedDocumentsSchema.of(queued=queued, failed=failed)
@@ -173,14 +173,14 @@ QUIET_SECONDS = 1.0
 """How long files must stay as they are before they are read."""
 
 
-async def keep_ingesting(session: Session, paths: Sequence[Path]) -> int:
+async def keep_ingesting(session: CliSession, paths: Sequence[Path]) -> int:
     """Ingest now and after each change, one line per round, until told to stop."""
     async with session.workspace(create=True) as workspace:
         await until_signal(_ingest_rounds(session, workspace, paths))
     return OK
 
 
-async def _ingest_rounds(session: Session, workspace: Workspace, paths: Sequence[Path]) -> None:
+async def _ingest_rounds(session: CliSession, workspace: Workspace, paths: Sequence[Path]) -> None:
     from ragstone.ingest.sources.files.watch import watch_rounds
 
     first = True
@@ -198,7 +198,7 @@ async def _ingest_rounds(session: Session, workspace: Workspace, paths: Sequence
             told, first = remarks, False
 
 
-def _tell(session: Session, report: IngestReport, told: Set[str]) -> set[str]:
+def _tell(session: CliSession, report: IngestReport, told: Set[str]) -> set[str]:
     """Say what a round did, and of what went wrong what the round before did not say; all of that is given back."""
     from ragstone.core.clock import now
 

@@ -15,7 +15,7 @@ from ragstone.serve.cli.options import JobState
 from ragstone.serve.cli.render.failures import draw_hints, reason
 from ragstone.serve.cli.render.jobs import ENDED, MOST_JOBS, REFRESH_SECONDS, WAITING, job_progress
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ Some = Annotated[int, typer.Option("-n", min=1, max=10_000, help="How many to li
 
 
 async def list_jobs(
-    session: Session,
+    session: CliSession,
     state: Annotated[JobState | None, typer.Option("--state", help="Only jobs in this state.")] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="NAME", help="Only jobs of this source.")] = None,
     limit: Some = 20,
@@ -52,7 +52,7 @@ async def list_jobs(
     return OK if found else NOTHING_FOUND
 
 
-async def show_job(session: Session, job_id: JobId) -> None:
+async def show_job(session: CliSession, job_id: JobId) -> None:
     """Show everything about a job."""
     from ragstone.schemas.jobs import JobSchema
 
@@ -61,14 +61,14 @@ async def show_job(session: Session, job_id: JobId) -> None:
     session.show(JobSchema.of(job), lambda out: draw_job(out, job))
 
 
-async def cancel_jobs(session: Session, job_ids: JobIds) -> int:
+async def cancel_jobs(session: CliSession, job_ids: JobIds) -> int:
     """Stop jobs that have not ended."""
     async with session.workspace() as workspace:
         return await _each(session, job_ids, workspace.jobs.cancel, "cancelled", "it has ended")
 
 
 async def retry_jobs(
-    session: Session,
+    session: CliSession,
     job_ids: Annotated[list[str] | None, typer.Argument(metavar="ID", help="Ids of the jobs.")] = None,
     failed: Annotated[bool, typer.Option("--failed", help="All failed jobs.")] = False,
 ) -> int:
@@ -84,7 +84,7 @@ async def retry_jobs(
 
 
 async def list_notices(
-    session: Session,
+    session: CliSession,
     unread: Annotated[bool, typer.Option("--unread", help="Only those not marked as read.")] = False,
     mark_read: Annotated[bool, typer.Option("--mark-read", help="Mark the listed ones as read.")] = False,
     limit: Some = 20,
@@ -100,7 +100,7 @@ async def list_notices(
     return OK if found else NOTHING_FOUND
 
 
-async def _watch(session: Session, workspace: Workspace) -> None:
+async def _watch(session: CliSession, workspace: Workspace) -> None:
     import asyncio
 
     counts = await workspace.jobs.counts()
@@ -115,7 +115,7 @@ async def _watch(session: Session, workspace: Workspace) -> None:
 
 
 async def _each(
-    session: Session, job_ids: Sequence[str], act: Callable[[str], Awaitable[bool]], done: str, why_not: str
+    session: CliSession, job_ids: Sequence[str], act: Callable[[str], Awaitable[bool]], done: str, why_not: str
 ) -> int:
     """Do something to each job; those it cannot be done to are named."""
     acted: list[str] = []
@@ -207,7 +207,7 @@ def _draw_notices(out: Console, notices: Sequence[Notice]) -> None:
 
 
 async def work(
-    session: Session,
+    session: CliSession,
     workers: Annotated[
         int | None, typer.Option("--workers", min=1, max=64, help="Number of jobs to process concurrently.")
     ] = None,

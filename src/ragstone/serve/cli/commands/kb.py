@@ -11,7 +11,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import pluralize, table, text
 from ragstone.serve.cli.render.receipts import documents_of, show_receipts
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge base.")]
 
 
-async def list_kbs(session: Session) -> int:
+async def list_kbs(session: CliSession) -> int:
     """List the knowledge bases of a tenant."""
     from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
 
@@ -36,7 +36,7 @@ async def list_kbs(session: Session) -> int:
     return OK if found else NOTHING_FOUND
 
 
-async def list_collections(session: Session) -> int:
+async def list_collections(session: CliSession) -> int:
     """List what a tenant has per type of source, by names such as `emails_default`."""
     async with session.workspace() as workspace:
         found = await workspace.knowledge_bases.source_types()
@@ -47,7 +47,7 @@ async def list_collections(session: Session) -> int:
 
 
 async def delete_kb(
-    session: Session, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+    session: CliSession, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
 ) -> int:
     """Delete a knowledge base with everything in it. Asks first on a terminal."""
     async with session.workspace() as workspace:
@@ -69,7 +69,7 @@ async def delete_kb(
 
 
 async def rename_kb(
-    session: Session, name: Name, new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")]
+    session: CliSession, name: Name, new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")]
 ) -> None:
     """Rename a knowledge base. Its content and all ids stay the same."""
     async with session.workspace() as workspace:
@@ -80,7 +80,7 @@ async def rename_kb(
     session.show(shape, lambda out: out.print(f"'{name}' is called '{new}' now."))
 
 
-async def reindex_kb(session: Session, name: Name) -> int:
+async def reindex_kb(session: CliSession, name: Name) -> int:
     """Rebuild the indexes of a knowledge base, without interrupting searches.
 
     Only PostgreSQL's postings and approximate vector indexes need this; other stores maintain theirs.
@@ -96,7 +96,7 @@ async def reindex_kb(session: Session, name: Name) -> int:
     return OK
 
 
-async def stats(session: Session) -> None:
+async def stats(session: CliSession) -> None:
     """Show the size of a knowledge base."""
     from ragstone.schemas.knowledge_bases import StatsSchema
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
 from ragstone.serve.cli.render.output import pluralize, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ragstone.stores.factory import Renewal
 
 
-async def new_encryption_key(session: Session) -> None:
+async def new_encryption_key(session: CliSession) -> None:
     """Create a key for `security.key`. It is printed once and not stored."""
     from ragstone.stores.vault import new_key
 
@@ -25,7 +25,7 @@ async def new_encryption_key(session: Session) -> None:
     session.show(NewKeySchema.of(key=key), lambda out: out.print(key, soft_wrap=True))
 
 
-async def rotate_encryption(session: Session) -> int:
+async def rotate_encryption(session: CliSession) -> int:
     """Encrypt the files and secrets of all tenants with the current key.
 
     First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ragstone.core.remedies import render_sentence, render_with
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 from ragstone.serve.cli.signals import until_signal
 
 PORT = 8765
@@ -23,7 +23,7 @@ Calls = Annotated[
 
 
 async def serve_mcp(
-    session: Session, http: Http = False, port: Port = PORT, tool: Tools = None, calls: Calls = 5
+    session: CliSession, http: Http = False, port: Port = PORT, tool: Tools = None, calls: Calls = 5
 ) -> None:
     """Serve the agent tools over MCP, for one tenant and knowledge base.
 

@@ -12,7 +12,7 @@ from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import FAILURE, OK
 from ragstone.serve.cli.render.output import pluralize, text
 from ragstone.serve.cli.render.progress import move_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 async def migrate(
-    session: Session,
+    session: CliSession,
     to: Annotated[
         str,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.serve.cli.render.output import table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 COLOURS = {"installed": "green", "missing": "yellow", "remote": "cyan"}
 
 
-async def list_models(session: Session) -> None:
+async def list_models(session: CliSession) -> None:
     """List models, and how to get those that are missing."""
     from ragstone.models import installed
 
@@ -28,7 +28,7 @@ async def list_models(session: Session) -> None:
 
 
 async def pull_model(
-    session: Session,
+    session: CliSession,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A hub name, such as BAAI/bge-small-en-v1.5.")],
     revision: Annotated[str | None, typer.Option("--revision", help="A branch, tag or commit of the model.")] = None,
 ) -> None:

@@ -12,7 +12,7 @@ from ragstone.core.model_types import model_name
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.render.progress import fill_progress
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ ENDED = {
 
 
 async def reembed(
-    session: Session,
+    session: CliSession,
     model: Annotated[
         str | None, typer.Option("--model", help="Model to move to; by default the configured one.")
     ] = None,
@@ -129,7 +129,7 @@ def _check_waste(way: str, force: bool, grace_days: int) -> None:
         raise InputError(f"{way} takes no --force or --grace-days", hint="leave those out")
 
 
-async def _list(session: Session) -> int:
+async def _list(session: CliSession) -> int:
     settings = session.settings()
     async with session.workspace(settings) as workspace:
         found = await workspace.embeddings.spaces()
@@ -139,7 +139,7 @@ async def _list(session: Session) -> int:
     return OK if found else NOTHING_FOUND
 
 
-async def _clean(session: Session, *, retired: bool, building: bool) -> int:
+async def _clean(session: CliSession, *, retired: bool, building: bool) -> int:
     async with session.workspace() as workspace:
         gone = await workspace.embeddings.clean(retired=retired, building=building)
     from ragstone.schemas.activity import RemovedSchema
@@ -170,7 +170,7 @@ def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:
         f"difference {interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
     )
     for one in comparison.agreements:
-        out.print(f"“{one.query}”: {one.shared} of the first {max(len(one.before), len(one.after))} are the same")
+        out.print(f"“{one.query}”: {one.common} of the first {max(len(one.before), len(one.after))} are the same")
     for problem in (*comparison.problems, *comparison.remarks):
         out.print(text(problem))
     out.print()
@@ -193,7 +193,7 @@ def _draw_spaces(out: Console, found: Sequence[SpaceRecord]) -> None:
     out.print(rows)
 
 
-async def refresh_now(session: Session) -> int:
+async def refresh_now(session: CliSession) -> int:
     """Refresh the kb here and now."""
     async with session.workspace() as workspace:
         with fill_progress(session) as on_progress:
@@ -204,7 +204,7 @@ async def refresh_now(session: Session) -> int:
     return FAILURE if report.outcome == "not promoted" else OK
 
 
-async def show_status(session: Session) -> int:
+async def show_status(session: CliSession) -> int:
     """Show when the kb was refreshed and will be."""
     async with session.workspace() as workspace:
         status = await workspace.embeddings.status()

@@ -10,13 +10,13 @@ import typer
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.options import Arms, Conversation, Fusion, K, ModeOption, Strategy, Web, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.answers import Finding, Research
-    from ragstone.core.results import Explanation, SearchResult, Stage
+    from ragstone.core.search import Explanation, SearchResult, Stage
     from ragstone.core.types import Hit
 
 MODEL_WAIT = "preparing the model (the first time takes longer) …"
@@ -24,7 +24,7 @@ Query = Annotated[str, typer.Argument(metavar="QUERY", help="The query, in your 
 
 
 async def search(
-    session: Session,
+    session: CliSession,
     query: Query,
     k: K = None,
     mode: ModeOption = None,
@@ -44,7 +44,7 @@ async def search(
     trace: Annotated[bool, typer.Option("--trace", help="Show what each stage did.")] = False,
 ) -> int:
     """Find the passages relevant to a query."""
-    from ragstone.core.queries import SearchQuery
+    from ragstone.core.search import SearchQuery
 
     filters = read_where(where)
     settings = session.settings()
@@ -72,7 +72,7 @@ async def search(
 
 def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
     """The hits, best first, then rows, then what the web has to say; the stages under them when asked for."""
-    from ragstone.core.web import web_hits
+    from ragstone.core.search import web_hits
 
     if not (result.hits or result.records or result.web):
         out.print("Nothing was found.")
@@ -130,7 +130,7 @@ SHOWN_APART = ("stage", "rank", "score")
 
 
 async def explain(
-    session: Session,
+    session: CliSession,
     query: Query,
     document: Annotated[
         str, typer.Option("--document", metavar="ID", help="Id of the document, as `documents` lists it.")
@@ -144,7 +144,7 @@ async def explain(
     Shows the document's rank and score at each stage of the search, and the stage at which it was lost.
     """
     filters = read_where(where)
-    from ragstone.core.queries import SearchQuery
+    from ragstone.core.search import SearchQuery
 
     asked = SearchQuery(query, k=k, mode=mode, where=filters)
     async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
@@ -188,7 +188,7 @@ Iterations = Annotated[int, typer.Option("--iterations", min=1, max=5, help="Max
 
 
 async def research(
-    session: Session, topic: Topic, depth: DepthOption = "medium", iterations: Iterations = 1, where: Where = None
+    session: CliSession, topic: Topic, depth: DepthOption = "medium", iterations: Iterations = 1, where: Where = None
 ) -> int:
     """Collect passages about a topic, grouped by source."""
     filters = read_where(where)

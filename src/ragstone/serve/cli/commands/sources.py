@@ -12,7 +12,7 @@ from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.render.failures import draw_failures
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
 from ragstone.serve.cli.render.receipts import documents_of, show_receipts
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 from ragstone.serve.cli.source_settings import read_settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the source.")
 
 
 async def add_source(
-    session: Session,
+    session: CliSession,
     kind: Annotated[str, typer.Argument(metavar="KIND", help="Kind of source, as `sources kinds` lists them.")],
     name: Name,
     settings: Annotated[
@@ -59,7 +59,7 @@ async def add_source(
     session.remark("next", session.options.command("sources", "sync", name))
 
 
-async def list_sources(session: Session) -> int:
+async def list_sources(session: CliSession) -> int:
     """List sources: those of all knowledge bases unless one is named."""
     from ragstone.schemas.sources import SourceListSchema
 
@@ -69,7 +69,7 @@ async def list_sources(session: Session) -> int:
     return OK if found else NOTHING_FOUND
 
 
-async def show_source(session: Session, name: Name) -> None:
+async def show_source(session: CliSession, name: Name) -> None:
     """Show a source, its settings and its failures."""
     from ragstone.schemas.sources import SourceSchema
 
@@ -78,18 +78,18 @@ async def show_source(session: Session, name: Name) -> None:
     session.show(SourceSchema.of(source), lambda out: _draw_one(out, source, session.options))
 
 
-async def pause_source(session: Session, name: Name) -> None:
+async def pause_source(session: CliSession, name: Name) -> None:
     """Pause the schedule of a source."""
     await _pause(session, name, paused=True)
 
 
-async def resume_source(session: Session, name: Name) -> None:
+async def resume_source(session: CliSession, name: Name) -> None:
     """Resume the schedule of a source."""
     await _pause(session, name, paused=False)
 
 
 async def remove_source(
-    session: Session,
+    session: CliSession,
     name: Name,
     keep_documents: Annotated[bool, typer.Option("--keep-documents", help="Keep its documents.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
@@ -116,7 +116,7 @@ async def remove_source(
     )
 
 
-async def _pause(session: Session, name: str, *, paused: bool) -> None:
+async def _pause(session: CliSession, name: str, *, paused: bool) -> None:
     from ragstone.schemas.sources import SourceSchema
 
     async with session.workspace() as workspace:

@@ -14,7 +14,7 @@ from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.render.failures import draw_failures
 from ragstone.serve.cli.render.jobs import job_progress
 from ragstone.serve.cli.render.output import table, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,7 +30,7 @@ MOST_SHOWN = 10
 
 
 async def sync_sources(
-    session: Session,
+    session: CliSession,
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Names of the sources.")] = None,
     every: Annotated[
         bool, typer.Option("--all", help="All sources of all knowledge bases, or with --kb of one.")
@@ -74,7 +74,7 @@ async def _queue(workspace: Workspace, names: Sequence[str], kb: str | None, *, 
     return [await workspace.sources.sync(name, kb=scope, afresh=afresh) for name, scope in dict.fromkeys(chosen)]
 
 
-def _show_queued(session: Session, jobs: Sequence[Job]) -> int:
+def _show_queued(session: CliSession, jobs: Sequence[Job]) -> int:
     from ragstone.schemas.jobs import QueuedJobsSchema
 
     def draw(out: Console) -> None:

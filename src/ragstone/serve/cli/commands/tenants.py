@@ -13,7 +13,7 @@ from ragstone.core.tenants import QUOTA_NAMES, QuotaName, Quotas, checked_quotas
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import moment, pluralize, table, text
 from ragstone.serve.cli.render.receipts import show_receipts
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ Changes = Annotated[
 QUOTA, RETENTION, NONE = "quotas.", "retention_days", "none"
 
 
-async def list_tenants(session: Session) -> int:
+async def list_tenants(session: CliSession) -> int:
     """List, create, change and delete tenants."""
     from ragstone.schemas.tenants import TenantListSchema
 
@@ -45,14 +45,14 @@ async def list_tenants(session: Session) -> int:
     return OK if found else NOTHING_FOUND
 
 
-async def create_tenant(session: Session, name: Name) -> None:
+async def create_tenant(session: CliSession, name: Name) -> None:
     """Create a tenant. Ingesting for a new tenant creates it as well."""
     async with session.engine(create=True) as engine:
         made = await engine.tenants.create(name)
     _show(session, made, f"Tenant '{name}' is there.")
 
 
-async def show_tenant(session: Session, name: Name) -> None:
+async def show_tenant(session: CliSession, name: Name) -> None:
     """Show the limits, settings and usage of a tenant."""
     from ragstone.schemas.tenants import TenantDetailSchema
 
@@ -63,7 +63,7 @@ async def show_tenant(session: Session, name: Name) -> None:
 
 
 async def rename_tenant(
-    session: Session,
+    session: CliSession,
     old: Annotated[str, typer.Argument(metavar="OLD", help="Name it has.")],
     new: Annotated[str, typer.Argument(metavar="NEW", help="Name it gets.")],
 ) -> None:
@@ -73,14 +73,14 @@ async def rename_tenant(
     _show(session, renamed, f"Tenant '{old}' is called '{new}' now.")
 
 
-async def suspend_tenant(session: Session, name: Name) -> None:
+async def suspend_tenant(session: CliSession, name: Name) -> None:
     """Refuse all requests for a tenant and pause its jobs."""
     async with session.engine() as engine:
         suspended = await engine.tenants.suspend(name)
     _show(session, suspended, f"Tenant '{name}' is suspended.")
 
 
-async def resume_tenant(session: Session, name: Name) -> None:
+async def resume_tenant(session: CliSession, name: Name) -> None:
     """End a suspension."""
     async with session.engine() as engine:
         resumed = await engine.tenants.resume(name)
@@ -88,7 +88,7 @@ async def resume_tenant(session: Session, name: Name) -> None:
 
 
 async def delete_tenant(
-    session: Session, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+    session: CliSession, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
 ) -> int:
     """Delete a tenant with everything it has. Asks first on a terminal; finishes an interrupted deletion."""
     from ragstone.schemas.erasure import DeletedTenantSchema
@@ -109,7 +109,7 @@ async def delete_tenant(
     )
 
 
-async def set_tenant(session: Session, name: Name, changes: Changes) -> None:
+async def set_tenant(session: CliSession, name: Name, changes: Changes) -> None:
     """Set limits, retention and settings of a tenant.
 
     For example: ragstone tenants set acme quotas.documents=5000 retention_days=365 retrieval.k=20
@@ -171,7 +171,7 @@ def _number(key: str, value: str, kind: Callable[[str], Json]) -> Json:
         raise InputError(f"{key} cannot be '{value}'", hint="give a number, or 'none' for no limit") from None
 
 
-def _show(session: Session, tenant: Tenant, message: str) -> None:
+def _show(session: CliSession, tenant: Tenant, message: str) -> None:
     from ragstone.schemas.tenants import TenantSchema
 
     session.show(TenantSchema.of(tenant), lambda out: out.print(message))

@@ -12,7 +12,7 @@ from ragstone.serve.cli.commands.search import MODEL_WAIT
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK, PARTIAL
 from ragstone.serve.cli.options import ModeOption, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -42,7 +42,7 @@ Passages = Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of pa
 
 
 async def verify(
-    session: Session,
+    session: CliSession,
     claim: Claim = None,
     k: Passages = 10,
     mode: ModeOption = None,
@@ -99,7 +99,7 @@ STATES = {
 }
 
 
-async def check_receipt_file(session: Session, path: Path) -> int:
+async def check_receipt_file(session: CliSession, path: Path) -> int:
     """Show whether a receipt still holds; the exit code is 0 when it does, 3 when not, 1 for a forged one."""
     from ragstone.answer.receipts.make import load_receipt
 

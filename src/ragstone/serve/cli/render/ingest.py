@@ -12,7 +12,8 @@ from ragstone.serve.cli.render.output import pluralize, table, text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.results import IngestReport, Stage
+    from ragstone.core.documents import IngestReport
+    from ragstone.core.search import Stage
 
 SOMETIMES = ("removed", "moved", "duplicates", "skipped")
 """Counts that are shown only when there is something to count."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ragstone.core.jobs import Job
     from ragstone.engine.workspace import Workspace
-    from ragstone.serve.cli.session import Session
+    from ragstone.serve.cli.session import CliSession
 
 REFRESH_SECONDS = 0.5
 MOST_LINES = 8
@@ -24,7 +24,7 @@ ENDED = ("completed", "failed", "cancelled")
 
 
 @asynccontextmanager
-async def job_progress(session: Session, workspace: Workspace) -> AsyncIterator[None]:
+async def job_progress(session: CliSession, workspace: Workspace) -> AsyncIterator[None]:
     """Show the queue on stderr while the block runs; nothing when nobody watches."""
     if not session.shows_progress:
         yield

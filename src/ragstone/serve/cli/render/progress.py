@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ragstone.ingest.backfill import FillProgress, OnFill
     from ragstone.ingest.work import OnProgress, Progress
-    from ragstone.serve.cli.session import Session
+    from ragstone.serve.cli.session import CliSession
     from ragstone.transfer.reports import OnMove
 
 Advance = Callable[[int, int], None]
@@ -22,7 +22,7 @@ WIDTH = 40
 
 
 @contextmanager
-def ingest_progress(session: Session, total: int) -> Iterator[OnProgress | None]:
+def ingest_progress(session: CliSession, total: int) -> Iterator[OnProgress | None]:
     """A bar over documents with the chunks made so far, and how far a long one is; nothing when nobody watches."""
     if not session.shows_progress:
         yield None
@@ -64,7 +64,7 @@ class IngestBars:
 
 
 @contextmanager
-def fill_progress(session: Session) -> Iterator[OnFill | None]:
+def fill_progress(session: CliSession) -> Iterator[OnFill | None]:
     """A bar over the chunks that have a vector, with the time that is left; nothing when nobody watches."""
     if not session.shows_progress:
         yield None
@@ -87,7 +87,7 @@ def fill_progress(session: Session) -> Iterator[OnFill | None]:
 
 
 @contextmanager
-def move_progress(session: Session) -> Iterator[OnMove | None]:
+def move_progress(session: CliSession) -> Iterator[OnMove | None]:
     """A bar for each thing that a move does."""
     if not session.shows_progress:
         yield None
@@ -106,7 +106,7 @@ def move_progress(session: Session) -> Iterator[OnMove | None]:
 
 
 @contextmanager
-def query_progress(session: Session, system: str) -> Iterator[Advance | None]:
+def query_progress(session: CliSession, system: str) -> Iterator[Advance | None]:
     """A bar over the queries that one system has answered."""
     if not session.shows_progress:
         yield None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
 from ragstone.serve.cli.render.output import pluralize, text
-from ragstone.serve.cli.session import Session
+from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragstone.schemas.schema import Schema
 
 
-def show_receipts(session: Session, shape: Schema, message: str, receipts: Sequence[Receipt]) -> int:
+def show_receipts(session: CliSession, shape: Schema, message: str, receipts: Sequence[Receipt]) -> int:
     """Print what was done; the exit code says whether something is left of it."""
     session.show(shape, lambda out: _draw(out, message, receipts))
     for receipt in receipts:

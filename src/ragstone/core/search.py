@@ -1,0 +1,216 @@
+"""Searches: queries and questions, and what is found for them in a kb and on the web."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from urllib.parse import urlsplit
+
+from ragstone.core.answers import SITE
+from ragstone.core.errors import InputError
+from ragstone.core.ids import content_hash
+from ragstone.core.types import Hit, Json, Mode, RouteKind
+
+if TYPE_CHECKING:
+    from ragstone.settings.retrieval import Fusion
+
+Arm = Literal["hybrid", "dense", "lexical"]
+QueryType = Literal["product", "service", "general"]
+SourceKind = Literal["documents", "database", "internet"]
+MOST_WEB_RESULTS = 20
+WEB = "internet"
+"""The source that web results name as theirs."""
+WEB_ID = "web:"
+"""How the chunk ids of web results begin; no chunk of a kb has such an id."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchQuery:
+    """A search; what is None is as the settings say."""
+
+    text: str
+    k: int | None = None
+    mode: Mode | None = None
+    where: Mapping[str, Any] | None = None
+    """A filter in its JSON form."""
+    arms: Arm | None = None
+    fusion: Fusion | None = None
+    min_score: float | None = None
+    strategy: str | None = None
+    """The one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings."""
+    web: bool | None = None
+    """Search the web too, or not; None leaves it to `retrieval.routing`."""
+    conversation: str | None = None
+    """The name of a conversation, whose earlier turns the query may refer to."""
+    kb: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question; what is None is as the settings say."""
+
+    text: str
+    k: int | None = None
+    """The number of passages to answer from."""
+    mode: Mode | None = None
+    where: Mapping[str, Any] | None = None
+    """A filter in its JSON form."""
+    web: bool | None = None
+    """Search the web too, or not; None leaves it to `retrieval.routing`."""
+    conversation: str | None = None
+    """The name of a conversation, whose earlier turns the question may refer to."""
+    kb: str | None = None
+
+
+class QuestionOptions(TypedDict, total=False):
+    """The fields of a `Question` besides its text."""
+
+    k: int | None
+    mode: Mode | None
+    where: Mapping[str, Any] | None
+    web: bool | None
+    conversation: str | None
+    kb: str | None
+
+
+class SearchOptions(QuestionOptions, total=False):
+    """The fields of a `SearchQuery` besides its text."""
+
+    arms: Arm | None
+    fusion: Fusion | None
+    min_score: float | None
+    strategy: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WebResult:
+    """A page that a search engine found, and what it says of it."""
+
+    title: str
+    url: str
+    snippet: str
+    date: str = ""
+    """When the page was published, as an ISO date; empty when nobody knows."""
+    provider: str = ""
+
+    @property
+    def site(self) -> str:
+        """The page's host without `www.`."""
+        return (urlsplit(self.url).hostname or "").removeprefix("www.")
+
+
+@dataclass(frozen=True, slots=True)
+class WebFindings:
+    """The results of a web search. `problem` says why some are missing."""
+
+    query: str
+    results: tuple[WebResult, ...]
+    cached: bool = False
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResults:
+    """Results of an earlier search, and whether they are still as good as new."""
+
+    results: tuple[WebResult, ...]
+    is_fresh: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The work of one stage. `skipped` says what it did not do and why; empty when it did all."""
+
+    stage: str
+    ms: float
+    entered: int
+    left: int
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryAnalysis:
+    """The kind of a query, the names and dates in it, and the sources to search."""
+
+    type: QueryType
+    entities: tuple[str, ...]
+    """Names, as the tenant's own words or the query spell them."""
+    dates: tuple[str, ...]
+    """Days and times, as the query spells them."""
+    sources: tuple[SourceKind, ...]
+    """Where it is looked for at once; nowhere when nothing has to be looked for."""
+    mode: Mode | None = None
+    """How deep; None leaves it as it is."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """Hits, best first, and how they were found."""
+
+    query: str
+    rewritten_query: str
+    mode: Mode
+    hits: tuple[Hit, ...]
+    trace: tuple[Stage, ...]
+    degraded: tuple[str, ...]
+    took_ms: float
+    route: RouteKind = "retrieve"
+    """Where it was looked for: nowhere, in the kb, or on the web as well."""
+    web: tuple[WebResult, ...] = ()
+    """What the web has to say, where it was asked."""
+    records: tuple[Hit, ...] = ()
+    """Rows of databases as they are now, where these were asked."""
+    analysis: QueryAnalysis | None = None
+    """What the query was taken for, where that decided who was asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The place of one document at each stage of a search, and the stage that lost it."""
+
+    query: str
+    document_id: str
+    title: str
+    found: bool
+    lost_at: str
+    reason: str
+    stages: tuple[Mapping[str, Json], ...]
+
+
+def no_web_search() -> InputError:
+    """Return the error for a web search that is not configured."""
+    return InputError(
+        "no web search is set up",
+        hint="set web.kind (searxng, brave, tavily, google, fixture) in ragstone.yaml, "
+        "or in the environment: RAGSTONE_WEB__KIND=searxng RAGSTONE_WEB__URL=http://localhost:8080",
+    )
+
+
+def web_hits(results: Sequence[WebResult]) -> tuple[Hit, ...]:
+    """The results as passages; those without a word are left out. Their score is their rank's."""
+    return tuple(_hit(rank, result) for rank, result in enumerate(results, 1) if result.snippet)
+
+
+def is_web(chunk_id: str) -> bool:
+    """Return whether a passage comes from the web, not from a kb."""
+    return chunk_id.startswith(WEB_ID)
+
+
+def _hit(rank: int, result: WebResult) -> Hit:
+    name = WEB_ID + content_hash(f"{result.url}\n{result.snippet}")[:32]
+    return Hit(
+        chunk_id=name,
+        document_id=name,
+        title=result.title or result.site,
+        uri=result.url,
+        section="",
+        page=None,
+        text=result.snippet,
+        score=round(1 / (1 + rank), 6),
+        scores={"web": float(rank)},
+        metadata={"source": WEB, SITE: result.site, "date": result.date, "provider": result.provider},
+        start=0,
+        end=len(result.snippet),
+    )
