@@ -20,7 +20,8 @@ from ragstone.ingest.embed import LONG_CHUNKS
 from ragstone.ingest.jobs import leases as held
 from ragstone.ingest.sources.files.source import FilesSource
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.ledger import claims, jobs
+from ragstone.stores.ledger.queue import SqlTenantQueue
+from ragstone.stores.ledger.repository import in_transaction
 from ragstone.stores.ledger.transaction import SqlTransaction
 from ragstone.testing.workspaces import workspace_of
 
@@ -221,7 +222,7 @@ async def test_a_worker_that_cannot_hand_back_its_jobs_stops_all_the_same(
     if trouble == "renamed":
         await engine.tenants.rename("acme", "zenith")
     else:
-        monkeypatch.setattr(jobs, "put_back", _full)
+        monkeypatch.setattr(SqlTenantQueue, "put_back", in_transaction(_full))
     working.cancel()
     done, _ = await asyncio.wait([working], timeout=30)
     assert done
@@ -252,16 +253,17 @@ async def test_a_worker_that_is_stopped_while_it_claims_hands_back_what_it_gets(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = await workspace_of(engine).documents.upload(b"The ferry.", "a.txt")
-    reached, go, claim = threading.Event(), threading.Event(), claims.claim
+    reached, go = threading.Event(), threading.Event()
+    claim: Any = SqlTenantQueue.claim
 
     def slow(*args: Any, **options: Any) -> Any:
-        found = claim(*args, **options)
+        found = claim.__wrapped__(*args, **options)
         if found:
             reached.set()
             assert go.wait(60)
         return found
 
-    monkeypatch.setattr(claims, "claim", slow)
+    monkeypatch.setattr(SqlTenantQueue, "claim", in_transaction(slow))
     working = asyncio.create_task(engine.worker().run())
     await asyncio.to_thread(reached.wait, 60)
     working.cancel()

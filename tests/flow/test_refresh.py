@@ -181,7 +181,7 @@ async def test_a_refresh_that_lost_its_worker_goes_on_where_it_was(
         models["old"].era = "changed"
         await engine._components.triggers.start_due("default")
         queue = engine._components.stores.queue
-        (job,) = await queue.claim("default", "dead", "reembed", lease_seconds=0, attempts=3, most=1, most_bytes=1)
+        (job,) = await queue.of("default").claim("dead", "reembed", lease_seconds=0, attempts=3, most=1, most_bytes=1)
         refresher, embed = engine._components.refresher, models["old"].embed
         calls = 0
 

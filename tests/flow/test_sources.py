@@ -194,12 +194,12 @@ async def test_what_is_on_its_way_is_not_queued_twice(engine: Engine, docs: Path
     record = await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     for _ in range(2):
         job = await workspace_of(engine).sources.sync("docs")
-        (claimed,) = await engine._components.stores.queue.claim(
-            "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
+        (claimed,) = await engine._components.stores.queue.of("default").claim(
+            "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
         assert (claimed.id, claimed.source) == (job.id, record.name)
         await engine._components.maintenance.run_sync("default", claimed)
-        await engine._components.stores.queue.complete("default", claimed.ticket, "")
+        await engine._components.stores.queue.of("default").complete(claimed.ticket, "")
     assert len(await workspace_of(engine).jobs.list(states=("pending",))) == 3
     assert await asyncio.to_thread(lambda: len(list((data_dir / "documents").rglob("*/*/*")))) == 3
     await work(engine)
@@ -227,11 +227,11 @@ async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, 
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     for _ in range(2):
         await workspace_of(engine).sources.sync("docs")
-        (claimed,) = await engine._components.stores.queue.claim(
-            "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
+        (claimed,) = await engine._components.stores.queue.of("default").claim(
+            "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
         )
         await engine._components.maintenance.run_sync("default", claimed)
-        await engine._components.stores.queue.complete("default", claimed.ticket, "")
+        await engine._components.stores.queue.of("default").complete(claimed.ticket, "")
         (docs / "ferry.md").unlink(missing_ok=True)
     await work(engine)
     assert sorted(await live(engine)) == ["bridge.md", "harbour.md"]
@@ -240,8 +240,8 @@ async def test_what_is_deleted_before_it_was_made_is_never_made(engine: Engine, 
 async def test_a_source_that_is_removed_while_it_is_read_queues_nothing_more(engine: Engine, docs: Path) -> None:
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     await workspace_of(engine).sources.sync("docs")
-    (claimed,) = await engine._components.stores.queue.claim(
-        "default", "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
+    (claimed,) = await engine._components.stores.queue.of("default").claim(
+        "test", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1
     )
     record = await workspace_of(engine).sources.get("docs")
     await workspace_of(engine).sources.remove("docs")

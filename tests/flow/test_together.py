@@ -110,9 +110,9 @@ async def look_for_mails(engine: Engine) -> None:
     """Queue all that is new before anybody works on it: then it does not matter who is quicker."""
     await workspace_of(engine).sources.sync("mails")
     queue = engine._components.stores.queue
-    (job,) = await queue.claim("default", "me", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1)
+    (job,) = await queue.of("default").claim("me", "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1)
     report = await engine._components.maintenance.run_sync("default", job)
-    await queue.complete("default", job.ticket, str(report))
+    await queue.of("default").complete(job.ticket, str(report))
 
 
 def _write_mails(path: Path, numbers: Sequence[int]) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from ragstone.core.clock import ReadTime
 from ragstone.core.remedies import Remedy, advise
-from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
+from ragstone.core.types import Failure, Json, Metadata
 
 JobKind = Literal["document", "sync", "reembed"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
@@ -229,107 +229,3 @@ class Notice:
     message: str
     created_at: datetime
     read: bool
-
-
-class Queue(Protocol):
-    """Jobs of all tenants. A job is held by lease and by ticket: who lost it cannot write for it any more."""
-
-    async def work_signals(self) -> Mapping[str, int]:
-        """All tenants, each with a number that changes when there is new work for it."""
-        ...
-
-    async def signal_work(self, tenant: str) -> None:
-        """Say that there is new work: after the transaction that brought it."""
-        ...
-
-    async def claim(
-        self,
-        tenant: str,
-        worker: str,
-        kind: JobKind = "document",
-        *,
-        lease_seconds: float,
-        attempts: int,
-        most: int,
-        most_bytes: int,
-        lane: Lane = "all",
-    ) -> list[Job]:
-        """Take the next jobs of one kb; none when there are none."""
-        ...
-
-    async def take_back(self, tenant: str, worker: str, attempts: int) -> int:
-        """Let others have what a worker held that is known to be dead, before its lease ends; how many jobs."""
-        ...
-
-    async def heartbeat(
-        self, tenant: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
-    ) -> set[Ticket]:
-        """Renew leases and write down progress, None for none that is new; the tickets that are void."""
-        ...
-
-    async def complete(self, tenant: str, ticket: Ticket, message: str, progress: JobProgress | None = None) -> None:
-        """End a job well that no document's transaction has ended."""
-        ...
-
-    async def fail(
-        self, tenant: str, ticket: Ticket, code: str, error: str, hint: str = "", remedy: Remedy | None = None
-    ) -> None: ...
-
-    async def put_back(
-        self,
-        tenant: str,
-        ticket: Ticket,
-        *,
-        wait_seconds: float,
-        code: str,
-        error: str,
-        counts: bool,
-        hint: str = "",
-        remedy: Remedy | None = None,
-    ) -> None:
-        """Let it be tried again later; `counts=False` when the attempt was not the job's fault."""
-        ...
-
-    async def cancel(self, tenant: str, job_id: str) -> bool: ...
-
-    async def retry(self, tenant: str, job_id: str) -> bool: ...
-
-    async def job(self, tenant: str, job_id: str) -> Job | None: ...
-
-    async def jobs(
-        self, tenant: str, states: Sequence[JobState] = (), source: str | None = None, limit: int = 100
-    ) -> list[Job]:
-        """Newest first; no states mean all of them."""
-        ...
-
-    async def newest(self, tenant: str, kb: KnowledgeBase, kind: JobKind) -> Job | None:
-        """The last job of a kind that a kb had."""
-        ...
-
-    async def counts(self, tenant: str, source: str | None = None) -> Mapping[str, int]:
-        """Return the number of jobs in each state, of all or of one source."""
-        ...
-
-    async def next_due(
-        self, tenant: str, attempts: int, kind: JobKind = "document", lane: Lane = "all"
-    ) -> float | None:
-        """In how many seconds there is something that `claim` may take; None when there is nothing."""
-        ...
-
-    async def spent_originals(self, tenant: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
-        """Files of these jobs and earlier ones of their documents that nobody needs, by document id and name."""
-        ...
-
-    async def notices(self, tenant: str, *, unread: bool = False, limit: int = 100) -> list[Notice]: ...
-
-    async def mark_read(self, tenant: str, notices_read: Sequence[int]) -> None: ...
-
-    async def warn(self, tenant: str, uri: str, message: str, *, quiet_since: datetime) -> bool:
-        """Tell the tenant something that no job did; False when it was told of the same thing since then."""
-        ...
-
-    async def unsent(self, tenant: str, limit: int = 100) -> list[Notice]:
-        """Return the notices that the webhook has not received yet, oldest first."""
-        ...
-
-    async def mark_sent(self, tenant: str, notice: int) -> None: ...

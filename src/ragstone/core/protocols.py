@@ -1,6 +1,6 @@
 """The seams. An adapter is checked against them by the type checker and by the suites in `ragstone.testing`.
 
-Those of the ledger stand in `ragstone.core.ledger`, that of the queue beside its types in `ragstone.core.jobs`.
+Those of the ledger and of what follows it stand in `ragstone.core.ledger`.
 I/O is async; pure computation (parsing, chunking, counting) is not.
 """
 
@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import Protocol
 
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import SourceFailures, SourceRecord
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, SourceFailures, SourceRecord, Ticket
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
+from ragstone.core.remedies import Remedy
 from ragstone.core.search import KeptResults, QueryType, SearchResult, WebResult
 from ragstone.core.spaces import Complete, EmbeddedText, Lacking, Rows, SpaceRecord
 from ragstone.core.types import Candidate, Chunk, Hit, Json, KnowledgeBase, Metadata, Page, Parsed, Role, Space, Vector
@@ -297,3 +298,107 @@ class TenantSpaces(Protocol):
     async def drop(self, space: Space) -> bool:
         """Remove a Space with its vectors wherever they are; False when it is the live one, or has become it."""
         ...
+
+
+class Queue(Protocol):
+    """Jobs of all tenants. A job is held by lease and by ticket: a worker that lost it cannot write for it any more."""
+
+    def of(self, tenant: str) -> TenantQueue:
+        """Return the queue of one tenant."""
+        ...
+
+    async def work_signals(self) -> Mapping[str, int]:
+        """Return all tenants, each with a number that changes when there is new work for it."""
+        ...
+
+    async def signal_work(self, tenant: str) -> None:
+        """Signal that there is new work: after the transaction that brought it."""
+        ...
+
+
+class TenantQueue(Protocol):
+    """Jobs of one tenant, and notices of how they ended."""
+
+    async def claim(
+        self,
+        worker: str,
+        kind: JobKind = "document",
+        *,
+        lease_seconds: float,
+        attempts: int,
+        most: int,
+        most_bytes: int,
+        lane: Lane = "all",
+    ) -> list[Job]:
+        """Take the next jobs of one kb; an empty list when there are none."""
+        ...
+
+    async def take_back(self, worker: str, attempts: int) -> int:
+        """Give back what a dead worker held, before its lease ends; return how many jobs."""
+        ...
+
+    async def heartbeat(self, held: Mapping[Ticket, JobProgress | None], lease_seconds: float) -> set[Ticket]:
+        """Renew leases and write down progress that is new; return the tickets that are void."""
+        ...
+
+    async def complete(self, ticket: Ticket, message: str, progress: JobProgress | None = None) -> None:
+        """End a job well that no document's transaction has ended."""
+        ...
+
+    async def fail(
+        self, ticket: Ticket, code: str, error: str, hint: str = "", remedy: Remedy | None = None
+    ) -> None: ...
+
+    async def put_back(
+        self,
+        ticket: Ticket,
+        *,
+        wait_seconds: float,
+        code: str,
+        error: str,
+        counts: bool,
+        hint: str = "",
+        remedy: Remedy | None = None,
+    ) -> None:
+        """Let it be tried again later; `counts=False` when the attempt was not the job's fault."""
+        ...
+
+    async def cancel(self, job_id: str) -> bool: ...
+
+    async def retry(self, job_id: str) -> bool: ...
+
+    async def job(self, job_id: str) -> Job | None: ...
+
+    async def jobs(self, states: Sequence[JobState] = (), source: str | None = None, limit: int = 100) -> list[Job]:
+        """Return jobs, newest first; no states mean all of them."""
+        ...
+
+    async def newest(self, kb: KnowledgeBase, kind: JobKind) -> Job | None:
+        """Return the last job of a kind that a kb had."""
+        ...
+
+    async def counts(self, source: str | None = None) -> Mapping[str, int]:
+        """Return the number of jobs in each state, of all or of one source."""
+        ...
+
+    async def next_due(self, attempts: int, kind: JobKind = "document", lane: Lane = "all") -> float | None:
+        """Return in how many seconds there is something that `claim` may take; None when there is nothing."""
+        ...
+
+    async def spent_originals(self, jobs: Sequence[Job]) -> list[tuple[str, str]]:
+        """Return files that these jobs and earlier ones brought and nothing needs any more, by document and name."""
+        ...
+
+    async def notices(self, *, unread: bool = False, limit: int = 100) -> list[Notice]: ...
+
+    async def mark_read(self, notices_read: Sequence[int]) -> None: ...
+
+    async def warn(self, uri: str, message: str, *, quiet_since: datetime) -> bool:
+        """Tell the tenant something that no job did; False when it was told of the same thing since then."""
+        ...
+
+    async def unsent(self, limit: int = 100) -> list[Notice]:
+        """Return the notices that the webhook has not received yet, oldest first."""
+        ...
+
+    async def mark_sent(self, notice: int) -> None: ...

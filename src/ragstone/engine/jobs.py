@@ -22,12 +22,12 @@ class Jobs:
         self, *, states: Sequence[JobState] = (), source: str | None = None, limit: int = 100
     ) -> Sequence[Job]:
         """Return jobs, newest first: all, or those in some states or of a source."""
-        return await self._queue.jobs(await self._scope.admit(), states, source, limit)
+        return await self._queue.of(await self._scope.admit()).jobs(states, source, limit)
 
     async def get(self, job_id: str) -> Job:
         """Return a job, or raise `NotFoundError`."""
         tenant = await self._scope.admit()
-        found = await self._queue.job(tenant, job_id)
+        found = await self._queue.of(tenant).job(job_id)
         if found is None:
             await self._scope.components.audit.record_denial(tenant, "job.read", job_id)
             raise NotFoundError(f"no job {job_id}", remedy=Remedy(Action.LIST_JOBS))
@@ -36,23 +36,23 @@ class Jobs:
     async def cancel(self, job_id: str) -> bool:
         """Stop a job that has not ended; False when it has."""
         job = await self.get(job_id)
-        return await self._queue.cancel(self._scope.tenant, job.id)
+        return await self._queue.of(self._scope.tenant).cancel(job.id)
 
     async def retry(self, job_id: str) -> bool:
         """Try a job that failed or was cancelled once more; False when it did neither."""
         job, tenant = await self.get(job_id), self._scope.tenant
-        again = await self._queue.retry(tenant, job.id)
+        again = await self._queue.of(tenant).retry(job.id)
         await self._queue.signal_work(tenant)
         return again
 
     async def counts(self, *, source: str | None = None) -> Mapping[str, int]:
         """Return how many jobs, or how many of a source, are in which state."""
-        return await self._queue.counts(await self._scope.admit(), source)
+        return await self._queue.of(await self._scope.admit()).counts(source)
 
     async def notices(self, *, unread: bool = False, limit: int = 100) -> Sequence[Notice]:
         """Return how uploads and syncs ended, newest first."""
-        return await self._queue.notices(await self._scope.admit(), unread=unread, limit=limit)
+        return await self._queue.of(await self._scope.admit()).notices(unread=unread, limit=limit)
 
     async def mark_read(self, notices: Sequence[int]) -> None:
         """Mark notices as read, by their ids."""
-        await self._queue.mark_read(await self._scope.admit(), notices)
+        await self._queue.of(await self._scope.admit()).mark_read(notices)

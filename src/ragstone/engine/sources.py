@@ -119,7 +119,7 @@ class Sources:
         from ragstone.ingest.jobs.sync_outcome import work_and_report
 
         tenant = await self._scope.admit()
-        return await work_and_report(self._queue, self._sources.of(tenant), tenant, syncs, work)
+        return await work_and_report(self._queue.of(tenant), self._sources.of(tenant), syncs, work)
 
     async def overlaps(self, added: SourceRecord) -> Overlaps | None:
         """Return what a new source of files has in common with others; None for a source of another kind."""

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ragstone.core.audit import Auditor
 from ragstone.core.errors import NotFoundError, SettingsError
-from ragstone.core.jobs import Queue
-from ragstone.core.protocols import LexicalIndex, VectorIndex
+from ragstone.core.protocols import LexicalIndex, Queue, VectorIndex
 from ragstone.core.registry import Registry
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase

@@ -23,7 +23,7 @@ from ragstone.ingest.jobs.sync import SyncReport, new_jobs
 from ragstone.ingest.jobs.worker import MOST_EXPRESS, MOST_JOBS, Worker
 from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import JobSettings
-from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.stores.ledger.queue import SqlQueue, SqlTenantQueue
 from ragstone.testing.fakes import FakeEmbedder
 
 T = "t"
@@ -53,7 +53,7 @@ def worker(
 
 
 async def jobs(kit: Kit) -> list[tuple[str, str, int]]:
-    found = await SqlQueue(kit.ledger).jobs(T)
+    found = await SqlQueue(kit.ledger).of(T).jobs()
     return sorted((job.uri, job.state, job.attempts) for job in found)
 
 
@@ -87,7 +87,7 @@ async def test_work_that_comes_in_as_a_worker_ends_does_not_keep_half_of_it(
 async def test_a_failure_that_stays_fails_with_its_reason(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     await worker(kit, FakeEmbedder(errors=[RemoteError("down")] * 3)).run(until_idle=True)
-    (job,) = await SqlQueue(kit.ledger).jobs(T)
+    (job,) = await SqlQueue(kit.ledger).of(T).jobs()
     assert (job.state, job.error_code, job.error, job.attempts) == ("failed", "remote_failed", "down", 3)
 
 
@@ -134,7 +134,7 @@ async def test_a_defect_costs_its_own_document_only(kit: Kit, monkeypatch: pytes
 
     monkeypatch.setattr("ragstone.ingest.prepare.analyze", spring)
     await worker(kit, FakeEmbedder()).run(until_idle=True)
-    found = {job.uri: (job.state, job.error) for job in await SqlQueue(kit.ledger).jobs(T)}
+    found = {job.uri: (job.state, job.error) for job in await SqlQueue(kit.ledger).of(T).jobs()}
     assert found == {"0.txt": ("completed", ""), "1.txt": ("failed", "1.txt met a defect: RuntimeError: sprung")}
 
 
@@ -146,9 +146,9 @@ async def test_a_stale_worker_cannot_store_what_another_one_took_over(kit: Kit) 
     class TakenOver(FakeEmbedder):
         async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
             # While this worker embeds, its lease has run out and another has the job.
-            running = await queue.jobs(T, ("running",))
-            await queue.heartbeat(T, {running[0].ticket: running[0].progress}, -1)
-            await queue.claim(T, "other", lease_seconds=60, attempts=9, most=1, most_bytes=1)
+            running = await queue.of(T).jobs(("running",))
+            await queue.of(T).heartbeat({running[0].ticket: running[0].progress}, -1)
+            await queue.of(T).claim("other", lease_seconds=60, attempts=9, most=1, most_bytes=1)
             return await super().embed(texts, role)
 
     running = asyncio.create_task(worker(kit, TakenOver()).run())
@@ -160,7 +160,7 @@ async def test_a_stale_worker_cannot_store_what_another_one_took_over(kit: Kit) 
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
     assert await kit.names() == []
-    (job,) = await queue.jobs(T)
+    (job,) = await queue.of(T).jobs()
     assert (job.state, job.worker, job.attempts) == ("running", "other", 2)
 
 
@@ -181,20 +181,20 @@ async def test_tenants_take_turns(kit: Kit) -> None:
     assert 1 in [len(texts) for texts, _ in model.calls][: MOST_JOBS // WAVE_CHUNKS + 1]
 
 
-async def test_a_tenant_with_a_broken_file_does_not_stop_the_others(kit: Kit) -> None:
+async def test_a_tenant_with_a_broken_file_does_not_stop_the_others(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     await queue_texts(kit, "The ferry.")
     model = FakeEmbedder()
     working = worker(kit, model)
-    claim = working._queue.claim
-    refused: list[str] = []
+    claim = SqlTenantQueue.claim
+    refused: list[SqlTenantQueue] = []
 
-    async def broken_first(tenant: str, *arguments: Any, **options: Any) -> list[Job]:
+    async def broken_first(self: SqlTenantQueue, *arguments: Any, **options: Any) -> list[Job]:
         if not refused:
-            refused.append(tenant)
+            refused.append(self)
             raise StoreCorrupt("not a database")
-        return await claim(tenant, *arguments, **options)
+        return await claim(self, *arguments, **options)
 
-    working._queue.claim = broken_first  # type: ignore[method-assign]
+    monkeypatch.setattr(SqlTenantQueue, "claim", broken_first)
     working._scheduler._sweep_seconds = 0.0
     running = asyncio.create_task(working.run())
     while await jobs(kit) != [("0.txt", "completed", 1)]:  # noqa: ASYNC110
@@ -203,14 +203,14 @@ async def test_a_tenant_with_a_broken_file_does_not_stop_the_others(kit: Kit) ->
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_who_waits_for_an_end_hears_of_a_broken_store(kit: Kit) -> None:
+async def test_who_waits_for_an_end_hears_of_a_broken_store(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     await queue_texts(kit, "The ferry.")
     working = worker(kit, FakeEmbedder())
 
     async def broken(*_: Any, **__: Any) -> list[Job]:
         raise StoreFull("no space left")
 
-    working._queue.claim = broken  # type: ignore[method-assign]
+    monkeypatch.setattr(SqlTenantQueue, "claim", broken)
     with pytest.raises(StoreFull):
         await asyncio.wait_for(working.run(until_idle=True), 30)
 
@@ -241,8 +241,8 @@ async def test_work_on_a_cancelled_job_ends(kit: Kit) -> None:
     running = asyncio.create_task(worker(kit, waits, JobSettings(lease_seconds=0.3)).run(until_idle=True))
     await waits.asked.wait()
     queue = SqlQueue(kit.ledger)
-    (job,) = await queue.jobs(T)
-    assert await queue.cancel(T, job.id)
+    (job,) = await queue.of(T).jobs()
+    assert await queue.of(T).cancel(job.id)
     await asyncio.wait_for(running, 30)
     assert await jobs(kit) == [("0.txt", "cancelled", 1)]
 
@@ -271,7 +271,7 @@ async def test_uploads_do_not_wait_for_a_batch_and_are_embedded_a_few_at_a_time(
     uploads = [f"The ferry {number}." for number in range(2 * MOST_EXPRESS)]
     await queue_texts(kit, *uploads, first=1)
     await SqlQueue(kit.ledger).signal_work(T)
-    while len(await SqlQueue(kit.ledger).jobs(T, ("completed",))) < len(uploads):  # noqa: ASYNC110
+    while len(await SqlQueue(kit.ledger).of(T).jobs(("completed",))) < len(uploads):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -282,13 +282,13 @@ async def test_uploads_do_not_wait_for_a_batch_and_are_embedded_a_few_at_a_time(
 async def test_what_a_dead_worker_held_does_not_wait_for_a_batch(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.", priority=Priority.BATCH)
     queue = SqlQueue(kit.ledger)
-    await queue.claim(T, "dead", lease_seconds=60, attempts=3, most=1, most_bytes=1)
+    await queue.of(T).claim("dead", lease_seconds=60, attempts=3, most=1, most_bytes=1)
     await queue_texts(kit, "A batch.", priority=Priority.BATCH, first=1)
     model = HaltsAt("batch")
     running = asyncio.create_task(worker(kit, model, JobSettings(lease_seconds=0.3)).run())
     await model.halted.wait()
-    (held,) = [job for job in await queue.jobs(T) if job.worker == "dead"]
-    await queue.heartbeat(T, {held.ticket: held.progress}, -1)
+    (held,) = [job for job in await queue.of(T).jobs() if job.worker == "dead"]
+    await queue.of(T).heartbeat({held.ticket: held.progress}, -1)
     while ("0.txt", "completed", 2) not in await jobs(kit):  # noqa: ASYNC110
         await asyncio.sleep(0.01)
     running.cancel()
@@ -301,8 +301,8 @@ async def test_of_a_wave_only_the_document_whose_ticket_is_void_is_left_out(kit:
 
     class Cancels(FakeEmbedder):
         async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-            (bridge,) = [job for job in await queue.jobs(T) if job.uri == "1.txt"]
-            assert await queue.cancel(T, bridge.id)
+            (bridge,) = [job for job in await queue.of(T).jobs() if job.uri == "1.txt"]
+            assert await queue.of(T).cancel(bridge.id)
             return await super().embed(texts, role)
 
     model = Cancels()
@@ -312,13 +312,13 @@ async def test_of_a_wave_only_the_document_whose_ticket_is_void_is_left_out(kit:
     assert await jobs(kit) == [("0.txt", "completed", 1), ("1.txt", "cancelled", 1), ("2.txt", "completed", 1)]
 
 
-async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
+async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     await queue_texts(kit, "The ferry.")
     queue = SqlQueue(kit.ledger)
     batch, express = WorkerSlot("document", "batch"), WorkerSlot("document", "express")
     scheduler = TenantScheduler(queue, sweep_seconds=1000, attempts=3)
     await scheduler.next_tenants(batch)
-    look = queue.next_due
+    look = SqlTenantQueue.next_due
 
     async def rung(*arguments: Any) -> float | None:
         found = await look(*arguments)
@@ -327,7 +327,7 @@ async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit) -> None:
         await scheduler.next_tenants(express)
         return None if found == 0 else found
 
-    queue.next_due = rung  # type: ignore[method-assign,assignment]
+    monkeypatch.setattr(SqlTenantQueue, "next_due", rung)
     assert not await scheduler.has_work(T, batch)
     assert await scheduler.next_tenants(batch) == [T]
 
@@ -366,7 +366,7 @@ async def test_progress_is_seen_while_a_document_is_embedded(kit: Kit) -> None:
 
     running = asyncio.create_task(worker(kit, Halts(), JobSettings(lease_seconds=0.3)).run())
     queue = SqlQueue(kit.ledger)
-    while (seen := (await queue.jobs(T))[0].progress).chunks < 2 * SLICE_CHUNKS:  # noqa: ASYNC110
+    while (seen := (await queue.of(T).jobs())[0].progress).chunks < 2 * SLICE_CHUNKS:  # noqa: ASYNC110
         await asyncio.sleep(0.02)
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
@@ -379,7 +379,7 @@ async def test_what_a_dead_worker_held_does_not_wait_for_its_lease(kit: Kit, tmp
     await queue_texts(kit, "The ferry.")
     hours = JobSettings(lease_seconds=3600)
     died(tmp_path / "workers", "dead")
-    await SqlQueue(kit.ledger).claim(T, "dead", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
+    await SqlQueue(kit.ledger).of(T).claim("dead", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
     async with asyncio.timeout(30):
         await worker(kit, FakeEmbedder(), hours, WorkerRegistry(tmp_path / "workers")).run(until_idle=True)
     assert await jobs(kit) == [("0.txt", "completed", 2)]
@@ -390,7 +390,7 @@ async def test_what_a_living_worker_holds_stays_with_it(kit: Kit, tmp_path: Path
     await queue_texts(kit, "The ferry.")
     registry = WorkerRegistry(tmp_path / "workers")
     with registry.register("alive"):
-        await SqlQueue(kit.ledger).claim(T, "alive", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
+        await SqlQueue(kit.ledger).of(T).claim("alive", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(1):
                 await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), registry).run(until_idle=True)

@@ -167,16 +167,16 @@ async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: 
         tenant = await there.stores.tenants.get("default")
         assert tenant is not None
         assert (tenant.quotas, tenant.retention_days) == (Quotas(documents=1000), 90)
-        (job,) = await there.stores.queue.jobs("default", ("pending",))
+        (job,) = await there.stores.queue.of("default").jobs(("pending",))
         assert (job.uri, job.size) == ("waiting", 11)
         original = [(job.document_id, job.facts["original"])]
         assert await there.stores.ledger.originals("default", original) == [b"the content"]
-    (ours,) = await stores.queue.jobs("default", ("pending",))
-    await stores.queue.cancel("default", ours.id)
+    (ours,) = await stores.queue.of("default").jobs(("pending",))
+    await stores.queue.of("default").cancel(ours.id)
     await stores.sources.of("default").remove(added.id)
     await carried(here, tmp_path)
     async with site(tmp_path / "b") as there:
-        assert await there.stores.queue.jobs("default", ("pending",)) == []
+        assert await there.stores.queue.of("default").jobs(("pending",)) == []
         assert await there.stores.sources.of("default").all() == []
 
 

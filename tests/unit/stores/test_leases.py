@@ -9,6 +9,7 @@ import pytest
 
 from ragstone.core import clock as host_clock
 from ragstone.stores.ledger import jobs
+from ragstone.stores.ledger import queue as queue_rows
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
@@ -24,11 +25,12 @@ async def test_a_jump_of_the_clock_gives_no_job_away(
     queue = SqlQueue(ledger)
     await put(ledger, document_job("a"), document_job("b"))
     (held,) = await take(queue, most=1)
-    await queue.put_back(T, (await take(queue, most=1))[0].ticket, wait_seconds=60, code="", error="", counts=True)
+    await queue.of(T).put_back((await take(queue, most=1))[0].ticket, wait_seconds=60, code="", error="", counts=True)
     jumped = datetime.now(UTC) + timedelta(hours=hours)
-    monkeypatch.setattr(jobs, "now", lambda: jumped)
+    for module in (jobs, queue_rows):
+        monkeypatch.setattr(module, "now", lambda: jumped)
     assert await take(queue) == []
-    await queue.complete(T, held.ticket, "")
+    await queue.of(T).complete(held.ticket, "")
     await ledger.close()
 
 
@@ -38,7 +40,7 @@ async def test_leases_and_waits_end_with_the_boot(tmp_path: Path, monkeypatch: p
     await put(ledger, document_job("a"), document_job("b"))
     await take(queue, most=1)
     waiting = await take(queue, most=1)
-    await queue.put_back(T, waiting[0].ticket, wait_seconds=1000, code="", error="", counts=True)
+    await queue.of(T).put_back(waiting[0].ticket, wait_seconds=1000, code="", error="", counts=True)
     monkeypatch.setattr(host_clock, "boot_id", lambda: "another boot")
     assert sorted(names(await take(queue))) == ["a", "b"]
     await ledger.close()

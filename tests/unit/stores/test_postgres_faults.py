@@ -212,7 +212,7 @@ async def test_processes_claim_without_taking_the_same_job(ledger: PostgresLedge
     outputs = await asyncio.gather(*(asyncio.to_thread(child.communicate, "go\n") for child in children))
     taken = [identity for out, _ in outputs for identity in out.split()]
     assert sorted(taken) == sorted(job.id for job in queued)
-    assert await SqlQueue(ledger).counts(T) == {"running": 50}
+    assert await SqlQueue(ledger).of(T).counts() == {"running": 50}
 
 
 async def test_the_feed_follows_the_commits_of_each_tenant(dsn: str, tmp_path: Path) -> None:

@@ -15,9 +15,9 @@ from datetime import datetime, timedelta
 from ragstone.core.activity import SearchReport
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
-from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority, Queue
+from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import SpaceBook
+from ragstone.core.protocols import Queue, SpaceBook
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
@@ -118,7 +118,7 @@ class Triggers:
         kb = await self._ledger.kb(tenant, kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
-        last = await self._queue.newest(tenant, kb, "reembed")
+        last = await self._queue.of(tenant).newest(kb, "reembed")
         return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
 
     async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: DueRefresh) -> bool:
@@ -140,7 +140,7 @@ class Triggers:
         return True
 
     async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> DueRefresh | None:
-        last = await self._queue.newest(tenant, kb, "reembed")
+        last = await self._queue.of(tenant).newest(kb, "reembed")
         moment = await self._next_at(tenant, kb, last)
         if moment is None or moment > now():
             return None
@@ -184,12 +184,12 @@ class Triggers:
         if not problem:
             return None
         if "quality" in self._refresh.when:
-            last = await self._queue.newest(tenant, kb, "reembed")
+            last = await self._queue.of(tenant).newest(kb, "reembed")
             if last and last.created_at > now() - QUIET:
                 return None
             return DueRefresh(f"quality {canonical(now())[:10]}", problem)
         warning = advise(problem, Remedy(Action.IMPROVE_SEARCH, kb=kb.name))
-        await self._queue.warn(tenant, f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
+        await self._queue.of(tenant).warn(f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
         return None
 
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ragstone.core.jobs import JobKind, Lane, Queue
+from ragstone.core.jobs import JobKind, Lane
+from ragstone.core.protocols import Queue
 
 POLL_SECONDS = 0.2
 FRESH_SECONDS = POLL_SECONDS / 2
@@ -64,7 +65,7 @@ class TenantScheduler:
     async def has_work(self, tenant: str, slot: WorkerSlot) -> bool:
         """Return whether a job or a lease is due; if not, the tenant is skipped until the next one is."""
         due = self._due[tenant]  # a signal that arrives during the query replaces this dictionary
-        wait = await self._queue.next_due(tenant, self._attempts, slot.kind, slot.lane)
+        wait = await self._queue.of(tenant).next_due(self._attempts, slot.kind, slot.lane)
         due[slot] = float("inf") if wait is None else time.monotonic() + wait
         return wait is not None and wait <= 0
 

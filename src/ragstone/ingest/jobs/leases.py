@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ragstone.core.errors import EmptyDocument, LeaseLost, ModelUnavailable, RagstoneError, TenantGone, TenantSuspended
-from ragstone.core.jobs import Job, JobProgress, Queue, Ticket
+from ragstone.core.jobs import Job, JobProgress, Ticket
+from ragstone.core.protocols import TenantQueue
 from ragstone.core.types import Failure, failure_of
 from ragstone.ingest.work import JobBatch
 from ragstone.settings.tree import JobSettings
@@ -113,9 +114,8 @@ BEAT_SECONDS = 2.0
 class ClaimedJobs:
     """The jobs that a slot has claimed: renews their leases and ends them."""
 
-    def __init__(self, queue: Queue, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
+    def __init__(self, queue: TenantQueue, jobs: Sequence[Job], settings: JobSettings) -> None:
         self._queue = queue
-        self._tenant = tenant
         self._settings = settings
         self._jobs = {job.ticket: job for job in jobs}
         self._open = set(self._jobs)
@@ -140,7 +140,7 @@ class ClaimedJobs:
                 for ticket, progress in seen.items()
             }
             try:
-                void = await self._queue.heartbeat(self._tenant, news, self._settings.lease_seconds)
+                void = await self._queue.heartbeat(news, self._settings.lease_seconds)
             except TenantGone:
                 void = set(self._open)
             except RagstoneError as error:
@@ -168,7 +168,7 @@ class ClaimedJobs:
             if not batch.stored:
                 done = replace(done, found={"skipped": len(batch.skipped)})
             with suppress(LeaseLost):
-                await self._queue.complete(self._tenant, ticket, "; ".join(done.remarks[:3]), done)
+                await self._queue.complete(ticket, "; ".join(done.remarks[:3]), done)
         elif batch.failures:
             failure = batch.failures[0]
             await self._retry_or_fail(ticket, failure, batch.retryable)
@@ -195,7 +195,7 @@ class ClaimedJobs:
     async def fail(self, ticket: Ticket, code: str, error: str) -> None:
         """End one job with a reason."""
         with suppress(LeaseLost):
-            await self._queue.fail(self._tenant, ticket, code, error)
+            await self._queue.fail(ticket, code, error)
         self.batches[ticket].waiting = 0
         self.drop(ticket)
 
@@ -211,12 +211,12 @@ class ClaimedJobs:
             await self._put_back(ticket, failure, wait=wait)
         else:
             with suppress(LeaseLost):
-                await self._queue.fail(self._tenant, ticket, failure.code, failure.error, failure.hint, failure.remedy)
+                await self._queue.fail(ticket, failure.code, failure.error, failure.hint, failure.remedy)
 
     async def _put_back(self, ticket: Ticket, why: Failure, *, wait: float = 0.0, counts: bool = True) -> None:
         with suppress(LeaseLost):
             await self._queue.put_back(
-                *(self._tenant, ticket),
+                ticket,
                 wait_seconds=wait,
                 code=why.code,
                 error=why.error,

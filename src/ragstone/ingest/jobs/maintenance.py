@@ -11,9 +11,9 @@ from typing import Any
 from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
-from ragstone.core.jobs import Job, NewJob, Priority, Queue, SourceFailures, SourceRecord
+from ragstone.core.jobs import Job, NewJob, Priority, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import Source, SourceBook
+from ragstone.core.protocols import Queue, Source, SourceBook
 from ragstone.core.tenants import TenantBook
 from ragstone.core.types import KnowledgeBase, failure_of
 from ragstone.ingest.backfill import SpaceMaintenance
@@ -153,7 +153,7 @@ class Maintenance:
                     )
 
     async def _send_notices(self, webhook: Webhook, tenant: str) -> None:
-        for notice in await self._queue.unsent(tenant):
+        for notice in await self._queue.of(tenant).unsent():
             try:
                 await webhook.send(tenant, notice)
             except FetchError as error:
@@ -161,7 +161,7 @@ class Maintenance:
                     raise
                 logger.warning("the webhook rejects a notice: %s", error)
 
-            await self._queue.mark_sent(tenant, notice.id)
+            await self._queue.of(tenant).mark_sent(notice.id)
 
 
 def _sync_job(source: SourceRecord, afresh: bool) -> NewJob:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.jobs import Job, Queue
-from ragstone.core.protocols import TenantSources
+from ragstone.core.jobs import Job
+from ragstone.core.protocols import TenantQueue, TenantSources
 from ragstone.core.types import Failure
 
 MOST_JOBS = 1_000_000
@@ -45,25 +45,25 @@ class SyncOutcome:
 
 
 async def work_and_report(
-    queue: Queue, sources: TenantSources, tenant: str, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]
+    queue: TenantQueue, sources: TenantSources, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]
 ) -> list[SyncOutcome]:
     """Have queued syncs worked on by `work`, and return what each of them led to. Their notices are marked as read."""
-    before = {job.ticket for job in await _list_unfinished(queue, tenant)}
+    before = {job.ticket for job in await _list_unfinished(queue)}
     await work()
-    unfinished = [job for job in await _list_unfinished(queue, tenant) if job.ticket not in before]
-    return [await _read_outcome(queue, sources, tenant, sync, unfinished) for sync in syncs]
+    unfinished = [job for job in await _list_unfinished(queue) if job.ticket not in before]
+    return [await _read_outcome(queue, sources, sync, unfinished) for sync in syncs]
 
 
-async def _list_unfinished(queue: Queue, tenant: str) -> list[Job]:
+async def _list_unfinished(queue: TenantQueue) -> list[Job]:
     """Return jobs that ended badly or not at all; a job that fails once more has another ticket then."""
-    return await queue.jobs(tenant, ("pending", "running", "failed", "cancelled"), limit=MOST_JOBS)
+    return await queue.jobs(("pending", "running", "failed", "cancelled"), limit=MOST_JOBS)
 
 
 async def _read_outcome(
-    queue: Queue, sources: TenantSources, tenant: str, sync: Job, unfinished: Sequence[Job]
+    queue: TenantQueue, sources: TenantSources, sync: Job, unfinished: Sequence[Job]
 ) -> SyncOutcome:
-    ended = await queue.job(tenant, sync.id) or sync
-    state, message = await _read_ending(queue, tenant, ended)
+    ended = await queue.job(sync.id) or sync
+    state, message = await _read_ending(queue, ended)
     if state != "completed":
         why = Failure(sync.uri, ended.error_code, message, ended.progress.hint, ended.progress.remedy)
         return SyncOutcome(sync.source, sync.kb, sync.id, state, failures=1, failed=(why,), message=message)
@@ -71,7 +71,7 @@ async def _read_outcome(
     source = await sources.get(sync.kb, sync.source)
     lost = [job for job in unfinished if job.kind == "document" and (job.source, job.kb) == (sync.source, sync.kb)]
     queued = found.get("queued", 0)
-    wordless = await _count_wordless(queue, tenant, sync) if queued else 0
+    wordless = await _count_wordless(queue, sync) if queued else 0
     return SyncOutcome(
         *(sync.source, sync.kb, sync.id, state),
         taken_in=max(0, queued - len(lost) - wordless),
@@ -88,9 +88,9 @@ async def _read_outcome(
     )
 
 
-async def _count_wordless(queue: Queue, tenant: str, sync: Job) -> int:
+async def _count_wordless(queue: TenantQueue, sync: Job) -> int:
     """Return how many of the jobs that a sync queued met a picture without words."""
-    ended = await queue.jobs(tenant, ("completed",), sync.source, MOST_JOBS)
+    ended = await queue.jobs(("completed",), sync.source, MOST_JOBS)
     return sum(
         "skipped" in job.progress.found
         for job in ended
@@ -98,10 +98,10 @@ async def _count_wordless(queue: Queue, tenant: str, sync: Job) -> int:
     )
 
 
-async def _read_ending(queue: Queue, tenant: str, ended: Job) -> tuple[str, str]:
+async def _read_ending(queue: TenantQueue, ended: Job) -> tuple[str, str]:
     """Return how a sync ended and what it said, and mark its notice as read."""
-    for notice in await queue.notices(tenant, limit=MOST_NOTICES):
+    for notice in await queue.notices(limit=MOST_NOTICES):
         if notice.job_id == ended.id:
-            await queue.mark_read(tenant, [notice.id])
+            await queue.mark_read([notice.id])
             return notice.kind, notice.message
     return ended.state, ended.error

@@ -12,8 +12,9 @@ from contextlib import contextmanager, nullcontext, suppress
 
 from ragstone.core.errors import LeaseLost, ModelUnavailable, NotFoundError, RagstoneError, TenantGone
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import ACTIVE, Job, JobProgress, Queue
+from ragstone.core.jobs import ACTIVE, Job, JobProgress
 from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Queue
 from ragstone.ingest.jobs.fairness import TenantScheduler, WorkerSlot
 from ragstone.ingest.jobs.leases import ClaimedJobs, DeadWorker, WorkerRegistry
 from ragstone.ingest.jobs.sync import SyncReport, load_items
@@ -168,8 +169,7 @@ class Worker:
     async def _claim(self, tenant: str, slot: WorkerSlot) -> list[Job]:
         """Claim jobs; if the worker is stopped before it has them, they are handed back."""
         claiming = asyncio.ensure_future(
-            self._queue.claim(
-                tenant,
+            self._queue.of(tenant).claim(
                 self.name,
                 slot.kind,
                 lease_seconds=self._settings.lease_seconds,
@@ -184,27 +184,27 @@ class Worker:
         except asyncio.CancelledError:
             await asyncio.wait([claiming])
             if not claiming.exception():
-                await asyncio.shield(_hand_back(ClaimedJobs(self._queue, tenant, claiming.result(), self._settings)))
+                await asyncio.shield(_hand_back(ClaimedJobs(self._queue.of(tenant), claiming.result(), self._settings)))
             raise
 
     async def _report_ended(self, tenant: str, jobs: Sequence[Job]) -> None:
         if self._on_end is None:
             return
         for job in jobs:
-            now = await self._queue.job(tenant, job.id)
+            now = await self._queue.of(tenant).job(job.id)
             if now is not None and now.state not in ACTIVE:
                 self._on_end(tenant, now)
 
     async def _is_idle(self) -> bool:
         for tenant in await self._scheduler.tenants():
             with suppress(TenantGone):
-                counts = await self._queue.counts(tenant)
+                counts = await self._queue.of(tenant).counts()
                 if counts.get("pending") or counts.get("running"):
                     return False
         return True
 
     async def _work(self, tenant: str, jobs: Sequence[Job]) -> None:
-        claimed = ClaimedJobs(self._queue, tenant, jobs, self._settings)
+        claimed = ClaimedJobs(self._queue.of(tenant), jobs, self._settings)
         doing = asyncio.create_task(self._run_jobs(tenant, jobs, claimed))
         beating = asyncio.create_task(claimed.renew_leases(doing))
         try:
@@ -239,7 +239,7 @@ class Worker:
         else:
             report = await self._run_sync(tenant, job)
             message, done = str(report), JobProgress(percent=100, found=report.counts)
-        await self._queue.complete(tenant, job.ticket, message, done)
+        await self._queue.of(tenant).complete(job.ticket, message, done)
         claimed.drop(job.ticket)
         await self._queue.signal_work(tenant)  # there may be documents now, or a job that waited for this one
 
@@ -277,7 +277,7 @@ class Worker:
 
     async def _tidy(self, tenant: str, jobs: Sequence[Job]) -> None:
         """Delete originals of earlier versions, and those of these jobs unless they are to be kept."""
-        if spent := await self._queue.spent_originals(tenant, jobs):
+        if spent := await self._queue.of(tenant).spent_originals(jobs):
             await self._ledger.drop_originals(tenant, spent)
 
     async def _run_maintenance(self) -> None:
@@ -313,7 +313,7 @@ class Worker:
 
     async def _reclaim(self, dead: DeadWorker) -> None:
         for tenant in await self._queue.work_signals():
-            if await self._queue.take_back(tenant, dead.worker, self._settings.attempts):
+            if await self._queue.of(tenant).take_back(dead.worker, self._settings.attempts):
                 await self._queue.signal_work(tenant)
         dead.unregister()
 

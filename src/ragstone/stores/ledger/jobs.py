@@ -1,8 +1,4 @@
-"""The queue in a tenant's rows, as plain functions over a connection.
-
-A worker holds a job by lease and by token. The lease says when others may take the job; the token goes up each
-time someone does, and every write that a worker makes for a job names the token it was given.
-"""
+"""Jobs in a tenant's rows: what a transaction does to them and what the queue shares with it."""
 
 from __future__ import annotations
 
@@ -66,26 +62,9 @@ def enqueue(
     return _by_id(connection, tenant_id, identity)
 
 
-def heartbeat(
-    connection: Connection, tenant_id: str, held: Mapping[Ticket, JobProgress | None], lease_seconds: float
-) -> set[Ticket]:
-    """Renew leases and write down progress; the tickets that are void, because their jobs were taken or cancelled."""
-    good = holding(connection, tenant_id, list(held))
-    until = connection.dialect.lease_now(connection) + lease_seconds
-    for part in in_parts([ticket.job_id for ticket in good]):
-        connection.execute(
-            f"UPDATE jobs SET lease_until = ? WHERE tenant_id = ? AND id IN ({marks(part)})", (until, tenant_id, *part)
-        )
-    news = [(ticket, progress) for ticket, progress in held.items() if progress and ticket in good]
-    for ticket, progress in news:
-        connection.execute(
-            "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
-            (_told(connection, progress), tenant_id, ticket.job_id),
-        )
-    return set(held) - good
-
-
-def complete(connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = "") -> None:
+def complete_job(
+    connection: Connection, tenant_id: str, ticket: Ticket, progress: JobProgress, message: str = ""
+) -> None:
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
     document_id = complete_held(connection, tenant_id, ticket, progress, message)
     if document_id is None:
@@ -102,7 +81,7 @@ def complete_held(
         "UPDATE jobs SET state = 'completed', token = token + 1, progress = ?, error_code = '', error = '', "
         "finished_at = ? WHERE tenant_id = ? AND id = ? AND token = ? AND state = 'running' "
         "RETURNING notify, document_id",
-        (_told(connection, progress), moment, tenant_id, *ticket),
+        (write_progress(connection, progress), moment, tenant_id, *ticket),
     ).fetchone()
     if row is None:
         return None
@@ -128,74 +107,13 @@ def holding(connection: Connection, tenant_id: str, tickets: Sequence[Ticket]) -
     return good.intersection(tickets)
 
 
-def fail(
-    connection: Connection,
-    tenant_id: str,
-    ticket: Ticket,
-    code: str,
-    error: str,
-    hint: str = "",
-    remedy: Remedy | None = None,
-) -> None:
-    """End a job with a reason."""
-    _check(connection, tenant_id, ticket)
-    end_job(connection, tenant_id, ticket.job_id, "failed", code, error, hint, remedy)
-
-
-def put_back(
-    connection: Connection,
-    tenant_id: str,
-    ticket: Ticket,
-    *,
-    wait_seconds: float = 0.0,
-    code: str = "",
-    error: str = "",
-    counts: bool = True,
-    hint: str = "",
-    remedy: Remedy | None = None,
-) -> None:
-    """Let another worker have it, at once or later; `counts=False` when the attempt was not the job's fault."""
-    _check(connection, tenant_id, ticket)
-    connection.execute(
-        "UPDATE jobs SET state = 'pending', token = token + 1, attempts = attempts - ?, boot = ?, not_before = ?, "
-        "error_code = ?, error = ? WHERE tenant_id = ? AND id = ?",
-        (
-            *(int(not counts), connection.dialect.boot()),
-            *(connection.dialect.lease_now(connection) + wait_seconds, code, error, tenant_id, ticket.job_id),
-        ),
-    )
-    _advise(connection, tenant_id, ticket.job_id, hint, remedy)
-
-
-def cancel(connection: Connection, tenant_id: str, job_id: str) -> bool:
-    """Stop a job that has not ended; whoever works on it finds its ticket void."""
-    row = connection.execute("SELECT state FROM jobs WHERE tenant_id = ? AND id = ?", (tenant_id, job_id)).fetchone()
-    if row is None or row[0] not in ("pending", "running"):
-        return False
-    end_job(connection, tenant_id, job_id, "cancelled", "cancelled", "cancelled on request")
-    return True
-
-
-def retry(connection: Connection, tenant_id: str, job_id: str) -> bool:
-    """Queue a job that failed or was cancelled once more, unless a newer one has taken its place."""
-    found = connection.execute(
-        "UPDATE jobs SET state = 'pending', attempts = 0, token = token + 1, not_before = 0, error_code = '', "
-        "error = '', progress = '{}', finished_at = NULL, started_at = NULL "
-        "WHERE tenant_id = ? AND id = ? AND state IN ('failed', 'cancelled') AND NOT EXISTS (SELECT 1 FROM jobs n "
-        "WHERE n.tenant_id = jobs.tenant_id AND n.kb_id = jobs.kb_id AND n.kind = jobs.kind AND n.source = jobs.source "
-        "AND n.external_id = jobs.external_id AND n.seq > jobs.seq)",
-        (tenant_id, job_id),
-    )
-    return bool(found.rowcount)
-
-
 def forget_document(connection: Connection, tenant_id: str, document_id: str) -> None:
     """Remove every trace of a document from the queue; a worker that still has it cannot finish."""
     for table in ("jobs", "notices", "checkpoints"):
         connection.execute(f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
 
 
-def _check(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
+def require_held(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
     if not holds(connection, tenant_id, ticket):
         raise _lost(ticket)
 
@@ -221,22 +139,22 @@ def end_job(
         "WHERE tenant_id = ? AND id = ?",
         (state, code, error, moment, tenant_id, job_id),
     )
-    _advise(connection, tenant_id, job_id, hint, remedy)
+    advise(connection, tenant_id, job_id, hint, remedy)
     if state == "failed":
         _notice(connection, tenant_id, job_id, error, moment)
 
 
-def _advise(connection: Connection, tenant_id: str, job_id: str, hint: str, remedy: Remedy | None) -> None:
+def advise(connection: Connection, tenant_id: str, job_id: str, hint: str, remedy: Remedy | None) -> None:
     """Keep what to do about an error in place of what helped against an earlier one."""
     progress = _by_id(connection, tenant_id, job_id).progress
     if (progress.hint, progress.remedy) != (hint, remedy):
         connection.execute(
             "UPDATE jobs SET progress = ? WHERE tenant_id = ? AND id = ?",
-            (_told(connection, replace(progress, hint=hint, remedy=remedy)), tenant_id, job_id),
+            (write_progress(connection, replace(progress, hint=hint, remedy=remedy)), tenant_id, job_id),
         )
 
 
-def _told(connection: Connection, progress: JobProgress) -> str:
+def write_progress(connection: Connection, progress: JobProgress) -> str:
     # `asdict` would copy all of it first.
     told = {name: getattr(progress, name) for name in _TOLD}
     if progress.remedy:

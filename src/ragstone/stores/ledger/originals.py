@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragstone.core.jobs import Job
 from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
@@ -42,7 +41,7 @@ def held(connection: Connection, of: str) -> str:
 def of_document(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
     """All files that jobs brought for a document."""
     rows = connection.execute(
-        f"SELECT DISTINCT {_original(connection)} FROM jobs WHERE tenant_id = ? AND document_id = ?",
+        f"SELECT DISTINCT {name_in(connection)} FROM jobs WHERE tenant_id = ? AND document_id = ?",
         (tenant_id, document_id),
     )
     return [name for (name,) in rows if name]
@@ -52,7 +51,7 @@ def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> 
     """The same for all documents of a kb, or of one of its sources."""
     narrowed, given = (" AND j.source = ?", (source,)) if source else ("", ())
     rows = connection.execute(
-        f"SELECT j.document_id, {_original(connection, 'j.')} FROM jobs j "
+        f"SELECT j.document_id, {name_in(connection, 'j.')} FROM jobs j "
         "JOIN knowledge_bases k ON k.tenant_id = j.tenant_id AND k.id = j.kb_id "
         f"WHERE j.tenant_id = ? AND k.name = ?{narrowed}",
         (tenant_id, kb, *given),
@@ -67,25 +66,11 @@ def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> 
 def needed(connection: Connection, tenant_id: str, document_id: str) -> set[str]:
     """Those that are to be kept, or that a job may still be made of."""
     rows = connection.execute(
-        f"SELECT {_original(connection, 'j.')} FROM jobs j WHERE j.tenant_id = ? AND j.document_id = ? "
+        f"SELECT {name_in(connection, 'j.')} FROM jobs j WHERE j.tenant_id = ? AND j.document_id = ? "
         f"AND {held(connection, 'j.')}",
         (tenant_id, document_id),
     )
     return {name for (name,) in rows if name}
-
-
-def spent(connection: Connection, tenant_id: str, jobs: Sequence[Job]) -> list[tuple[str, str]]:
-    """Files that these jobs and earlier ones of the same documents brought, and that nobody needs any more."""
-    found: list[tuple[str, str]] = []
-    for job in jobs:
-        rows = connection.execute(
-            f"SELECT DISTINCT {_original(connection)} FROM jobs WHERE tenant_id = ? AND document_id = ? "
-            "AND seq <= (SELECT seq FROM jobs WHERE tenant_id = ? AND id = ?)",
-            (tenant_id, job.document_id, tenant_id, job.id),
-        ).fetchall()
-        kept = needed(connection, tenant_id, job.document_id)
-        found += [(job.document_id, name) for (name,) in rows if name and name not in kept]
-    return found
 
 
 def let_go(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> None:
@@ -101,7 +86,7 @@ def let_go(connection: Connection, tenant_id: str, document_ids: Sequence[str]) 
 def weighed(connection: Connection, tenant_id: str) -> list[Weighed]:
     """All originals that are held or counted, with what they are counted with; a name is empty if it is not held."""
     rows = connection.execute(
-        f"SELECT j.id, j.document_id, CASE WHEN {held(connection, 'j.')} THEN {_original(connection, 'j.')} END, "
+        f"SELECT j.id, j.document_id, CASE WHEN {held(connection, 'j.')} THEN {name_in(connection, 'j.')} END, "
         f"j.stored FROM jobs j WHERE j.tenant_id = ? AND j.document_id <> '' "
         f"AND (j.stored > 0 OR {held(connection, 'j.')}) ORDER BY j.seq",
         (tenant_id,),
@@ -117,7 +102,7 @@ def correct(connection: Connection, tenant_id: str, found: Sequence[tuple[Weighe
     )
 
 
-def _original(connection: Connection, of: str = "") -> str:
+def name_in(connection: Connection, of: str = "") -> str:
     return connection.dialect.json_text(f"{of}facts", "original")
 
 

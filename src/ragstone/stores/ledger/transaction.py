@@ -207,7 +207,7 @@ class SqlTransaction:
         return await self._run(jobs.enqueue, kb, job, self._weigh)
 
     async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
-        await self._run(jobs.complete, ticket, progress, "; ".join(progress.remarks[:3]))
+        await self._run(jobs.complete_job, ticket, progress, "; ".join(progress.remarks[:3]))
 
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
         return await self._run(reads.identify, kb, source, external_id)

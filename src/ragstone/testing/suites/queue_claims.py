@@ -6,8 +6,9 @@ import asyncio
 from dataclasses import replace
 
 from ragstone.core.ids import content_hash, document_id
-from ragstone.core.jobs import Job, Lane, NewJob, Priority, Queue
+from ragstone.core.jobs import Job, Lane, NewJob, Priority
 from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Queue
 
 T = "acme"
 LONG, OVER = 60.0, -1.0
@@ -47,8 +48,8 @@ async def take(
     lane: Lane = "all",
     worker: str = "worker",
 ) -> list[Job]:
-    return await queue.claim(
-        T, worker, lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes, lane=lane
+    return await queue.of(T).claim(
+        worker, lease_seconds=lease, attempts=attempts, most=most, most_bytes=most_bytes, lane=lane
     )
 
 
@@ -99,7 +100,7 @@ class QueueClaimsSuite:
         for worker in ("first", "second"):
             await take(queue, most=1, worker=worker)
         for worker in ("second", "first"):
-            await queue.take_back(T, worker, 3)
+            await queue.of(T).take_back(worker, 3)
         assert names(await take(queue, most=1, lane="lost")) == ["b"]
         assert names(await take(queue, most=1, lane="lost")) == ["a"]
 
@@ -125,19 +126,19 @@ class QueueClaimsSuite:
         for _ in range(2):
             assert names(await take(queue, lease=OVER, lane="batch")) == ["a"]
         assert await take(queue, lane="batch") == []
-        assert await queue.next_due(T, 3, lane="batch") is None
-        assert await queue.next_due(T, 4, lane="batch") == 0.0
-        assert await queue.next_due(T, 3, lane="express") == 0.0
+        assert await queue.of(T).next_due(3, lane="batch") is None
+        assert await queue.of(T).next_due(4, lane="batch") == 0.0
+        assert await queue.of(T).next_due(3, lane="express") == 0.0
         assert names(await take(queue, lane="express")) == ["a"]
 
     async def test_what_was_lost_has_a_lane_until_its_last_try(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("lost"))
-        assert await queue.next_due(T, 3, lane="lost") is None
+        assert await queue.of(T).next_due(3, lane="lost") is None
         assert await take(queue, lane="lost") == []
         await take(queue, lease=OVER)
         await put(ledger, document_job("new"), document_job("upload", priority=Priority.UPLOAD))
-        assert await queue.next_due(T, 3, lane="lost") == 0.0
+        assert await queue.of(T).next_due(3, lane="lost") == 0.0
         assert names(await take(queue, lease=OVER, lane="lost")) == ["lost"]
         assert await take(queue, lane="lost") == []
         assert names(await take(queue, lane="express")) == ["lost"]
@@ -147,17 +148,17 @@ class QueueClaimsSuite:
         await put(ledger, document_job("a"), document_job("b"), document_job("c"))
         (dead,) = await take(queue, worker="dead", most=1)
         (alive,) = await take(queue, worker="alive", most=1)
-        assert await queue.take_back(T, "dead", 3) == 1
-        assert await queue.take_back(T, "dead", 3) == 0
+        assert await queue.of(T).take_back("dead", 3) == 1
+        assert await queue.of(T).take_back("dead", 3) == 0
         assert names(await take(queue, lane="lost")) == ["a"]
-        assert await queue.heartbeat(T, {dead.ticket: None, alive.ticket: None}, 60.0) == {dead.ticket}
+        assert await queue.of(T).heartbeat({dead.ticket: None, alive.ticket: None}, 60.0) == {dead.ticket}
 
     async def test_what_has_used_up_its_attempts_fails_when_it_is_taken_back(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))
         (job,) = await take(queue, worker="dead", attempts=1)
-        assert await queue.take_back(T, "dead", 1) == 1
-        ended = await queue.job(T, job.id)
+        assert await queue.of(T).take_back("dead", 1) == 1
+        ended = await queue.of(T).job(job.id)
         assert ended is not None
         assert (ended.state, ended.error_code) == ("failed", "worker_died")
 
@@ -169,10 +170,10 @@ class QueueClaimsSuite:
     async def test_express_is_due_when_it_has_something_to_take(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))
-        assert await queue.next_due(T, 3, lane="batch") == 0.0
-        assert await queue.next_due(T, 3, lane="express") is None
+        assert await queue.of(T).next_due(3, lane="batch") == 0.0
+        assert await queue.of(T).next_due(3, lane="express") is None
         await take(queue, lease=OVER)
-        assert await queue.next_due(T, 3, lane="express") == 0.0
+        assert await queue.of(T).next_due(3, lane="express") == 0.0
 
     async def test_a_source_that_is_looked_at_is_looked_at_once_more_if_somebody_asks(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -180,7 +181,7 @@ class QueueClaimsSuite:
         afresh = replace(look, facts={"afresh": True})
 
         async def begin() -> list[Job]:
-            return await queue.claim(T, "worker", "sync", lease_seconds=LONG, attempts=3, most=1, most_bytes=1)
+            return await queue.of(T).claim("worker", "sync", lease_seconds=LONG, attempts=3, most=1, most_bytes=1)
 
         await put(ledger, look)
         (first,) = await begin()
@@ -189,17 +190,17 @@ class QueueClaimsSuite:
         assert len({job.id for job in asked}) == 1
         # Nobody else begins it before the first has ended, nor looks for it all the time.
         assert await begin() == []
-        waits = await queue.next_due(T, 3, "sync")
+        waits = await queue.of(T).next_due(3, "sync")
         assert waits is not None
         assert waits > LONG / 2
         await put(ledger, replace(look, source="other"))
         (other,) = await begin()
         assert other.source == "other"
-        await queue.complete(T, first.ticket, "done")
-        assert await queue.next_due(T, 3, "sync") == 0.0
+        await queue.of(T).complete(first.ticket, "done")
+        assert await queue.of(T).next_due(3, "sync") == 0.0
         (second,) = await begin()
         assert (second.id, second.facts) == (asked[0].id, {"afresh": True})
-        await queue.complete(T, second.ticket, "done")
+        await queue.of(T).complete(second.ticket, "done")
         assert await begin() == []
 
     async def test_racing_workers_never_take_the_same_job(self, stores: Stores) -> None:

@@ -47,11 +47,11 @@ class QueueSuite(QueueClaimsSuite):
         (job,) = await take(queue)
         assert (job.id, job.state, job.attempts) == (queued.id, "running", 1)
         assert await take(queue) == []
-        await queue.complete(T, job.ticket, "done")
-        found = await queue.job(T, job.id)
+        await queue.of(T).complete(job.ticket, "done")
+        found = await queue.of(T).job(job.id)
         assert found is not None
         assert (found.state, found.error, found.progress.percent) == ("completed", "", 100)
-        assert await queue.counts(T) == {"completed": 1}
+        assert await queue.of(T).counts() == {"completed": 1}
 
     async def test_what_is_rolled_back_was_never_queued(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -75,9 +75,9 @@ class QueueSuite(QueueClaimsSuite):
         assert (again.external_id, again.attempts) == ("a", 2)
         for stale in lost:
             with pytest.raises(LeaseLost):
-                await queue.complete(T, stale.ticket, "")
+                await queue.of(T).complete(stale.ticket, "")
             with pytest.raises(LeaseLost):
-                await queue.fail(T, stale.ticket, "x", "y")
+                await queue.of(T).fail(stale.ticket, "x", "y")
         async with ledger.transaction(T) as tx:
             assert not await tx.holds(lost[0].ticket)
             assert await tx.holds(again.ticket)
@@ -86,13 +86,13 @@ class QueueSuite(QueueClaimsSuite):
         ledger, queue = stores
         await put(ledger, *(document_job(name) for name in "abc"))
         a, b, c = await take(queue)
-        await queue.cancel(T, b.id)
+        await queue.of(T).cancel(b.id)
         stale = Ticket(c.id, c.token - 1)
         async with ledger.transaction(T) as tx:
             assert await tx.holding([a.ticket, b.ticket, stale]) == {a.ticket}
             assert await tx.holding([]) == set()
             await tx.complete_all({a.ticket: JobProgress(percent=100), b.ticket: JobProgress(), stale: JobProgress()})
-        states = {job.external_id: job.state for job in await queue.jobs(T)}
+        states = {job.external_id: job.state for job in await queue.of(T).jobs()}
         assert states == {"a": "completed", "b": "cancelled", "c": "running"}
 
     async def test_a_stale_ticket_undoes_the_whole_transaction(self, stores: Stores) -> None:
@@ -108,7 +108,7 @@ class QueueSuite(QueueClaimsSuite):
 
         with pytest.raises(LeaseLost):
             await finish_late()
-        assert names(await queue.jobs(T)) == ["a"]
+        assert names(await queue.of(T).jobs()) == ["a"]
 
     async def test_after_the_last_attempt_a_job_is_put_aside_with_a_reason(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -116,10 +116,10 @@ class QueueSuite(QueueClaimsSuite):
         for _ in range(3):
             assert len(await take(queue, lease=OVER)) == 1
         assert await take(queue) == []
-        (dead,) = await queue.jobs(T, ("failed",))
+        (dead,) = await queue.of(T).jobs(("failed",))
         assert (dead.error_code, dead.attempts) == ("worker_died", 3)
         assert dead.error == "test:a ended its worker 3 times; it is put aside until someone retries it"
-        assert await queue.retry(T, dead.id)
+        assert await queue.of(T).retry(dead.id)
         (again,) = await take(queue)
         assert again.attempts == 1
 
@@ -128,13 +128,13 @@ class QueueSuite(QueueClaimsSuite):
         await put(ledger, document_job("a"))
         (job,) = await take(queue, lease=OVER)
         progress = JobProgress("embed", chunks=3, chunks_total=9, percent=40, eta_seconds=1.5)
-        assert await queue.heartbeat(T, {job.ticket: progress}, LONG) == set()
+        assert await queue.of(T).heartbeat({job.ticket: progress}, LONG) == set()
         assert await take(queue) == []
-        found = await queue.job(T, job.id)
+        found = await queue.of(T).job(job.id)
         assert found is not None
         assert found.progress == progress
-        assert await queue.heartbeat(T, {job.ticket: None}, OVER) == set()
-        found = await queue.job(T, job.id)
+        assert await queue.of(T).heartbeat({job.ticket: None}, OVER) == set()
+        found = await queue.of(T).job(job.id)
         assert found is not None
         assert found.progress == progress
         assert names(await take(queue)) == ["a"]
@@ -143,26 +143,26 @@ class QueueSuite(QueueClaimsSuite):
         ledger, queue = stores
         await put(ledger, document_job("a"), document_job("b"))
         a, b = await take(queue)
-        assert await queue.cancel(T, a.id)
-        assert not await queue.cancel(T, a.id)
-        void = await queue.heartbeat(T, {a.ticket: JobProgress(), b.ticket: JobProgress()}, LONG)
+        assert await queue.of(T).cancel(a.id)
+        assert not await queue.of(T).cancel(a.id)
+        void = await queue.of(T).heartbeat({a.ticket: JobProgress(), b.ticket: JobProgress()}, LONG)
         assert void == {a.ticket}
         with pytest.raises(LeaseLost):
-            await queue.complete(T, a.ticket, "")
+            await queue.of(T).complete(a.ticket, "")
 
     async def test_what_is_put_back_waits_and_may_not_count(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))
         (job,) = await take(queue)
-        await queue.put_back(T, job.ticket, wait_seconds=1000, code="remote_failed", error="down", counts=True)
+        await queue.of(T).put_back(job.ticket, wait_seconds=1000, code="remote_failed", error="down", counts=True)
         assert await take(queue) == []
-        wait = await queue.next_due(T, 3)
+        wait = await queue.of(T).next_due(3)
         assert wait is not None
         assert 900 < wait <= 1000
-        assert await queue.cancel(T, job.id)
-        assert await queue.retry(T, job.id)
+        assert await queue.of(T).cancel(job.id)
+        assert await queue.of(T).retry(job.id)
         (job,) = await take(queue)
-        await queue.put_back(T, job.ticket, wait_seconds=0, code="", error="", counts=False)
+        await queue.of(T).put_back(job.ticket, wait_seconds=0, code="", error="", counts=False)
         (job,) = await take(queue)
         assert job.attempts == 1
 
@@ -175,8 +175,8 @@ class QueueSuite(QueueClaimsSuite):
         (newer,) = await put(ledger, document_job("a", content="other words"))
         assert newer.id != running.id
         with pytest.raises(LeaseLost):
-            await queue.complete(T, running.ticket, "")
-        old = await queue.job(T, running.id)
+            await queue.of(T).complete(running.ticket, "")
+        old = await queue.of(T).job(running.id)
         assert old is not None
         assert (old.state, old.error_code) == ("cancelled", "superseded")
         assert names(await take(queue)) == ["a"]
@@ -198,9 +198,9 @@ class QueueSuite(QueueClaimsSuite):
         (job,) = await take(queue)
         async with ledger.transaction(T) as tx:
             assert await tx.delete(queued.document_id)
-        assert await queue.job(T, queued.id) is None
+        assert await queue.of(T).job(queued.id) is None
         with pytest.raises(LeaseLost):
-            await queue.complete(T, job.ticket, "")
+            await queue.of(T).complete(job.ticket, "")
         assert await ledger.status(T, queued.document_id) is None
 
     async def test_a_document_is_where_its_job_is_until_it_is_live(self, stores: Stores) -> None:
@@ -215,7 +215,7 @@ class QueueSuite(QueueClaimsSuite):
         assert await status() == ("pending", "")
         (job,) = await take(queue)
         assert await status() == ("processing", "")
-        await queue.fail(T, job.ticket, "parse_failed", "it is damaged")
+        await queue.of(T).fail(job.ticket, "parse_failed", "it is damaged")
         assert await status() == ("failed", "it is damaged")
         assert await ledger.document(T, job.document_id) is None
 
@@ -224,56 +224,56 @@ class QueueSuite(QueueClaimsSuite):
         await put(ledger, document_job("a"))
 
         async def advice() -> tuple[str, Remedy | None]:
-            (found,) = await queue.jobs(T)
+            (found,) = await queue.of(T).jobs()
             return found.progress.hint, found.progress.remedy
 
         (job,) = await take(queue)
-        await queue.put_back(T, job.ticket, wait_seconds=0, code="busy", error="not now", counts=True, hint="wait")
+        await queue.of(T).put_back(job.ticket, wait_seconds=0, code="busy", error="not now", counts=True, hint="wait")
         assert await advice() == ("wait", None)
         (job,) = await take(queue)
-        await queue.heartbeat(T, {job.ticket: JobProgress("extract", percent=5)}, LONG)
+        await queue.of(T).heartbeat({job.ticket: JobProgress("extract", percent=5)}, LONG)
         remedy = Remedy(Action.INGEST_AGAIN, kb="tides")
-        await queue.fail(T, job.ticket, "parse_failed", "it is damaged", "save it", remedy)
-        assert (await advice(), (await queue.jobs(T))[0].progress.percent) == (("save it", remedy), 5)
-        assert await queue.retry(T, job.id)
+        await queue.of(T).fail(job.ticket, "parse_failed", "it is damaged", "save it", remedy)
+        assert (await advice(), (await queue.of(T).jobs())[0].progress.percent) == (("save it", remedy), 5)
+        assert await queue.of(T).retry(job.id)
         (job,) = await take(queue)
-        await queue.fail(T, job.ticket, "parse_failed", "it is damaged")
+        await queue.of(T).fail(job.ticket, "parse_failed", "it is damaged")
         assert await advice() == ("", None)
 
     async def test_the_jobs_of_a_source_are_counted(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"), replace(document_job("b"), source="other"))
-        assert await queue.counts(T) == {"pending": 2}
-        assert await queue.counts(T, "other") == {"pending": 1}
-        assert await queue.counts(T, "none") == {}
+        assert await queue.of(T).counts() == {"pending": 2}
+        assert await queue.of(T).counts("other") == {"pending": 1}
+        assert await queue.of(T).counts("none") == {}
 
     async def test_notices_say_how_jobs_ended(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"), document_job("b"), replace(document_job("c"), notify=False))
         a, b, c = await take(queue)
-        await queue.complete(T, a.ticket, "all well")
-        await queue.fail(T, b.ticket, "parse_failed", "it is damaged")
-        await queue.complete(T, c.ticket, "nobody asked")
-        newest = await queue.notices(T)
+        await queue.of(T).complete(a.ticket, "all well")
+        await queue.of(T).fail(b.ticket, "parse_failed", "it is damaged")
+        await queue.of(T).complete(c.ticket, "nobody asked")
+        newest = await queue.of(T).notices()
         assert [(one.kind, one.uri, one.message) for one in newest] == [
             ("failed", "test:b", "it is damaged"),
             ("completed", "test:a", "all well"),
         ]
-        await queue.mark_read(T, [newest[0].id])
-        assert [one.uri for one in await queue.notices(T, unread=True)] == ["test:a"]
-        assert [one.uri for one in await queue.unsent(T)] == ["test:a", "test:b"]
-        await queue.mark_sent(T, newest[1].id)
-        assert [one.uri for one in await queue.unsent(T)] == ["test:b"]
+        await queue.of(T).mark_read([newest[0].id])
+        assert [one.uri for one in await queue.of(T).notices(unread=True)] == ["test:a"]
+        assert [one.uri for one in await queue.of(T).unsent()] == ["test:a", "test:b"]
+        await queue.of(T).mark_sent(newest[1].id)
+        assert [one.uri for one in await queue.of(T).unsent()] == ["test:b"]
 
     async def test_a_warning_is_told_once_in_a_while(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))
         moment = now()
-        assert await queue.warn(T, "quality:default", "too little", quiet_since=moment - timedelta(days=7))
-        assert not await queue.warn(T, "quality:default", "again", quiet_since=moment - timedelta(days=7))
-        assert await queue.warn(T, "quality:other", "this too", quiet_since=moment - timedelta(days=7))
-        assert await queue.warn(T, "quality:default", "later", quiet_since=moment + timedelta(days=7))
-        told = [(one.kind, one.uri, one.message, one.job_id) for one in await queue.notices(T)]
+        assert await queue.of(T).warn("quality:default", "too little", quiet_since=moment - timedelta(days=7))
+        assert not await queue.of(T).warn("quality:default", "again", quiet_since=moment - timedelta(days=7))
+        assert await queue.of(T).warn("quality:other", "this too", quiet_since=moment - timedelta(days=7))
+        assert await queue.of(T).warn("quality:default", "later", quiet_since=moment + timedelta(days=7))
+        told = [(one.kind, one.uri, one.message, one.job_id) for one in await queue.of(T).notices()]
         assert told == [
             ("warning", "quality:default", "later", ""),
             ("warning", "quality:other", "this too", ""),
@@ -281,7 +281,7 @@ class QueueSuite(QueueClaimsSuite):
         ]
         async with ledger.transaction(T) as tx:
             await tx.delete_kb("default")
-        assert [one.uri for one in await queue.notices(T)] == ["quality:other"]
+        assert [one.uri for one in await queue.of(T).notices()] == ["quality:other"]
 
     async def test_a_kb_has_a_turn_of_one_name_once(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -289,18 +289,18 @@ class QueueSuite(QueueClaimsSuite):
         (first,) = await put(ledger, may)
         # While one waits or runs, nobody needs another; afterwards each of them is another turn.
         assert [job.id for job in await put(ledger, may, replace(may, external_id="june"))] == [first.id] * 2
-        (job,) = await queue.claim(T, "worker", "reembed", lease_seconds=LONG, attempts=3, most=1, most_bytes=1)
-        await queue.complete(T, job.ticket, "done")
+        (job,) = await queue.of(T).claim("worker", "reembed", lease_seconds=LONG, attempts=3, most=1, most_bytes=1)
+        await queue.of(T).complete(job.ticket, "done")
         (again,) = await put(ledger, may)
         assert (again.id, again.state) == (first.id, "completed")
         (june,) = await put(ledger, replace(may, external_id="june"))
         assert (june.state, june.id != first.id) == ("pending", True)
         kb = await ledger.kb(T, "default")
         assert kb is not None
-        newest = await queue.newest(T, kb, "reembed")
+        newest = await queue.of(T).newest(kb, "reembed")
         assert newest is not None
         assert newest.id == june.id
-        assert await queue.newest(T, kb, "document") is None
+        assert await queue.of(T).newest(kb, "document") is None
 
     async def test_bells_ring_for_their_tenant(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -312,11 +312,11 @@ class QueueSuite(QueueClaimsSuite):
 
     async def test_an_unknown_tenant_or_job_is_nothing(self, stores: Stores) -> None:
         ledger, queue = stores
-        assert await queue.job("nobody", "0" * 32) is None
-        assert await queue.jobs("nobody") == []
-        assert await queue.counts("nobody") == {}
-        assert await queue.notices("nobody") == []
+        assert await queue.of("nobody").job("0" * 32) is None
+        assert await queue.of("nobody").jobs() == []
+        assert await queue.of("nobody").counts() == {}
+        assert await queue.of("nobody").notices() == []
         await put(ledger, document_job("a"))
-        assert await queue.job(T, "0" * 32) is None
-        assert not await queue.cancel(T, "0" * 32)
-        assert not await queue.retry(T, "0" * 32)
+        assert await queue.of(T).job("0" * 32) is None
+        assert not await queue.of(T).cancel("0" * 32)
+        assert not await queue.of(T).retry("0" * 32)

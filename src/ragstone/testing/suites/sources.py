@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, Queue, SourceFailures, SourceRecord
+from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import SourceBook
+from ragstone.core.protocols import Queue, SourceBook
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure
 from ragstone.testing.suites.queue_claims import T, document_job, put, take
@@ -56,16 +56,16 @@ class SourceSuite:
         ledger, queue, book = stores
         await put(ledger, document_job("a"), document_job("b"))
         a, b = await take(queue)
-        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint, DAMAGED.remedy)
+        await queue.of(T).fail(a.ticket, DAMAGED.code, DAMAGED.error, DAMAGED.hint, DAMAGED.remedy)
         source = await _ran(book, SourceFailures())
         assert source.source_failures == SourceFailures(1, (DAMAGED,), total=False)
         assert source.state == "partly"  # b is on its way
-        await queue.fail(T, b.ticket, NEAR_DUPLICATE, "as another")
+        await queue.of(T).fail(b.ticket, NEAR_DUPLICATE, "as another")
         assert (await _source(book)).state == "failing"
         assert (await _ran(book, SourceFailures(2, (GONE,)))).source_failures == SourceFailures(
             3, (GONE, DAMAGED), total=True
         )
-        assert await queue.retry(T, a.id)
+        assert await queue.of(T).retry(a.id)
         assert (await _ran(book, SourceFailures())).source_failures == SourceFailures()
         assert [one.source_failures for one in await book.of(T).all()] == [SourceFailures()]
 
@@ -73,7 +73,7 @@ class SourceSuite:
         ledger, queue, book = stores
         await put(ledger, document_job("a"))
         (a,) = await take(queue)
-        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error)
+        await queue.of(T).fail(a.ticket, DAMAGED.code, DAMAGED.error)
         locked = Failure(DAMAGED.uri, "unreadable", "it may not be read")
         source = await _ran(book, SourceFailures(1, (locked,)))
         assert source.source_failures == SourceFailures(1, (locked,), total=True)
@@ -82,7 +82,7 @@ class SourceSuite:
         ledger, queue, book = stores
         await put(ledger, document_job("a"))
         (a,) = await take(queue)
-        await queue.fail(T, a.ticket, DAMAGED.code, DAMAGED.error)
+        await queue.of(T).fail(a.ticket, DAMAGED.code, DAMAGED.error)
         assert (await _source(book)).source_failures.count == 1
         async with ledger.transaction(T) as tx:
             await tx.delete(a.document_id)

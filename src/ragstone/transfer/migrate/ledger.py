@@ -36,10 +36,10 @@ MOST = 1_000_000
 
 async def carry_jobs(here: Stores, there: Stores, tenant: str) -> int:
     """Queue there what waits or runs here, instead of what was queued there before; how many jobs it were."""
-    for stale in await there.queue.jobs(tenant, ACTIVE, limit=MOST):
-        await there.queue.cancel(tenant, stale.id)
+    for stale in await there.queue.of(tenant).jobs(ACTIVE, limit=MOST):
+        await there.queue.of(tenant).cancel(stale.id)
     carried = 0
-    for job in reversed(await here.queue.jobs(tenant, ACTIVE, limit=MOST)):
+    for job in reversed(await here.queue.of(tenant).jobs(ACTIVE, limit=MOST)):
         carried += await _carry(here, there, tenant, job)
     if carried:
         await there.queue.signal_work(tenant)
