@@ -61,7 +61,7 @@ _HOMES = {
     "load_settings": "ragstone.settings.load",
     "RagstoneError": "ragstone.core.errors",
     "Settings": "ragstone.settings.tree",
-    "IngestReport": "ragstone.core.search",
+    "IngestReport": "ragstone.core.documents",
     "Question": "ragstone.core.search",
     "SearchQuery": "ragstone.core.search",
     "SearchResult": "ragstone.core.search",

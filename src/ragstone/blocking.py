@@ -91,7 +91,7 @@ class BlockingSources(BlockingPart[Sources]):
 
 
 class BlockingJobs(BlockingPart[Jobs]):
-    """What is done in the background, and notices of how it ended."""
+    """Jobs that workers do in the background, and notices of how they ended."""
 
     list = Blocking(Jobs.list)
     get = Blocking(Jobs.get)
@@ -111,7 +111,7 @@ class BlockingConversations(BlockingPart[Conversations]):
 
 
 class BlockingFeedback(BlockingPart[Feedback]):
-    """What was asked, votes on what was found, and golden queries."""
+    """The searches that were made, votes on what they found, and golden queries."""
 
     vote = Blocking(Feedback.vote)
     votes = Blocking(Feedback.votes)
@@ -275,7 +275,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
 
     @property
     def jobs(self) -> BlockingJobs:
-        """What is done in the background; `work()` does it."""
+        """Jobs that are done in the background; `work()` does them."""
         return BlockingJobs(self.part.jobs, self._run)
 
     @property
@@ -285,7 +285,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
 
     @property
     def activity(self) -> BlockingFeedback:
-        """What was asked, votes on what was found, and golden queries."""
+        """The searches that were made, votes on what they found, and golden queries."""
         return BlockingFeedback(self.part.feedback, self._run)
 
     @property
@@ -311,7 +311,7 @@ class Ragstone(BlockingWorkspace):
         self._thread = threading.Thread(target=self.loop.run_forever, name="ragstone", daemon=True)
         self._thread.start()
         try:
-            engine = self._wait_for(_opened(chosen))
+            engine = self._wait_for(_open(chosen))
         except BaseException:
             self._stop()
             raise
@@ -361,7 +361,7 @@ class Ragstone(BlockingWorkspace):
             raise
 
 
-async def _opened(settings: Settings) -> Engine:
+async def _open(settings: Settings) -> Engine:
     return open_engine(settings)
 
 

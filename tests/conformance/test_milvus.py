@@ -25,7 +25,14 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.milvus.provider import MilvusProvider
 from ragstone.stores.vectors.milvus.rows import scope_of
 from ragstone.testing.builders import unit_vectors
-from ragstone.testing.suites.provider_cases import all_ids, check_nearest, id_of, make_points, new_partition, stored
+from ragstone.testing.suites.provider_cases import (
+    all_ids,
+    check_nearest,
+    id_of,
+    make_points,
+    new_partition,
+    payloads_by_id,
+)
 from ragstone.testing.suites.providers import ProviderSuite
 
 pytestmark = pytest.mark.skipif(not MADE_HERE, reason="no package of the Milvus server is made for this platform")
@@ -228,7 +235,7 @@ async def test_what_was_acknowledged_survives_kill_9_of_the_server(tmp_path: Pat
     assert again is not None
     try:
         assert await all_ids(provider, place) == sorted(point.chunk_id for point in points[1:])
-        assert stored(await provider.read(place, [id_of(7)])) == stored(points[7:8])
+        assert payloads_by_id(await provider.read(place, [id_of(7)])) == payloads_by_id(points[7:8])
         assert (await provider.search(place, points[7].vector, 1))[0].chunk_id == id_of(7)
         await provider.close()
     finally:

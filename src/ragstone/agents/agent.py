@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from ragstone.agents.chat import ChatModel, Reply, ToolCall, Turn
-from ragstone.agents.results import packaged
+from ragstone.agents.results import pack_value
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.types import Json
 from ragstone.schemas.errors import ErrorSchema
@@ -66,7 +66,7 @@ class Agent:
             spent = tools.calls
             turns.append(_answerable(reply).turn)
             for call in reply.tool_calls[:MOST_CALLS_READ]:
-                result = await _made(tools, call)
+                result = await _call_tool(tools, call)
                 turns.append(_message(call, result["result"]))
                 results.append(result)
             # A reply that could spend nothing more is the last one that gets tools.
@@ -82,7 +82,7 @@ class Agent:
         return [*turns, {"role": "user", "content": prompt}]
 
 
-async def _made(tools: Toolbox, call: ToolCall) -> ToolResult:
+async def _call_tool(tools: Toolbox, call: ToolCall) -> ToolResult:
     if call.arguments is None:
         refused = ErrorSchema.of_words("invalid_input", f"the arguments of {call.name} are not a JSON object")
         return {"tool": call.name, "arguments": {}, "result": refused.as_json()}
@@ -96,7 +96,7 @@ def _answerable(reply: Reply) -> Reply:
 
 
 def _message(call: ToolCall, result: Json) -> Turn:
-    content = json.dumps(packaged(result), ensure_ascii=False)
+    content = json.dumps(pack_value(result), ensure_ascii=False)
     return {"role": "tool", "tool_call_id": call.id, "content": content}
 
 

@@ -70,19 +70,19 @@ class FindExamples(Arguments):
 
 def schema_of(arguments: type[Arguments]) -> dict[str, Any]:
     """The JSON schema of a tool's arguments, without what only pydantic needs."""
-    schema: dict[str, Any] = _untitled(arguments.model_json_schema())
+    schema: dict[str, Any] = _drop_titles(arguments.model_json_schema())
     # What the class says about itself is for readers of the code; the tool has a description of its own.
     return {key: value for key, value in schema.items() if key != "description"}
 
 
-def _untitled(schema: Any) -> Any:
+def _drop_titles(schema: Any) -> Any:
     if isinstance(schema, dict):
         # A property may itself be called "title"; then its value is a schema, not a text.
         return {
-            key: _untitled(value)
+            key: _drop_titles(value)
             for key, value in schema.items()
             if not (key == "title" and isinstance(value, str)) and key != "description"
         } | ({"description": schema["description"]} if isinstance(schema.get("description"), str) else {})
     if isinstance(schema, list):
-        return [_untitled(one) for one in schema]
+        return [_drop_titles(part) for part in schema]
     return schema

@@ -24,7 +24,7 @@ LONG = 2000
 GAP = " … "
 
 
-def compressed(text: str, query: str, limit: int = LONG) -> str:
+def compress_text(text: str, query: str, limit: int = LONG) -> str:
     """The text when it is short; of a long one the sentences nearest to the query, in order, gaps marked."""
     if len(text) <= limit:
         return text
@@ -42,10 +42,10 @@ def compressed(text: str, query: str, limit: int = LONG) -> str:
             left -= end - start + len(GAP)
     if not kept:
         return text[:limit].rstrip() + GAP.rstrip()
-    return _joined(text, [spans[index] for index in sorted(kept)])
+    return _join_spans(text, [spans[index] for index in sorted(kept)])
 
 
-def _joined(text: str, spans: list[tuple[int, int]]) -> str:
+def _join_spans(text: str, spans: list[tuple[int, int]]) -> str:
     parts: list[str] = []
     last = 0
     for start, end in spans:
@@ -64,7 +64,7 @@ def knowledge_answer(found: SearchResult) -> KnowledgeSchema:
     return KnowledgeSchema.of(
         root=[
             PassageSchema.of(
-                text=compressed(hit.text, found.query),
+                text=compress_text(hit.text, found.query),
                 source=source_of(hit),
                 date=hit.metadata.get("date"),
                 url=hit.metadata.get("url"),
@@ -81,7 +81,7 @@ def docs_answer(found: SearchResult) -> DocsSchema:
     return DocsSchema.of(
         results=[
             DocsPassageSchema.of(
-                content=compressed(hit.text, found.query),
+                content=compress_text(hit.text, found.query),
                 source=hit.uri,
                 section=hit.section,
                 relevance=f"{100 * hit.score:.0f}%",
@@ -96,7 +96,7 @@ def claim_answer(verdict: Verdict) -> ClaimSchema:
     return ClaimSchema.of(verdict, evidence=verdict.evidence[:MOST_EVIDENCE])
 
 
-def packaged(value: Json) -> Json:
+def pack_value(value: Json) -> Json:
     """Return passages under the names they have in a tool message; anything else as it is."""
     return tool_message(value).as_json() if isinstance(value, list) else value
 

@@ -44,7 +44,7 @@ class Toolbox:
         budget: Budget | None = None,
         run: Run | None = None,
     ) -> None:
-        self._tools = {name: _known(name) for name in tools}
+        self._tools = {name: _find_tool(name) for name in tools}
         self._loop = workspace.loop if isinstance(workspace, BlockingWorkspace) else None
         own = workspace.part if isinstance(workspace, BlockingWorkspace) else workspace
         self._context = ToolContext(own, kb, mode)
@@ -78,7 +78,7 @@ class Toolbox:
     def again(self, tools: Sequence[str] | None = None) -> Toolbox:
         """A box for the next invocation in the same run, with the same tools unless others are named."""
         box = object.__new__(Toolbox)
-        box._tools = self._tools if tools is None else {name: _known(name) for name in tools}
+        box._tools = self._tools if tools is None else {name: _find_tool(name) for name in tools}
         box._loop, box._context, box._permissions = self._loop, self._context, self._permissions
         box._session = self._session
         box._invocation = Invocation(self._invocation.budget)
@@ -91,7 +91,7 @@ class Toolbox:
 
     async def value(self, name: str, arguments: Mapping[str, Any] | None = None) -> Json:
         """Call a tool and return its answer as a JSON value."""
-        work = self._answered(name, arguments or {})
+        work = self._call_safely(name, arguments or {})
         if self._loop is None or self._loop is asyncio.get_running_loop():
             return await work
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
@@ -100,7 +100,7 @@ class Toolbox:
         """The same as `call`, for code without async; the box must stand on a `Ragstone`."""
         if self._loop is None:
             raise InputError("a Workspace has no loop of its own", hint="make the Toolbox of a Ragstone")
-        work = self._answered(name, arguments or {})
+        work = self._call_safely(name, arguments or {})
         value = asyncio.run_coroutine_threadsafe(work, self._loop).result()
         return json.dumps(value, ensure_ascii=False)
 
@@ -108,9 +108,9 @@ class Toolbox:
         """Each tool as an async function with its name, its description and a `schema`."""
         return {tool.name: _callable(self, tool) for tool in self.tools}
 
-    async def _answered(self, name: str, arguments: Mapping[str, Any]) -> Json:
+    async def _call_safely(self, name: str, arguments: Mapping[str, Any]) -> Json:
         try:
-            return await self._made(name, arguments)
+            return await self._call_tool(name, arguments)
         except RagstoneError as error:
             return ErrorSchema.of_error(error).as_json()
         except Exception:
@@ -119,9 +119,9 @@ class Toolbox:
             told = ErrorSchema.of_words("internal", f"{name} failed unexpectedly", "go on without it")
             return told.as_json()
 
-    async def _made(self, name: str, arguments: Mapping[str, Any]) -> Json:
-        tool = self._bound(name)
-        asked = _checked(tool, arguments)
+    async def _call_tool(self, name: str, arguments: Mapping[str, Any]) -> Json:
+        tool = self._permitted_tool(name)
+        asked = _parse_arguments(tool, arguments)
         call = _call(tool, asked)
         query = _subject(asked)
         if not self._invocation.admit(call, query, retrieves=tool.retrieves):
@@ -139,7 +139,7 @@ class Toolbox:
 
     async def _earlier(self, call: str, query: str) -> Json:
         """Return the result of an equal earlier call; it is not made twice, even when that result is out of date."""
-        if known := self._run.find(await self._standing(), call):
+        if known := self._run.find(await self._fingerprint(), call):
             return known[0]
         raise CallRefused(
             f"'{query[:80]}' was asked already, and its result is not known yet or no longer holds",
@@ -148,7 +148,7 @@ class Toolbox:
 
     async def _outcome(self, tool: Tool, call: str, asked: Arguments) -> Outcome:
         """Return the result of a call, from the run where it is kept there; degraded results are not kept."""
-        standing = await self._standing()
+        standing = await self._fingerprint()
         if known := self._run.find(standing, call):
             return Outcome(*known)
         outcome = await tool.run(self._context, asked)
@@ -156,11 +156,11 @@ class Toolbox:
             self._run.keep(standing, call, outcome.value, outcome.confidence)
         return outcome
 
-    async def _standing(self) -> str:
+    async def _fingerprint(self) -> str:
         """Return a hash of everything else an answer depends on; raises when the tenant may not search now."""
         return content_hash(repr((await self._session.snapshot(), self._context.mode)))
 
-    def _bound(self, name: str) -> Tool:
+    def _permitted_tool(self, name: str) -> Tool:
         tool = self._tools.get(name)
         if tool is None:
             raise CallRefused(f"no tool '{name:.60}' is bound to this agent", hint=f"it has: {', '.join(self._tools)}")
@@ -169,7 +169,7 @@ class Toolbox:
         return tool
 
 
-def _known(name: str) -> Tool:
+def _find_tool(name: str) -> Tool:
     if name not in TOOLS:
         raise InputError(f"there is no tool '{name}'", hint=f"one of: {', '.join(TOOLS)}")
     return TOOLS[name]
@@ -187,7 +187,7 @@ def _subject(asked: Arguments) -> str:
     return str(next(iter(asked.model_dump().values())))
 
 
-def _checked(tool: Tool, arguments: Mapping[str, Any]) -> Arguments:
+def _parse_arguments(tool: Tool, arguments: Mapping[str, Any]) -> Arguments:
     try:
         return tool.arguments.model_validate(dict(arguments))
     except ValidationError as error:

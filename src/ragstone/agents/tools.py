@@ -72,10 +72,10 @@ async def _search_knowledge(context: ToolContext, asked: takes.SearchKnowledge) 
     found = await context.workspace.search(
         SearchQuery(asked.query, k=asked.top_k, mode=context.mode, where=where, kb=context.kb)
     )
-    return await _found(context, found, knowledge_answer(found).as_json())
+    return await _rate(context, found, knowledge_answer(found).as_json())
 
 
-async def _found(context: ToolContext, found: SearchResult, value: Json) -> Outcome:
+async def _rate(context: ToolContext, found: SearchResult, value: Json) -> Outcome:
     return Outcome(value, await context.workspace.confidence(found, kb=context.kb), bool(found.degraded))
 
 
@@ -93,7 +93,7 @@ async def _research_topic(context: ToolContext, asked: takes.ResearchTopic) -> O
 async def _search_docs(context: ToolContext, asked: takes.SearchDocs) -> Outcome:
     mode = asked.thoroughness or context.mode
     found = await context.workspace.search(SearchQuery(asked.query, k=asked.limit, mode=mode, kb=context.kb))
-    return await _found(context, found, docs_answer(found).as_json())
+    return await _rate(context, found, docs_answer(found).as_json())
 
 
 async def _research_docs(context: ToolContext, asked: takes.ResearchDocs) -> Outcome:

@@ -167,7 +167,7 @@ class Writer:
         """Return the next sentence, with its marks."""
         cited = {self._number(quote): None for quote in statement.quotes}
         sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))
-        self._written.append(_marked(sentence, list(cited), self._style, self._format))
+        self._written.append(_mark_sentence(sentence, list(cited), self._style, self._format))
         return self._written[-1]
 
     def finish(
@@ -197,14 +197,16 @@ def replay(answer: Answer, style: CitationStyle, citation_format: str) -> Iterat
     for sentence in answer.sentences:
         cited = [by_number[n] for n in sentence.citations]
         if cited:
-            yield _marked(sentence, cited, style, citation_format)
+            yield _mark_sentence(sentence, cited, style, citation_format)
         else:
             yield SentenceReady(sentence, f"{sentence.text} {FLAG}")
     yield CitationsReady(answer.citations)
     yield AnswerReady(answer)
 
 
-def _marked(sentence: Sentence, cited: Sequence[Citation], style: CitationStyle, citation_format: str) -> SentenceReady:
+def _mark_sentence(
+    sentence: Sentence, cited: Sequence[Citation], style: CitationStyle, citation_format: str
+) -> SentenceReady:
     said = word_sentence(sentence.text, sentence.support, cited)
     text = add_marks(said, cited, style, citation_format)
     return SentenceReady(sentence, f"{text} {FLAG}" if sentence.support == "unsupported" else text)

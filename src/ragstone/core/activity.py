@@ -134,9 +134,9 @@ def same_query(query: str) -> str:
 def net_grades(votes: Sequence[PassageVote]) -> dict[str, dict[str, int]]:
     """By query, then by document: 1 where more said yes than no, 0 where it is judged and not so."""
     said: dict[str, dict[str, int]] = {}
-    for one in votes:
-        judged = said.setdefault(same_query(one.query), {})
-        judged[one.document_id] = judged.get(one.document_id, 0) + (-1 if one.vote == "down" else 1)
+    for vote in votes:
+        judged = said.setdefault(same_query(vote.query), {})
+        judged[vote.document_id] = judged.get(vote.document_id, 0) + (-1 if vote.vote == "down" else 1)
     return {query: {document: int(net > 0) for document, net in judged.items()} for query, judged in said.items()}
 
 

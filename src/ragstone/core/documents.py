@@ -190,7 +190,7 @@ def place_metadata(pages: Sequence[PageStart], head: TableHead | None) -> dict[s
     """Return the stored form of both; empty for most chunks."""
     found: dict[str, Json] = {}
     if pages:
-        found[PAGE_STARTS] = [list(one) for one in pages]
+        found[PAGE_STARTS] = [list(page) for page in pages]
     if head:
         found[TABLE_HEAD] = [head.start, head.page, head.text]
     return found
@@ -214,7 +214,7 @@ def without_places(metadata: Metadata) -> dict[str, Json]:
 
 def page_at(place: int, first: int | None, starts: Sequence[PageStart]) -> int | None:
     """The page of a place in the document, in a chunk that begins on page `first`."""
-    return next((one.page for one in reversed(starts) if one.start <= place), first)
+    return next((page.page for page in reversed(starts) if page.start <= place), first)
 
 
 MAX_BYTES = 64 * 1024

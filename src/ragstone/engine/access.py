@@ -20,7 +20,7 @@ from ragstone.core.reader_pool import closed_error
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 from ragstone.core.types import KnowledgeBase
-from ragstone.settings.tenants import PROFILE, applied, is_on
+from ragstone.settings.tenants import PROFILE, apply_tenant_settings, is_on
 from ragstone.settings.tree import Settings
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class TenantAccess:
         return found.settings if found else self._settings
 
     async def is_on(self, tenant: str, flag: str) -> bool:
-        """Whether a feature is on for a tenant: `flags.NAME` of its settings says so, or the share it falls into."""
+        """Return whether a feature is on for a tenant, by `flags.NAME` of its settings or the share it falls into."""
         found = await self._look_up(tenant)
         return found is not None and is_on(found.tenant.settings, found.tenant.id, flag)
 
@@ -170,7 +170,7 @@ class TenantAccess:
             return None  # it may be made at any moment, and not be noticed if this were remembered
         profile = found.settings.get(PROFILE)
         tree = self._profile(profile) if profile else {}
-        settings = applied(self._settings, found.settings, tree)
+        settings = apply_tenant_settings(self._settings, found.settings, tree)
         self._known[tenant] = _Known(found, settings, self._clock() + FRESH_SECONDS, revision)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
@@ -231,7 +231,7 @@ class TenantScope:
         return acting_as(self.actor or None, self.request_id or None)
 
 
-def bound(part: type[T]) -> type[T]:
+def record_caller(part: type[T]) -> type[T]:
     """Have every public coroutine of a part recorded under the actor and request of its `_scope`."""
     for name, method in list(vars(part).items()):
         if not name.startswith("_") and iscoroutinefunction(method):

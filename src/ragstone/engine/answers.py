@@ -32,7 +32,7 @@ class Answers:
     async def ask(self, question: Question) -> Answer:
         """Return the answer that `stream` ends with."""
         events: list[AnswerEvent] = []
-        await self._produce(_checked(question), events.append, streaming=False)
+        await self._produce(_check_question(question), events.append, streaming=False)
         assert isinstance(events[-1], AnswerReady)
         return events[-1].answer
 
@@ -40,7 +40,7 @@ class Answers:
         """Yield each sentence once its support is checked, then the citations, then the answer."""
         from ragstone.answer.stream import stream_events
 
-        checked = _checked(question)
+        checked = _check_question(question)
 
         async def produce(send: Send) -> None:
             with self._scope.acting():
@@ -58,7 +58,7 @@ class Answers:
             await self._access.query(asked.tenant)
             await self._replay(again, talk, question.kb, send)
             return
-        if not question.web and (own := await self._recalled(talk.question, question)):
+        if not question.web and (own := await self._recall(talk.question, question)):
             await self._replay(own, talk, question.kb, send)
             return
         found, parts = await self._look_up(talk, question)
@@ -101,7 +101,7 @@ class Answers:
         async def step(text: str) -> SearchResult:
             return await self._search.step(replace(query, text=text))
 
-        found = await self._search.remembered("ask", talk, query)
+        found = await self._search.search_and_log("ask", talk, query)
         whole = talk.question if talk.name else found.query
         return found, await look_up(split_question(whole), step, passages_of, found)
 
@@ -114,7 +114,7 @@ class Answers:
         notes = await self._search.keep_turn(talk, text, read, kb)
         return replace(answer, question=talk.query, degraded=(*answer.degraded, *notes))
 
-    async def _recalled(self, words: str, question: Question) -> Answer | None:
+    async def _recall(self, words: str, question: Question) -> Answer | None:
         """Return an answer for which nothing is looked up, where the settings let an LLM give one."""
         settings = self._scope.settings
         if settings.answer.confident is None or self._components.llm is None or question.where is not None:
@@ -152,7 +152,7 @@ class Answers:
 
         embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
         task = ResearchTask(subject, k, iterations, step, embedder)
-        async with self._access.paying(self._scope.tenant), self._recorded("research", query.kb) as named:
+        async with self._access.paying(self._scope.tenant), self._record("research", query.kb) as named:
             found = await self._components.researcher.research(task)
             named += [finding.hit.document_id for finding in found.findings]
         return found
@@ -164,13 +164,13 @@ class Answers:
         async def step(text: str) -> SearchResult:
             return await self._search.step(replace(query, text=text))
 
-        async with self._access.paying(self._scope.tenant), self._recorded("verify", query.kb) as named:
+        async with self._access.paying(self._scope.tenant), self._record("verify", query.kb) as named:
             verdict = await self._components.verifier.verify(claim, step)
             named += [evidence.document_id for evidence in verdict.evidence]
         return verdict
 
     @asynccontextmanager
-    async def _recorded(self, action: str, kb: str | None) -> AsyncIterator[list[str]]:
+    async def _record(self, action: str, kb: str | None) -> AsyncIterator[list[str]]:
         """Record what the block does, with the documents that it adds to the list, or that it failed."""
         named: list[str] = []
         tenant, audit, name = self._scope.tenant, self._access.audit, self._scope.kb_name(kb)
@@ -182,5 +182,5 @@ class Answers:
         await audit.record_read(tenant, action, kb=name, count=len(named), document_ids=named)
 
 
-def _checked(question: Question) -> Question:
+def _check_question(question: Question) -> Question:
     return replace(question, text=checked_query(question.text, None, "question"))

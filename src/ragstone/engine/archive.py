@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
     from ragstone.transfer.reports import ExportReport, ImportReport, OnMove
 
 
-@bound
+@record_caller
 class Archive:
     """Writes the kbs of a tenant into an archive, and takes them in from one."""
 

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ragstone.core.audit import AuditEntry
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 from ragstone.query.context import checked_count
 
 MOST_AUDITED = 100_000
 
 
-@bound
+@record_caller
 class Audit:
-    """What was done for a tenant, and by whom."""
+    """The audit record of a tenant: actions, and the actors that took them."""
 
     def __init__(self, scope: TenantScope) -> None:
         self._scope = scope

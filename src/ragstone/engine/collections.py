@@ -38,7 +38,7 @@ from ragstone.core.errors import (
 )
 from ragstone.core.model_types import model_name
 from ragstone.core.types import Document, KnowledgeBase
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
     # Only builds need these: other calls start the sooner.
@@ -54,7 +54,7 @@ READ = "document.read"
 PAGE = 500
 
 
-@bound
+@record_caller
 class Collections:
     """Collections that are built from one corpus file as a whole."""
 
@@ -78,9 +78,9 @@ class Collections:
                 await self._upkeep.tidy(tenant, pair, drafts=True)
                 await self._refuse_existing(tenant, name, request)
                 try:
-                    kb, chunks = await self._built(tenant, pair, corpus, request, on_progress)
+                    kb, chunks = await self._build_draft(tenant, pair, corpus, request, on_progress)
                 finally:
-                    await asyncio.shield(self._cleared(tenant, pair))
+                    await asyncio.shield(self._clear_drafts(tenant, pair))
         return _result(kb, pair, chunks, time.perf_counter() - started)
 
     async def health(self, collection: str | None = None) -> CollectionHealth:
@@ -112,7 +112,7 @@ class Collections:
     def _upkeep(self) -> FileUpkeep:
         return self._scope.components.file_upkeep
 
-    async def _built(
+    async def _build_draft(
         self, tenant: str, pair: FilePair, corpus: Corpus, request: BuildRequest, on_progress: OnProgress | None
     ) -> tuple[KnowledgeBase, list[ChunkMetadata]]:
         from ragstone.engine.corpus import open_build_pipeline, read_corpus
@@ -127,7 +127,7 @@ class Collections:
             _check(report)
             chunks = await self._upkeep.write_aside(tenant, filled, pair)
             await self._validate(tenant, filled, pair)
-            live = await self._swapped(tenant, filled, pair.collection, overwrite=request.overwrite)
+            live = await self._replace_live(tenant, filled, pair.collection, overwrite=request.overwrite)
         except KbGone as error:
             raise _taken_over(pair.collection) from error
         try:
@@ -160,7 +160,7 @@ class Collections:
         if await asyncio.to_thread(pair.waiting_ids) != (live, live):
             raise StoreError("the files do not hold what the ledger does", hint=UNTOUCHED)
 
-    async def _swapped(self, tenant: str, draft: KnowledgeBase, name: str, *, overwrite: bool) -> KnowledgeBase:
+    async def _replace_live(self, tenant: str, draft: KnowledgeBase, name: str, *, overwrite: bool) -> KnowledgeBase:
         """Give the collection's name to the kb that was built, and remove what had it."""
         replaces = overwrite and await self._ledger.kb(tenant, name) is not None
         try:
@@ -183,7 +183,7 @@ class Collections:
             found += page
         return found
 
-    async def _cleared(self, tenant: str, pair: FilePair) -> None:
+    async def _clear_drafts(self, tenant: str, pair: FilePair) -> None:
         try:
             await self._upkeep.tidy(tenant, pair, drafts=True)
         except RagstoneError as error:
@@ -217,7 +217,7 @@ def _check(report: IngestReport) -> None:
         raise InputError(f"the corpus could not be taken in: {report.failed[0].error}", hint=UNTOUCHED)
     if not report.chunks:
         raise InputError("there is nothing in the corpus", hint=UNTOUCHED)
-    embedding = [one for one in report.degraded if one.startswith("embedding")]
+    embedding = [note for note in report.degraded if note.startswith("embedding")]
     if report.skipped_chunks or embedding:
         why = "; ".join(embedding) or f"the model refused {report.skipped_chunks} chunks"
         raise ModelError(f"the corpus could not be embedded as a whole: {why}", hint=UNTOUCHED)
@@ -237,7 +237,7 @@ def _taken_over(name: str) -> StoreBusy:
 
 def _result(kb: KnowledgeBase, pair: FilePair, chunks: list[ChunkMetadata], seconds: float) -> BuildResult:
     assert kb.space is not None
-    sizes = [int(one.fields["tokens"]) for one in chunks]
+    sizes = [int(chunk.fields["tokens"]) for chunk in chunks]
     return BuildResult(
         total_chunks=len(chunks),
         bm25_index_path=str(pair.index),
@@ -251,6 +251,6 @@ def _result(kb: KnowledgeBase, pair: FilePair, chunks: list[ChunkMetadata], seco
             "total_tokens": sum(sizes),
             "min_chunk_size": min(sizes),
             "max_chunk_size": max(sizes),
-            "documents": len({one.fields["document_id"] for one in chunks}),
+            "documents": len({chunk.fields["document_id"] for chunk in chunks}),
         },
     )

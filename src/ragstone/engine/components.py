@@ -1,4 +1,4 @@
-"""What an engine is made of: the only place that picks adapters."""
+"""The components of an engine; adapters are picked here and nowhere else."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Components:
         then = settings.reranking.then
         self.second_reranker = _reranker(settings, then) if then.kind != "none" else None
         self.llm: LLM | None = build_llm(settings.llm)
-        self.embedders = EmbedderPool(self.embedder, lambda name: build_embedder(_named(settings, name)))
+        self.embedders = EmbedderPool(self.embedder, lambda name: build_embedder(_settings_of(settings, name)))
         models = [model.close for model in (self.reranker, self.second_reranker, self.llm) if model]
         self._closing: list[Close] = [
             self.stores.audit.close,
@@ -111,7 +111,7 @@ class Components:
         from ragstone.ingest.embed import ModelChoice
         from ragstone.ingest.pipeline import IngestPipeline
 
-        async def chosen(tenant: str) -> Embedder | None:
+        async def choose(tenant: str) -> Embedder | None:
             name = (await self.access.settings_for(tenant)).embedding.model
             return None if name == self.settings.embedding.model else await self.embedders.get(name)
 
@@ -124,7 +124,7 @@ class Components:
             self.settings.limits,
             self.settings.extract.scan_command,
             self.access,
-            ModelChoice(self.preparer.model, own, self.stores.spaces, of, chosen),
+            ModelChoice(self.preparer.model, own, self.stores.spaces, of, choose),
         )
 
     @cached_property
@@ -313,7 +313,7 @@ def _reranker(settings: Settings, stage: RerankingStage) -> Reranker | None:
     return build_llm_reranker(stage, settings.llm) if stage.kind == "llm" else build_reranker(stage)
 
 
-def _named(settings: Settings, model: str) -> EmbeddingSettings:
+def _settings_of(settings: Settings, model: str) -> EmbeddingSettings:
     """Return the settings for another model: the same address, key and runtime."""
     others = {"model": model, "path": None, "dimensions": None, "fallback": None}
     return settings.embedding.model_copy(update=others)

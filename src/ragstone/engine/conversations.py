@@ -11,7 +11,7 @@ from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError, StoreError
 from ragstone.core.types import Hit
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 from ragstone.query.context import checked_count
 from ragstone.stores.activity.conversations import MOST_OF_ONE, ConversationRepository
 
@@ -25,7 +25,7 @@ WRITE_SECONDS = 2.0
 """An answer waits no longer for its turn to be kept: a long transaction may be at work on the ledger."""
 
 
-@bound
+@record_caller
 class Conversations:
     """Conversations, for as long as searches are remembered; `kb` is that of the settings unless named."""
 

@@ -51,15 +51,15 @@ def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
 
     A path that leads out of the root is refused before anything is said about what is there.
     """
-    given = _given(corpus_path)
+    given = _parse_path(corpus_path)
     root = real(_root(settings, tenant))
-    inside = [path for path in _meant(root, given) if _may_be_read(settings, root, path)]
+    inside = [path for path in _resolve_paths(root, given) if _may_be_read(settings, root, path)]
     if not inside:
         raise InputError(f"the corpus {corpus_path!r} is outside of the data root", hint=HINT)
     for path in inside:
         relative = path.relative_to(root)
         try:
-            descriptor = _opened(root, relative)
+            descriptor = _open_beneath(root, relative)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -70,7 +70,7 @@ def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
     raise NotFoundError(f"there is no corpus {corpus_path!r} in the data root", hint=HINT)
 
 
-def _given(corpus_path: str) -> PurePath:
+def _parse_path(corpus_path: str) -> PurePath:
     given = PurePath(corpus_path)
     try:
         os.fsencode(corpus_path)
@@ -81,7 +81,7 @@ def _given(corpus_path: str) -> PurePath:
     raise InputError(f"{corpus_path!r:.200} is no corpus path", hint="name a text file")
 
 
-def _opened(root: Path, relative: Path) -> int | None:
+def _open_beneath(root: Path, relative: Path) -> int | None:
     """Open a file beneath the root, following no link: a folder on the way may have become one. None if it is none."""
     *folders, name = relative.parts
     at = os.open(root, os.O_RDONLY | os.O_DIRECTORY)
@@ -108,8 +108,8 @@ def _root(settings: Settings, tenant: str) -> Path:
     return settings.data_dir if tenant == USUAL[0] else settings.data_dir / CORPORA / tenant
 
 
-def _meant(root: Path, given: PurePath) -> list[Path]:
-    """Where a path may lead, links followed."""
+def _resolve_paths(root: Path, given: PurePath) -> list[Path]:
+    """Return the files that a path may mean, links followed."""
     paths = [root / given]
     if given.parts[0] == DATA and len(given.parts) > 1:
         paths.append(root.joinpath(*given.parts[1:]))
@@ -117,7 +117,7 @@ def _meant(root: Path, given: PurePath) -> list[Path]:
 
 
 def _may_be_read(settings: Settings, root: Path, path: Path) -> bool:
-    """Whether a path is under the root, and nothing that Ragstone itself keeps there."""
+    """Return whether a path is under the root, and nothing that Ragstone itself keeps there."""
     if not path.is_relative_to(root):
         return False
     data = real(settings.data_dir)

@@ -15,7 +15,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 from ragstone.query.context import checked_count
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ WEB = "web"
 BATCH = 32
 
 
-@bound
+@record_caller
 class Documents:
     """Documents of a tenant; `kb` is that of the settings unless another one is named."""
 

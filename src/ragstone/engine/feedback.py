@@ -1,4 +1,4 @@
-"""What people ask of a tenant's kbs and make of what they get: searches, votes, golden queries, reports and gaps."""
+"""Searches of a tenant's kbs and the judgements on their results: votes, golden queries, reports and gaps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, unknown_kb
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 from ragstone.query.context import checked_choice, checked_count, checked_query
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ MOST_VOTES = 1000
 MOST_VOTER_CHARS = 200
 
 
-@bound
+@record_caller
 class Feedback:
     """Searches, votes and golden queries; `kb` is that of the settings unless another one is named."""
 
@@ -99,7 +99,7 @@ class Feedback:
         """Return the times of searches, and their quality as far as votes and golden queries tell."""
         from ragstone.evaluate.gaps import search_report
 
-        searches = await self._answered(days, kb)
+        searches = await self._successful_searches(days, kb)
         return search_report(searches, await self._labels(kb))
 
     async def relevance(self, searches: Sequence[LoggedSearch], *, kb: str | None = None) -> list[float | None]:
@@ -114,7 +114,7 @@ class Feedback:
         from ragstone.evaluate.gaps import knowledge_gaps
 
         checked_count("limit", limit)
-        searches = await self._answered(days, kb)
+        searches = await self._successful_searches(days, kb)
         return knowledge_gaps(searches, await self._labels(kb), limit)
 
     async def judged(self, *, kb: str | None = None) -> Dataset | None:
@@ -197,7 +197,7 @@ class Feedback:
             return 0
         return await self._repository.remove_golden(self._scope.kb_name(kb), query)
 
-    async def _answered(self, days: int | None, kb: str | None) -> list[LoggedSearch]:
+    async def _successful_searches(self, days: int | None, kb: str | None) -> list[LoggedSearch]:
         """Return the searches that tell something of the kb: one that failed says nothing about what is in it."""
         from ragstone.stores.activity.retrieval_log import MOST_SEARCHES
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.errors import NotFoundError
 from ragstone.core.jobs import Job, JobState, Notice
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 
 
-@bound
+@record_caller
 class Jobs:
     """Uploads, syncs and refreshes that workers do in the background."""
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from ragstone.core.collections import Collection, check_kb_name, collection_name
 from ragstone.core.errors import unknown_kb
 from ragstone.core.types import KnowledgeBase, Stats
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 
 RENAME = "kb.rename"
 
 
-@bound
+@record_caller
 class KnowledgeBases:
     """Knowledge bases by name; `kb` is that of the settings unless another one is named."""
 

@@ -8,11 +8,11 @@ from typing import Any
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Json
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 from ragstone.engine.documents import Documents
 
 
-@bound
+@record_caller
 class Receipts:
     """Makes receipts of answers that were given just now, and checks receipts against the live documents."""
 

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """What was asked, and what is searched for and answered in its place after what was said before."""
+    """A query or question, and the texts that stand for it after the earlier turns of its conversation."""
 
     query: str
     search: str
@@ -54,7 +54,7 @@ class Search:
     async def search(self, query: SearchQuery) -> SearchResult:
         """Return the passages that matter for a query, best first."""
         talk = await self.talk(query)
-        found = await self.remembered("search", talk, query)
+        found = await self.search_and_log("search", talk, query)
         if not talk.name:
             return found
         notes = await self.keep_turn(talk, "", found.hits, query.kb)
@@ -80,7 +80,7 @@ class Search:
         note = await add_turn(self._scope, talk.name, kb, talk.query, answer, hits)
         return [problem for problem in (talk.note, note) if problem]
 
-    async def remembered(self, action: str, talk: Talk, query: SearchQuery) -> SearchResult:
+    async def search_and_log(self, action: str, talk: Talk, query: SearchQuery) -> SearchResult:
         """Search for a caller: the search is logged, with what became of it, and is in the audit record."""
         tenant, name = self._scope.tenant, self._scope.kb_name(query.kb)
         audit = self._access.audit

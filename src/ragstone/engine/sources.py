@@ -10,7 +10,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, SourceRecord
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
     from ragstone.ingest.jobs.sync_outcome import SyncOutcome
@@ -20,7 +20,7 @@ RESERVED = ("files", "web", "upload")
 """Names under which documents come in that no configured source brings."""
 
 
-@bound
+@record_caller
 class Sources:
     """Connectors of a tenant; `kb` is that of the settings unless another one is named."""
 

@@ -11,7 +11,7 @@ from ragstone.core.audit import ErasureTarget, Receipt
 from ragstone.core.search import Explanation, Question, SearchQuery, SearchResult, WebFindings
 from ragstone.core.tenants import Usage
 from ragstone.core.types import Mode
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 from ragstone.engine.search import Search
 from ragstone.query.context import checked_choice
 from ragstone.query.session import SearchSession
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Erasable = Literal["document", "source", "kb"]
 
 
-@bound
+@record_caller
 class Workspace:
     """An engine as one tenant sees it; `Engine.workspace` makes it.
 
@@ -159,14 +159,14 @@ class Workspace:
 
     @cached_property
     def jobs(self) -> Jobs:
-        """What workers do in the background, and notices of how it ended."""
+        """Jobs that workers do in the background, and notices of how they ended."""
         from ragstone.engine.jobs import Jobs
 
         return Jobs(self._scope)
 
     @cached_property
     def feedback(self) -> Feedback:
-        """What was asked, votes on what was found, and golden queries."""
+        """The searches that were made, votes on what they found, and golden queries."""
         from ragstone.engine.feedback import Feedback
 
         return Feedback(self._scope)

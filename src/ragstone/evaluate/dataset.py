@@ -84,7 +84,11 @@ def load_queries(path: Path | str) -> Dataset:
     for where, record in _records(place):
         key = f"q{len(queries)}"
         relevant = record.get("relevant")
-        if not isinstance(relevant, list) or not relevant or not all(isinstance(one, str) for one in relevant):
+        if (
+            not isinstance(relevant, list)
+            or not relevant
+            or not all(isinstance(document, str) for document in relevant)
+        ):
             raise InputError(f"{where}: 'relevant' must be a list of ids or addresses, not {relevant!r:.40}")
         text = _text(where, record, "query").strip()
         if not text:

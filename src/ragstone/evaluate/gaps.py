@@ -21,33 +21,33 @@ Labels = Mapping[str, Mapping[str, int]]
 def labels_of(votes: Sequence[PassageVote], golden: Iterable[GoldenQuery] = ()) -> dict[str, dict[str, int]]:
     """Return the grades of documents by query. Golden queries outweigh votes."""
     labels = net_grades(votes)
-    for one in golden:
-        labels.setdefault(same_query(one.query), {}).update(dict.fromkeys(one.document_ids, 1))
+    for asked in golden:
+        labels.setdefault(same_query(asked.query), {}).update(dict.fromkeys(asked.document_ids, 1))
     return labels
 
 
 def relevance(search: LoggedSearch, labels: Labels) -> float | None:
     """Share of the judged passages of a search that are relevant; None when none is judged."""
     judged = labels.get(same_query(search.query), {})
-    grades = [judged[one.document_id] for one in search.shown if one.document_id in judged]
+    grades = [judged[shown.document_id] for shown in search.shown if shown.document_id in judged]
     return sum(grades) / len(grades) if grades else None
 
 
 def search_report(searches: Sequence[LoggedSearch], labels: Labels) -> SearchReport:
     """Times of all searches, and quality of those that somebody has judged."""
-    latencies = [one.latency_ms for one in searches]
+    latencies = [search.latency_ms for search in searches]
     p50, p95, p99 = np.percentile(latencies, [50, 95, 99]).tolist() if latencies else (None, None, None)
-    relevances = [found for one in searches if (found := relevance(one, labels)) is not None]
+    relevances = [found for search in searches if (found := relevance(search, labels)) is not None]
     recalls, precisions = [], []
-    for one in searches:
-        judged = labels.get(same_query(one.query), {})
+    for search in searches:
+        judged = labels.get(same_query(search.query), {})
         if any(judged.values()):
-            ranking = list(dict.fromkeys(hit.document_id for hit in one.shown))
+            ranking = list(dict.fromkeys(hit.document_id for hit in search.shown))
             recalls.append(recall(ranking, judged, 10))
             precisions.append(precision(ranking, judged, 5))
     return SearchReport(
         searches=len(searches),
-        judged=sum(same_query(one.query) in labels for one in searches),
+        judged=sum(same_query(search.query) in labels for search in searches),
         latency_p50=p50,
         latency_p95=p95,
         latency_p99=p99,
@@ -129,13 +129,13 @@ def fence(searches: Sequence[LoggedSearch], labels: Labels) -> float:
     answered, and what lies twice as far below the middle as they lie above it, for not.
     """
     useful = [
-        one.similarity
-        for one in searches
-        if one.similarity is not None and any(labels.get(same_query(one.query), {}).values())
+        search.similarity
+        for search in searches
+        if search.similarity is not None and any(labels.get(same_query(search.query), {}).values())
     ]
     if len(useful) >= FEWEST_USEFUL:
         return float(np.quantile(useful, 0.05))
-    all_of_them = np.array([one.similarity for one in searches if one.similarity is not None])
+    all_of_them = np.array([search.similarity for search in searches if search.similarity is not None])
     if len(all_of_them) < FEWEST_SEARCHES:
         return -1.0
     middle = float(np.median(all_of_them))

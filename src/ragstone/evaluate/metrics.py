@@ -24,19 +24,19 @@ REPORTED = ("ndcg@10", "recall@10", "recall@100", "mrr@10", "p@5", "hit@10")
 
 def ndcg(ranking: Sequence[str], grades: Grades, k: int) -> float:
     """Discounted gain of the first k over that of the best possible order; a gain is the grade itself."""
-    ideal = _discounted(sorted(grades.values(), reverse=True)[:k])
-    return _discounted([grades.get(doc, 0) for doc in ranking[:k]]) / ideal if ideal else 0.0
+    ideal = _discount_gains(sorted(grades.values(), reverse=True)[:k])
+    return _discount_gains([grades.get(doc, 0) for doc in ranking[:k]]) / ideal if ideal else 0.0
 
 
 def recall(ranking: Sequence[str], grades: Grades, k: int) -> float:
     """Share of the relevant documents that are among the first k."""
     relevant = sum(grade > 0 for grade in grades.values())
-    return _found(ranking, grades, k) / relevant if relevant else 0.0
+    return _count_found(ranking, grades, k) / relevant if relevant else 0.0
 
 
 def precision(ranking: Sequence[str], grades: Grades, k: int) -> float:
     """Share of the first k places that hold a relevant document; a shorter ranking leaves places empty."""
-    return _found(ranking, grades, k) / k
+    return _count_found(ranking, grades, k) / k
 
 
 def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int) -> float:
@@ -49,7 +49,7 @@ def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int) -> float:
 
 def hit_rate(ranking: Sequence[str], grades: Grades, k: int) -> float:
     """1 when a relevant document is among the first k, else 0."""
-    return float(_found(ranking, grades, k) > 0)
+    return float(_count_found(ranking, grades, k) > 0)
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -87,11 +87,11 @@ def score(ranking: Sequence[str], grades: Grades, metrics: Sequence[str] = REPOR
     return scores
 
 
-def _discounted(gains: Sequence[int]) -> float:
+def _discount_gains(gains: Sequence[int]) -> float:
     return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1) if gain > 0)
 
 
-def _found(ranking: Sequence[str], grades: Grades, k: int) -> int:
+def _count_found(ranking: Sequence[str], grades: Grades, k: int) -> int:
     return sum(grades.get(doc, 0) > 0 for doc in ranking[:k])
 
 

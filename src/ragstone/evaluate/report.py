@@ -153,9 +153,9 @@ def target_table(report: Report) -> Table:
     table = Table(title=Text(f"Targets of profile {report.profile}"), caption=Text(caption))
     for name in ("target", "bound", "measured", "verdict"):
         table.add_column(name, justify="right" if name == "measured" else "left")
-    for one in report.targets:
-        measured = "–" if one.measured is None else f"{one.measured:,.3f}"
-        table.add_row(Text(one.name), Text(str(one.target)), measured, one.verdict)
+    for target in report.targets:
+        measured = "–" if target.measured is None else f"{target.measured:,.3f}"
+        table.add_row(Text(target.name), Text(str(target.target)), measured, target.verdict)
     return table
 
 

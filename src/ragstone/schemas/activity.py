@@ -29,7 +29,7 @@ class VoteListSchema(Schema):
 
 
 class NotedVotesSchema(Schema):
-    """How many passages were voted on."""
+    """The number of passages that were voted on."""
 
     noted: int
     vote: Vote
@@ -75,7 +75,7 @@ class LoggedSearchesSchema(Schema):
 
 
 class SearchReportSchema(Schema):
-    """How search did, under the names that dashboards know."""
+    """Figures of the searches of some days, under the names that dashboards know."""
 
     searches: int
     judged: int
@@ -88,7 +88,7 @@ class SearchReportSchema(Schema):
 
 
 class LearntTermsSchema(Schema):
-    """What the words of queries are called in the documents, and the file that they were written to."""
+    """Words of queries with their names in the documents, and the file that they were written to."""
 
     terms: dict[str, list[str]]
     written: str | None
@@ -123,7 +123,7 @@ class AddedGoldenSchema(Schema):
 
 
 class RemovedSchema(Schema):
-    """How many were removed."""
+    """The number that was removed."""
 
     removed: int
 
@@ -145,7 +145,7 @@ class GapListSchema(Schema):
 
 
 class ConversationSchema(Schema):
-    """What exists of a conversation."""
+    """The size and the times of a conversation."""
 
     name: str
     kb: str

@@ -79,7 +79,7 @@ class CitationsEventSchema(Schema):
 
 
 class LastEventSchema(Schema):
-    """What the last event of a stream begins with."""
+    """The first fields of the last event of a stream."""
 
     event: Literal["answer"] = "answer"
 

@@ -24,7 +24,7 @@ class FailureSchema(Schema):
 
 
 class IngestSchema(Schema):
-    """What an ingest run did; `documents` and `chunks` count what the kb holds after it."""
+    """The outcome of an ingest run; `documents` and `chunks` count what the kb holds after it."""
 
     added: int
     updated: int
@@ -50,11 +50,11 @@ class TimedSchema(Schema):
 
 
 class IngestRoundSchema(IngestSchema, TimedSchema):
-    """What one round of a watched folder did."""
+    """The outcome of one round of a watched folder."""
 
 
 class DryRunSchema(IngestSchema):
-    """What an ingest run would do."""
+    """The expected outcome of an ingest run."""
 
     dry_run: bool
 
@@ -137,7 +137,7 @@ class DocumentDetailSchema(DocumentSchema):
 
 
 class DocumentStatusSchema(Schema):
-    """What has become of a document, and its newest job."""
+    """The state of a document, and its newest job."""
 
     document_id: str
     job_id: str | None

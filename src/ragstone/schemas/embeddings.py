@@ -40,7 +40,7 @@ class SpaceListSchema(Schema):
 
 
 class AgreementSchema(Schema):
-    """How many of the first hits two spaces share for one query."""
+    """The number of first hits that two spaces share for one query."""
 
     query: str
     common: int = Field(alias="shared")
@@ -54,7 +54,7 @@ class AgreementSchema(Schema):
 
 
 class SpaceComparisonSchema(Schema):
-    """What the live space and its successor scored on the same queries."""
+    """The scores of the live space and its successor on the same queries."""
 
     dataset: str
     queries: int
@@ -79,7 +79,7 @@ class SpaceComparisonSchema(Schema):
 
 
 class ReembedSchema(Schema):
-    """What became of a space; `replaced` is the model that was live before."""
+    """The outcome for a space; `replaced` is the model that was live before."""
 
     kb: str
     mode: str
@@ -100,7 +100,7 @@ class ReembedSchema(Schema):
 
 
 class RefreshSchema(Schema):
-    """What a refresh found and did."""
+    """The findings and the outcome of a refresh."""
 
     kb: str
     outcome: str

@@ -11,7 +11,7 @@ from ragstone.schemas.tenants import TenantSchema
 
 
 class ErasedTargetSchema(Schema):
-    """What was to go; only a source names its kb."""
+    """The thing to erase; only a source names its kb."""
 
     kind: TargetKind
     name: str
@@ -19,7 +19,7 @@ class ErasedTargetSchema(Schema):
 
 
 class ErasureReceiptSchema(Schema):
-    """What was removed, and what was found when every store was asked again at `moment`."""
+    """Counts of what was removed, and of what was found when every store was asked again at `moment`."""
 
     tenant: str
     target: ErasedTargetSchema

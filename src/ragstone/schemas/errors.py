@@ -12,7 +12,7 @@ from ragstone.schemas.schema import Schema
 
 
 class ErrorDetailSchema(Schema):
-    """What went wrong and what to do about it; `retry_after` is there only when waiting helps."""
+    """An error and the remedy for it; `retry_after` is there only when waiting helps."""
 
     code: str
     message: str

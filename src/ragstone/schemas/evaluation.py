@@ -12,7 +12,7 @@ from ragstone.schemas.schema import Schema
 
 
 class FiguresSchema(Schema):
-    """What one system scored and how long it took."""
+    """The scores and the times of one system."""
 
     ndcg_at_10: float = Field(alias="ndcg@10")
     recall_at_10: float = Field(alias="recall@10")
@@ -44,7 +44,7 @@ class EvaluationRowSchema(FiguresSchema, SystemSchema):
 
 
 class ComparedSystemsSchema(Schema):
-    """How much better one system is than another under one metric."""
+    """The difference between two systems under one metric."""
 
     system: str
     against: str

@@ -33,7 +33,7 @@ class StoreFindingSchema(Schema):
 
 
 class DoctorSchema(Schema):
-    """Whether all that is needed is here."""
+    """The checks of an installation, and whether all that it needs is there."""
 
     ok: bool
     checks: list[CheckSchema]

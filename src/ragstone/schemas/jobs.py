@@ -76,7 +76,7 @@ class RetriedJobsSchema(Schema):
 
 
 class NoticeSchema(Schema):
-    """How an upload or a sync ended."""
+    """The end of an upload or a sync."""
 
     id: int
     kind: Literal["completed", "failed", "warning"]
@@ -113,7 +113,7 @@ class WebhookSchema(Schema):
 
 
 class WorkerSchema(Schema):
-    """What a worker did until it ended."""
+    """The jobs that a worker did until it ended."""
 
     stopped: bool
     completed: int

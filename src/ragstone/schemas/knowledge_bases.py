@@ -91,7 +91,7 @@ class CorpusBuildSchema(Schema):
 
 
 class CollectionHealthSchema(Schema):
-    """What exists of a collection that is built from a corpus."""
+    """The counts and files of a collection that is built from a corpus."""
 
     collection: str
     exists: bool

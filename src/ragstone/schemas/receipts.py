@@ -28,7 +28,7 @@ class CheckedCitationSchema(Schema):
 
 
 class ReceiptReportSchema(Schema):
-    """What of an answer still holds."""
+    """The parts of an answer that still hold."""
 
     question: str
     moment: str

@@ -35,7 +35,7 @@ class HitSchema(Schema):
 
 
 class StageSchema(Schema):
-    """What one stage did; `skipped` says what it did not do and why, and is empty when it did all."""
+    """The work of one stage; `skipped` says what it did not do and why, and is empty when it did all."""
 
     stage: str
     ms: float
@@ -64,7 +64,7 @@ class WebFindingsSchema(Schema):
 
 
 class AnalysisSchema(Schema):
-    """What a query was taken for."""
+    """The analysis of a query."""
 
     type: QueryType
     entities: list[str]
@@ -91,7 +91,7 @@ class SearchSchema(Schema):
 
 
 class ExplanationSchema(Schema):
-    """Where a document stood at each stage, and where it was lost."""
+    """The rank of a document at each stage, and the stage that lost it."""
 
     query: str
     document_id: str

@@ -44,7 +44,7 @@ class SourceListSchema(Schema):
 
 
 class SyncOutcomeSchema(Schema):
-    """What became of a sync and of the documents that it queued."""
+    """The outcome of a sync and of the documents that it queued."""
 
     source: str
     kb: str
@@ -62,7 +62,7 @@ class SyncOutcomeSchema(Schema):
 
 
 class SyncSchema(Schema):
-    """What a sync of several sources led to."""
+    """The outcomes of a sync of several sources."""
 
     sources: list[SyncOutcomeSchema]
 

@@ -39,14 +39,14 @@ class TenantListSchema(Schema):
 
 
 class QueuedStockSchema(Schema):
-    """How much waits in the queue."""
+    """The documents that wait in the queue, and their bytes."""
 
     documents: int
     bytes: int
 
 
 class UsageSchema(Schema):
-    """What a tenant has and has used, under the names of the quotas."""
+    """The stock and the spending of a tenant, under the names of the quotas."""
 
     documents: int
     chunks: int
@@ -102,7 +102,7 @@ class NewKeySchema(Schema):
 
 
 class RenewalSchema(Schema):
-    """What was brought under the present key, and what could not be."""
+    """Counts of what was brought under the present key, and of what could not be."""
 
     files: int
     sources: int

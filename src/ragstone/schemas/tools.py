@@ -1,4 +1,4 @@
-"""What the tools of agents answer, under the names that agents were written for."""
+"""Answers of the agents' tools, under the names that agents were written for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MessagePassageSchema(Schema):
 
 
 class ToolMessageSchema(Schema, RootModel[list[MessagePassageSchema]]):
-    """What an agent reads of `search_knowledge`."""
+    """The result of `search_knowledge` as an agent reads it."""
 
 
 class DocsPassageSchema(Schema):

@@ -9,7 +9,7 @@ from ragstone.schemas.schema import Schema
 
 
 class ExportSchema(Schema):
-    """What an archive holds."""
+    """The contents of an archive."""
 
     path: str
     tenant: str
@@ -25,7 +25,7 @@ class ExportSchema(Schema):
 
 
 class ImportSchema(Schema):
-    """What became of the documents of an archive."""
+    """Counts of the documents of an archive that were imported, and of those that were not."""
 
     path: str
     tenant: str
@@ -43,14 +43,14 @@ class ImportSchema(Schema):
 
 
 class DifferencesSchema(Schema):
-    """What two stores do not agree on: how many, and some of them in words."""
+    """The differences between two stores: how many, and some of them in words."""
 
     count: int
     named: list[str]
 
 
 class TenantMoveSchema(Schema):
-    """How the move of one tenant ended."""
+    """The outcome of moving one tenant."""
 
     tenant: str
     kbs: int
@@ -65,7 +65,7 @@ class TenantMoveSchema(Schema):
 
 
 class MoveSchema(Schema):
-    """How a move ended, and what to set to use what it made."""
+    """The outcome of a move, and the settings that use what it made."""
 
     to: str
     tenants: list[TenantMoveSchema]

@@ -28,7 +28,7 @@ except ImportError as error:
 from pydantic import ConfigDict, Field
 
 from ragstone.agents.chat import OpenAIChat, Reply
-from ragstone.agents.results import packaged
+from ragstone.agents.results import pack_value
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
@@ -82,7 +82,7 @@ def _package(message: Any) -> Any:
         return message
     value = json.loads(message.content)
     status = "error" if isinstance(value, dict) and "error" in value else message.status
-    content = json.dumps(packaged(value), ensure_ascii=False)
+    content = json.dumps(pack_value(value), ensure_ascii=False)
     return message.model_copy(update={"content": content, "status": status})
 
 
@@ -115,7 +115,9 @@ def _build_tool(box: Toolbox, tool: Tool) -> StructuredTool:
 
 def _misfit(tool: Tool, fault: Any) -> InputError:
     """In the words of the toolbox, which never sees a call that LangChain has refused."""
-    wrong = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'arguments'}: {one['msg']}" for one in fault.errors()[:5])
+    wrong = "; ".join(
+        f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in fault.errors()[:5]
+    )
     return InputError(f"{tool.name} cannot be called like this: {wrong}", hint="see the tool's schema")
 
 

@@ -38,7 +38,7 @@ def load_settings(
 ) -> Settings:
     """The settings of this process. `overrides` maps dotted keys such as `retrieval.k` to values."""
     env = os.environ if environment is None else environment
-    arguments = _nested({key: value for key, value in (overrides or {}).items() if value is not None})
+    arguments = _nest_keys({key: value for key, value in (overrides or {}).items() if value is not None})
     from_env = _from_environment(env)
     from_file = _from_file(config, env)
     profile = next(
@@ -46,11 +46,11 @@ def load_settings(
     )
     merged: Tree = {}
     for tree in (_from_profile(profile), from_file, from_env, arguments, {"profile": profile}):
-        merged = _merged(merged, tree)
+        merged = _merge_trees(merged, tree)
     try:
         return Settings.model_validate(merged)
     except ValidationError as error:
-        raise _explained(error) from error
+        raise _explain_error(error) from error
 
 
 def read_profile(name: str) -> Tree:
@@ -84,14 +84,14 @@ def _from_file(config: Path | None, env: Mapping[str, str]) -> Tree:
         raise SettingsError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(tree, dict):
         raise SettingsError(f"{path} must hold keys and values, such as 'kb: handbook'")
-    return {key: _expanded(str(key), value, env) for key, value in tree.items()}
+    return {key: _expand_variables(str(key), value, env) for key, value in tree.items()}
 
 
-def _expanded(key: str, value: Any, env: Mapping[str, str]) -> Any:
+def _expand_variables(key: str, value: Any, env: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
-        return {inner: _expanded(f"{key}.{inner}", item, env) for inner, item in value.items()}
+        return {inner: _expand_variables(f"{key}.{inner}", item, env) for inner, item in value.items()}
     if isinstance(value, list):
-        return [_expanded(key, item, env) for item in value]
+        return [_expand_variables(key, item, env) for item in value]
     if not isinstance(value, str):
         return value
 
@@ -118,11 +118,11 @@ def _from_environment(env: Mapping[str, str]) -> Tree:
         if not any(key == known or key.startswith(f"{known}.") for known in keys):
             hint = nearest(key, keys)
             raise SettingsError(f"the environment variable {name} sets no known key ({key})", hint=hint)
-        values[key] = _parsed(text)
-    return _nested(values)
+        values[key] = _parse_value(text)
+    return _nest_keys(values)
 
 
-def _parsed(text: str) -> Any:
+def _parse_value(text: str) -> Any:
     """Lists and mappings are written as JSON; what only looks like it, such as `[{index}]`, is text."""
     if text[:1] not in ("[", "{"):
         return text
@@ -132,7 +132,7 @@ def _parsed(text: str) -> Any:
         return text
 
 
-def _nested(values: Mapping[str, Any]) -> Tree:
+def _nest_keys(values: Mapping[str, Any]) -> Tree:
     tree: Tree = {}
     for key, value in values.items():
         *parents, last = key.split(".")
@@ -145,14 +145,14 @@ def _nested(values: Mapping[str, Any]) -> Tree:
     return tree
 
 
-def _merged(below: Tree, above: Tree) -> Tree:
+def _merge_trees(below: Tree, above: Tree) -> Tree:
     merged = dict(below)
     for key, value in above.items():
         here = merged.get(key)
         if isinstance(value, dict) and isinstance(here, str):
             # `vectors: chroma` below, `vectors.url` above: the short form stands for {kind: chroma}.
             here = {"kind": here}
-        merged[key] = _merged(here, value) if isinstance(here, dict) and isinstance(value, dict) else value
+        merged[key] = _merge_trees(here, value) if isinstance(here, dict) and isinstance(value, dict) else value
     return merged
 
 
@@ -163,7 +163,7 @@ def _keys(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
             yield from _keys(info.annotation, f"{prefix}{name}.")
 
 
-def _explained(error: ValidationError) -> SettingsError:
+def _explain_error(error: ValidationError) -> SettingsError:
     first = error.errors()[0]
     key = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":

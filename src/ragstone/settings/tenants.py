@@ -31,10 +31,10 @@ def packed_settings(settings: Metadata) -> str:
     """The settings as they are stored: every key known, every value checked."""
     if len(settings) > MOST:
         raise SettingsError(f"a tenant cannot have more than {MOST} settings of its own")
-    return json.dumps({key: _checked(key, value) for key, value in settings.items()}, sort_keys=True)
+    return json.dumps({key: _check_setting(key, value) for key, value in settings.items()}, sort_keys=True)
 
 
-def applied(settings: Settings, own: Metadata, profile: Mapping[str, Any]) -> Settings:
+def apply_tenant_settings(settings: Settings, own: Metadata, profile: Mapping[str, Any]) -> Settings:
     """The engine's settings, with those of the tenant's profile over them and the tenant's own over both."""
     if not own:
         return settings
@@ -61,7 +61,7 @@ def is_on(own: Metadata, tenant_id: str, flag: str) -> bool:
     return int.from_bytes(digest[:8], "big") / 2**64 * 100 < value
 
 
-def _checked(key: str, value: Json) -> Json:
+def _check_setting(key: str, value: Json) -> Json:
     if key.startswith(FLAGS) and FLAG.fullmatch(key):
         return _flag(key, value)
     if key not in KEYS:

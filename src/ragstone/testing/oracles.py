@@ -38,7 +38,7 @@ def check_ranking(found: Sequence[Candidate], expected: Mapping[str, float], k: 
         assert candidate.chunk_id in expected, f"{candidate.chunk_id} should not have been found"
         off = abs(candidate.score - expected[candidate.chunk_id])
         assert off <= tolerance, f"{candidate} should score {expected[candidate.chunk_id]}"
-    assert list(found) == sorted(found, key=lambda one: (-one.score, one.chunk_id)), "not best first"
+    assert list(found) == sorted(found, key=lambda candidate: (-candidate.score, candidate.chunk_id)), "not best first"
     if found:
         least = found[-1].score + 2 * tolerance
         missed = {key: score for key, score in expected.items() if key not in set(ids) and score > least}

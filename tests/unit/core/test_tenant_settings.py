@@ -10,7 +10,7 @@ from ragstone.core.errors import SettingsError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
 from ragstone.settings.retrieval import RetrievalSettings
-from ragstone.settings.tenants import KEYS, applied, is_on, packed_settings
+from ragstone.settings.tenants import KEYS, apply_tenant_settings, is_on, packed_settings
 from ragstone.settings.tree import Settings
 
 
@@ -71,18 +71,18 @@ def test_the_tenants_own_wins_over_its_profile_and_that_over_the_engines() -> No
     settings = Settings(retrieval=RetrievalSettings(k=5, candidates=50, rrf_k=10))
     profile = {"retrieval": {"candidates": 20, "rrf_k": 60}, "embedding": {"model": "of the profile"}}
     own = {"profile": "kosmos", "retrieval.rrf_k": 30}
-    both = applied(settings, own, profile)
+    both = apply_tenant_settings(settings, own, profile)
     assert (both.retrieval.k, both.retrieval.candidates, both.retrieval.rrf_k) == (5, 20, 30)
     assert both.embedding.model == "of the profile"
-    assert applied(settings, {**own, "embedding.model": "its own"}, profile).embedding.model == "its own"
-    assert applied(settings, {}, {}) is settings
+    assert apply_tenant_settings(settings, {**own, "embedding.model": "its own"}, profile).embedding.model == "its own"
+    assert apply_tenant_settings(settings, {}, {}) is settings
 
 
 def test_every_retrieval_setting_but_files_of_the_machine_can_be_a_tenants_own() -> None:
     defaults = RetrievalSettings().model_dump(exclude={"dictionary", "wordnet"})
     assert {key.removeprefix("retrieval.") for key in KEYS if key.startswith("retrieval.")} == set(defaults)
     own = json.loads(packed_settings({f"retrieval.{name}": value for name, value in defaults.items()}))
-    assert applied(Settings(), own, {}) == Settings()
+    assert apply_tenant_settings(Settings(), own, {}) == Settings()
 
 
 def test_a_share_of_tenants_grows_and_nobody_falls_out() -> None:

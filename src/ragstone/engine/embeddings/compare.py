@@ -55,7 +55,7 @@ class SpaceComparer:
         """By labelled queries, else by some made of the kb's own text; None when there is nothing to compare."""
         if kb.space is None:
             return None
-        dataset = labelled or await self._generated(tenant, kb)
+        dataset = labelled or await self._generate_queries(tenant, kb)
         if dataset is None:
             return None
         known = labels(dataset)
@@ -67,7 +67,7 @@ class SpaceComparer:
         """Raise `InputError` when no judgement names a document of the kb: both Spaces would find nothing."""
         known, after = labels(labelled), ""
         while page := await self._ledger.documents(tenant, kb, after=after, limit=PAGE):
-            if any({one.id, one.uri, str(one.metadata.get("dataset_id"))} & known for one in page):
+            if any({document.id, document.uri, str(document.metadata.get("dataset_id"))} & known for document in page):
                 return
             after = page[-1].id
         raise InputError(
@@ -77,7 +77,7 @@ class SpaceComparer:
             remedy=Remedy(Action.LIST_DOCUMENTS),
         )
 
-    async def _generated(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:
+    async def _generate_queries(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:
         # Ids are hashes, so the first of them are as good a sample as any.
         sample = []
         for document in await self._ledger.documents(tenant, kb, limit=SAMPLE):

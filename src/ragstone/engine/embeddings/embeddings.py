@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceRecord
-from ragstone.engine.access import TenantScope, bound
+from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ragstone.ingest.backfill import OnFill
 
 
-@bound
+@record_caller
 class KbEmbeddings:
     """The Spaces of a kb, which is that of the settings unless another one is named."""
 

@@ -36,7 +36,7 @@ Outcome = Literal["promoted", "not promoted", "beside", "filled", "rolled back"]
 
 @dataclass(frozen=True, slots=True)
 class ReembedReport:
-    """What became of a Space."""
+    """The outcome of building, promoting or restoring a Space."""
 
     kb: str
     mode: ReembedMode
@@ -113,13 +113,13 @@ class Reembedder:
         started = time.monotonic()
         _check_days(grace_days)
         kb = await self._kb(tenant, kb_name)
-        retired = [one for one in await self._book.of(tenant).all(kb) if one.retired_at]
+        retired = [record for record in await self._book.of(tenant).all(kb) if record.retired_at]
         if not retired:
             raise NotFoundError(
                 f"knowledge base '{kb_name}' has no Space to go back to",
                 hint="what was replaced is kept for its grace period only; reembed --model builds it anew",
             )
-        space = max(retired, key=lambda one: (one.retired_at, one.space.generation)).space
+        space = max(retired, key=lambda record: (record.retired_at, record.space.generation)).space
         filled = FillResult()
         await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
         await self._promote(tenant, kb, space, filled, grace_days)

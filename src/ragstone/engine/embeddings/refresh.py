@@ -36,7 +36,7 @@ Outcome = Literal["nothing embedded", "fresh", "filled", "promoted", "not promot
 
 @dataclass(frozen=True, slots=True)
 class Freshness:
-    """What a sample of stored vectors says about all of them."""
+    """A sample of stored vectors, compared with what the model makes of their text today."""
 
     sampled: int = 0
     differing: int = 0
@@ -51,7 +51,7 @@ class Freshness:
 
 @dataclass(frozen=True, slots=True)
 class RefreshReport:
-    """What a refresh found and did."""
+    """The findings and the outcome of a refresh."""
 
     kb: str
     outcome: Outcome
@@ -72,7 +72,7 @@ class RefreshReport:
             f"{self.written:,} missing vector{'' if self.written == 1 else 's'} filled in",
             f"{looked.differing} of {looked.sampled} sampled vectors differ from what {self.model} makes today",
         ]
-        return "; ".join([*said, described(self.anew)] if self.anew else said)
+        return "; ".join([*said, describe_reembedding(self.anew)] if self.anew else said)
 
 
 class Refresher:
@@ -133,7 +133,7 @@ class Refresher:
                     # Who queued it may have had other settings than this worker.
                     named = None if job.facts["model_id"] == self._embedders.default_id else model
                     moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
-                    said.append(described(moved))
+                    said.append(describe_reembedding(moved))
                 else:
                     report = await self.run(tenant, job.kb, sample=sample, on_progress=on_progress)
                     said.append(str(report))
@@ -143,7 +143,7 @@ class Refresher:
         return "; ".join(said)
 
 
-def described(report: ReembedReport) -> str:
+def describe_reembedding(report: ReembedReport) -> str:
     """A re-embedding in a few words."""
     what = f"{report.model}, generation {report.generation}"
     match report.outcome:
@@ -166,13 +166,13 @@ async def freshness(
     drawn = await book.of(tenant).sample(kb, space, count, after=opaque_id())
     cosines: list[float] = []
     for batch in _batches(drawn):
-        made = await embedder.embed([one.text for one in batch], "document")
+        made = await embedder.embed([embedded.text for embedded in batch], "document")
         if made.model != space.model or made.vectors.shape[1] != space.dimension:
             raise ModelMismatch(
                 f"{made.model} answered where the Space is of {space.model}",
                 hint="make that model available: until then nobody can say whether its vectors are stale",
             )
-        fresh, stored = made.vectors, np.stack([one.vector for one in batch])
+        fresh, stored = made.vectors, np.stack([embedded.vector for embedded in batch])
         lengths = np.linalg.norm(fresh, axis=1) * np.linalg.norm(stored, axis=1)
         # What the model gives no vector for today says nothing about the one it gave before.
         told = lengths > 0
@@ -182,6 +182,6 @@ async def freshness(
 
 
 def _batches(drawn: Sequence[EmbeddedText]) -> Iterator[Sequence[EmbeddedText]]:
-    ordered = sorted(drawn, key=lambda one: len(one.text))
+    ordered = sorted(drawn, key=lambda embedded: len(embedded.text))
     for start in range(0, len(ordered), BATCH):
         yield ordered[start : start + BATCH]

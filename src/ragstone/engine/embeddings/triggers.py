@@ -55,7 +55,7 @@ class DueRefresh:
 
 @dataclass(frozen=True, slots=True)
 class RefreshStatus:
-    """How a kb's refreshing stands."""
+    """The schedule of a kb's refreshes, the last one and the next."""
 
     kb: str
     settings: RefreshSettings
@@ -106,7 +106,7 @@ class Triggers:
             due = await self._upgrade(tenant, kb, kb.space)
             if due and await self._queue_due(tenant, kb, due):
                 continue
-            due = await self._scheduled(tenant, kb)
+            due = await self._due_by_schedule(tenant, kb)
             if due and await self._queue_due(tenant, kb, due):
                 continue
             due = await self._poor(tenant, kb) if judges else None
@@ -114,7 +114,7 @@ class Triggers:
                 await self._queue_due(tenant, kb, due)
 
     async def status(self, tenant: str, kb_name: str) -> RefreshStatus:
-        """How a kb's refreshing stands."""
+        """Return the schedule of a kb's refreshes, the last one and the next."""
         kb = await self._ledger.kb(tenant, kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
@@ -122,7 +122,7 @@ class Triggers:
         return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
 
     async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: DueRefresh) -> bool:
-        """Whether somebody will do it: not if the kb has had this one, however that ended."""
+        """Queue a refresh and return whether it was queued: not if the kb has had this one, however that ended."""
         job = NewJob(
             kind="reembed",
             source="",
@@ -139,7 +139,7 @@ class Triggers:
         await self._queue.signal_work(tenant)
         return True
 
-    async def _scheduled(self, tenant: str, kb: KnowledgeBase) -> DueRefresh | None:
+    async def _due_by_schedule(self, tenant: str, kb: KnowledgeBase) -> DueRefresh | None:
         last = await self._queue.of(tenant).newest(kb, "reembed")
         moment = await self._next_at(tenant, kb, last)
         if moment is None or moment > now():
@@ -160,7 +160,7 @@ class Triggers:
         if "model" not in self._refresh.when:
             return None
         try:
-            name, wanted = await self._wanted(tenant)
+            name, wanted = await self._wanted_model(tenant)
         except (ModelError, SettingsError) as error:
             logger.warning("'%s' is not moved to the configured model: %s", kb.name, error)
             return None
@@ -171,7 +171,7 @@ class Triggers:
         because = f"the settings name {wanted} instead of {live.model}"
         return DueRefresh(f"model {wanted}", because, model=name, model_id=wanted)
 
-    async def _wanted(self, tenant: str) -> tuple[str, str]:
+    async def _wanted_model(self, tenant: str) -> tuple[str, str]:
         """The name and the id of the model that a tenant's settings ask for."""
         name = (await self._access.settings_for(tenant)).embedding.model
         if name == self._settings.embedding.model:
@@ -194,7 +194,7 @@ class Triggers:
 
 
 def poor_quality(report: SearchReport, targets: Mapping[str, Target]) -> str:
-    """What is alarming about what people found; empty when nothing is, or too little was judged to say."""
+    """Return which figures of a kb's searches are alarming; empty when none is, or when too few were judged to say."""
     if report.judged < FEWEST_JUDGED:
         return ""
     figures = {"recall@10": report.recall_at_10, "p@5": report.precision_at_5}

@@ -74,9 +74,9 @@ def _with_common_options(body: Body) -> Callable[..., int]:
 
 
 def _declare(call: Callable[..., Any], body: Body, parameters: list[inspect.Parameter]) -> None:
-    keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     call.__name__, call.__doc__ = body.__name__, body.__doc__
-    call.__annotations__ = {one.name: one.annotation for one in keywords}
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
     call.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]  # typer reads it from here
 
 

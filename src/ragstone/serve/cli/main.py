@@ -224,7 +224,7 @@ def _call(arguments: list[str]) -> int:
 
 
 def _way_out(error: typer.TyperException, arguments: list[str]) -> str:
-    called = next((one for one in arguments if not one.startswith("-")), "")
+    called = next((argument for argument in arguments if not argument.startswith("-")), "")
     if arguments[0].startswith("-") and called:
         return "options stand behind the command, as in: ragstone search WORDS --data-dir DIR"
     context = getattr(error, "ctx", None)
@@ -234,6 +234,6 @@ def _way_out(error: typer.TyperException, arguments: list[str]) -> str:
 def _select_program(arguments: list[str]) -> typer.Typer:
     """The program with the command or group that is called and no other: making all of them ready takes its time."""
     part = copy.copy(app)
-    part.registered_commands = [one for one in app.registered_commands if one.name in arguments[:1]]
-    part.registered_groups = [one for one in app.registered_groups if one.name in arguments[:1]]
+    part.registered_commands = [command for command in app.registered_commands if command.name in arguments[:1]]
+    part.registered_groups = [group for group in app.registered_groups if group.name in arguments[:1]]
     return part if part.registered_commands or part.registered_groups else app

@@ -124,7 +124,7 @@ def _type(facts: Mapping[str, Any]) -> str:
     if "enum" in facts:
         return " | ".join(map(str, facts["enum"]))
     if "anyOf" in facts:
-        said = dict.fromkeys(_type(one) for one in facts["anyOf"] if one.get("type") != "null")
+        said = dict.fromkeys(_type(choice) for choice in facts["anyOf"] if choice.get("type") != "null")
         return " or ".join(said)
     return WORDS.get(facts.get("type", ""), "value")
 

@@ -18,14 +18,14 @@ SCALARS = (*TEXTS, *NUMBERS, True, False)
 LISTS: tuple[list[Json], ...] = ([], ["x"], ["x", "1"], [1], [1, 2], [0.5, 2], [True], ["x", 1, True], [None])
 
 
-def _parsed(raw: Json) -> Filter:
+def _parse(raw: Json) -> Filter:
     where = parse_filter(raw)
     assert where is not None
     return where
 
 
 COMMON: Mapping[str, Filter] = {
-    name: _parsed(raw)
+    name: _parse(raw)
     for name, raw in {
         "text": {"a": "x"},
         "whole number": {"a": 1},
@@ -80,7 +80,7 @@ _leaves: st.SearchStrategy[Any] = st.one_of(
 )
 
 
-def _combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def _combine(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(
         st.builds(lambda terms: {"and": terms}, st.lists(inner, min_size=1, max_size=3)),
         st.builds(lambda terms: {"or": terms}, st.lists(inner, min_size=1, max_size=3)),
@@ -88,5 +88,5 @@ def _combined(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
-filters: st.SearchStrategy[Filter] = st.one_of(_leaves, _combined(_leaves), _combined(_combined(_leaves))).map(_parsed)
+filters: st.SearchStrategy[Filter] = st.one_of(_leaves, _combine(_leaves), _combine(_combine(_leaves))).map(_parse)
 """Filters of every operator and combination, as they leave `parse_filter`."""

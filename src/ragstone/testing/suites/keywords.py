@@ -73,7 +73,7 @@ class KeywordSuite:
         ledger, index = stores
         guide = make_version("guide", ("Cronjobs run commands on a schedule.",))
         kb = await put(ledger, guide, make_version("other", ("Nothing of interest.",)))
-        assert await self._found(ledger, index, kb, "how do cronjobs work in practice") == ["guide"]
+        assert await self._search(ledger, index, kb, "how do cronjobs work in practice") == ["guide"]
 
     async def test_no_query_is_an_error(self, stores: Stores) -> None:
         ledger, index = stores
@@ -81,7 +81,7 @@ class KeywordSuite:
         for query in HOSTILE * 2:
             found = await index.search("default", kb, query, 10)
             assert len(found) <= 10, f"{query!r:.80}"
-            assert all(one.score > 0 for one in found), f"{query!r:.80}"
+            assert all(candidate.score > 0 for candidate in found), f"{query!r:.80}"
 
     async def test_operators_are_words(self, stores: Stores) -> None:
         ledger, index = stores
@@ -91,7 +91,7 @@ class KeywordSuite:
             make_version("server", ("the server",)),
             *(make_version(f"filler{n}", ("nothing to see here",)) for n in range(5)),
         )
-        assert sorted(await self._found(ledger, index, kb, "NEAR(server, 2)")) == ["near", "server"]
+        assert sorted(await self._search(ledger, index, kb, "NEAR(server, 2)")) == ["near", "server"]
 
     async def test_the_filter_acts_before_the_cut(self, stores: Stores) -> None:
         ledger, index = stores
@@ -100,37 +100,37 @@ class KeywordSuite:
         kb = await put(ledger, common, *rare)
         where = parse_filter({"rare": True})
         expected = sorted(version.external_id for version in rare)
-        assert sorted(await self._found(ledger, index, kb, "server", 5, where)) == expected
-        assert await self._found(ledger, index, kb, "server", 5, parse_filter({"rare": 1})) == []
+        assert sorted(await self._search(ledger, index, kb, "server", 5, where)) == expected
+        assert await self._search(ledger, index, kb, "server", 5, parse_filter({"rare": 1})) == []
 
     async def test_ties_come_in_order_of_id(self, stores: Stores) -> None:
         ledger, index = stores
         versions = [make_version(f"d{n}", ("server",)) for n in range(30)]
         kb = await put(ledger, *versions, *(make_version(f"f{n}", ("map",)) for n in range(40)))
-        ids = sorted([(await ledger.document_chunks("default", one.document_id))[0].id for one in versions])
+        ids = sorted([(await ledger.document_chunks("default", version.document_id))[0].id for version in versions])
         for k in (1, 10, 30):
             for _ in range(2):
                 found = await index.search("default", kb, "server", k)
-                assert [one.chunk_id for one in found] == ids[:k]
+                assert [candidate.chunk_id for candidate in found] == ids[:k]
 
     async def test_what_is_live_is_found_at_once_and_nothing_else(self, stores: Stores) -> None:
         ledger, index = stores
         kb = await put(ledger, make_version("a", ("an old server",)), make_version("b", ("a map",)))
-        assert await self._found(ledger, index, kb, "server") == ["a"]
+        assert await self._search(ledger, index, kb, "server") == ["a"]
         async with ledger.transaction("default") as transaction:
             await transaction.stage(kb, make_version("staged", ("a staged server",)))
-        assert await self._found(ledger, index, kb, "server") == ["a"]
+        assert await self._search(ledger, index, kb, "server") == ["a"]
         await put(ledger, make_version("a", ("a new shop",)), make_version("b", ("a server", "and a shop")))
-        assert await self._found(ledger, index, kb, "server") == ["b"]
-        assert sorted(await self._found(ledger, index, kb, "shop")) == ["a", "b"]
+        assert await self._search(ledger, index, kb, "server") == ["b"]
+        assert sorted(await self._search(ledger, index, kb, "shop")) == ["a", "b"]
         await delete(ledger, make_version("b").document_id)
-        assert await self._found(ledger, index, kb, "server") == []
-        assert await self._found(ledger, index, kb, "shop") == ["a"]
+        assert await self._search(ledger, index, kb, "server") == []
+        assert await self._search(ledger, index, kb, "shop") == ["a"]
 
     async def test_an_empty_or_deleted_kb_has_nothing_to_find(self, stores: Stores) -> None:
         ledger, index = stores
         empty = await put(ledger, kb="empty")
-        assert await self._found(ledger, index, empty, "server") == []
+        assert await self._search(ledger, index, empty, "server") == []
         kb = await put(ledger, *some_documents(3))
         async with ledger.transaction("default") as transaction:
             await transaction.delete_kb("default")
@@ -146,11 +146,11 @@ class KeywordSuite:
             assert kb is not None
             for _ in range(2):
                 found = await index.search(tenant, kb, "server one two", 10)
-                live = await ledger.chunks(tenant, kb, [one.chunk_id for one in found])
-                assert [one.chunk.text for one in live.values()] == [f"server of {tenant}"]
+                live = await ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
+                assert [chunk.chunk.text for chunk in live.values()] == [f"server of {tenant}"]
                 assert len(found) == 1
 
-    async def _found(
+    async def _search(
         self,
         ledger: Ledger,
         index: LexicalIndex,
@@ -162,7 +162,7 @@ class KeywordSuite:
         """External ids of what is found, the same the first and the second time."""
         answers = []
         for _ in range(2):
-            found = [one.chunk_id for one in await index.search("default", kb, query, k, where)]
+            found = [candidate.chunk_id for candidate in await index.search("default", kb, query, k, where)]
             live = await ledger.chunks("default", kb, found)
             answers.append([live[name].title.removeprefix("Title of ") for name in found])
         assert answers[0] == answers[1]

@@ -116,4 +116,4 @@ class LedgerKbSuite:
         assert await ledger.kbs("default") == []
 
     async def _texts(self, ledger: Ledger, document: str) -> list[str]:
-        return [one.chunk.text for one in await ledger.document_chunks("default", document)]
+        return [chunk.chunk.text for chunk in await ledger.document_chunks("default", document)]

@@ -33,7 +33,7 @@ class LedgerReadsSuite:
     async def test_documents_come_in_pages_in_order_of_id(self, ledger: Ledger) -> None:
         kb = await put(ledger, *(make_version(f"d{n}") for n in range(7)))
         every = await ledger.documents("default", kb)
-        assert [one.id for one in every] == sorted(one.id for one in every)
+        assert [document.id for document in every] == sorted(document.id for document in every)
         assert len(every) == 7
         first = await ledger.documents("default", kb, limit=3)
         rest = await ledger.documents("default", kb, after=first[-1].id, limit=10)
@@ -44,9 +44,9 @@ class LedgerReadsSuite:
         kb = await put(ledger, *(make_version(f"d{n}", metadata={"even": n % 2 == 0, "n": n}) for n in range(10)))
         even = await ledger.documents("default", kb, where=parse_filter({"even": True}), limit=4)
         assert len(even) == 4
-        assert {one.metadata["n"] % 2 for one in even} == {0}
+        assert {document.metadata["n"] % 2 for document in even} == {0}
         late = await ledger.documents("default", kb, where=parse_filter({"n": {"gte": 8}}))
-        assert {one.metadata["n"] for one in late} == {8, 9}
+        assert {document.metadata["n"] for document in late} == {8, 9}
 
     async def test_many_documents_are_found_by_external_id(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version("d3"), make_version("d4"), make_version("d5", source="elsewhere"))
@@ -107,11 +107,11 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         assert found.modified_at == moment
         assert await ledger.text("default", version.document_id) == "alpha beta\n\ngamma"
         chunks = await ledger.document_chunks("default", version.document_id)
-        assert tuple(one.chunk for one in chunks) == version.chunks
-        assert {(one.document_id, one.version, one.title, one.uri, one.source) for one in chunks} == {
+        assert tuple(chunk.chunk for chunk in chunks) == version.chunks
+        assert {(chunk.document_id, chunk.version, chunk.title, chunk.uri, chunk.source) for chunk in chunks} == {
             (version.document_id, 1, "Title of a", "test:a", "test")
         }
-        assert all(one.metadata == found.metadata for one in chunks)
+        assert all(chunk.metadata == found.metadata for chunk in chunks)
 
     async def test_content_outlives_the_process(self, ledger: Ledger, tmp_path: Path) -> None:
         version = make_version(vectors=unit_vectors(1))
@@ -161,7 +161,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             number = await transaction.stage(kb, version)
         assert await ledger.document("default", version.document_id) is None
         assert await ledger.find("default", kb, "test", ["a"]) == {}
-        assert [one.external_id for one in await ledger.documents("default", kb)] == ["other"]
+        assert [document.external_id for document in await ledger.documents("default", kb)] == ["other"]
         assert await ledger.document_chunks("default", version.document_id) == []
         assert replace(await ledger.stats("default", kb), bytes=0) == replace(before, bytes=0)
         with pytest.raises(NotFoundError):
@@ -174,7 +174,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         old = make_version(texts=("old one", "old two"), vectors=unit_vectors(2))
         new = make_version(texts=("new",), vectors=unit_vectors(1, seed=1))
         kb = await put(ledger, old)
-        old_ids = [one.id for one in await ledger.document_chunks("default", old.document_id)]
+        old_ids = [chunk.id for chunk in await ledger.document_chunks("default", old.document_id)]
         async with ledger.transaction("default") as transaction:
             number = await transaction.stage(kb, new)
             await transaction.activate(kb, new.document_id, number)
@@ -272,7 +272,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
     async def test_nothing_of_a_deleted_document_remains(self, ledger: Ledger) -> None:
         version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
         kb = await put(ledger, version)
-        ids = [one.id for one in await ledger.document_chunks("default", version.document_id)]
+        ids = [chunk.id for chunk in await ledger.document_chunks("default", version.document_id)]
         assert len(await ledger.chunks("default", kb, ids)) == 2
         assert await delete(ledger, version.document_id) is True
         assert await delete(ledger, version.document_id) is False
@@ -314,7 +314,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         ids["stale"] = (await ledger.document_chunks("one", stale.document_id))[0].id
         kb = await put(ledger, replace(stale, text="after"), tenant="one", kb="x")
         found = await ledger.chunks("one", kb, [*ids.values(), "unknown"])
-        assert {name: one.chunk.text for name, one in found.items()} == {ids["mine"]: "mine"}
+        assert {name: chunk.chunk.text for name, chunk in found.items()} == {ids["mine"]: "mine"}
 
     async def test_two_tenants_never_see_each_other(self, ledger: Ledger) -> None:
         kbs: dict[str, KnowledgeBase] = {}
@@ -327,8 +327,8 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             assert await ledger.document_chunks(own, theirs) == []
             assert await delete(ledger, theirs, tenant=own) is False
             found = await ledger.find(own, kbs[own], "test", ["same"])
-            assert [one.id for one in found.values()] == [versions[own].document_id]
-            assert [one.id for one in await ledger.documents(own, kbs[own])] == [versions[own].document_id]
+            assert [document.id for document in found.values()] == [versions[own].document_id]
+            assert [document.id for document in await ledger.documents(own, kbs[own])] == [versions[own].document_id]
             assert (await ledger.stats(own, kbs[own])).documents == 1
             assert await ledger.text(own, versions[own].document_id) == f"of {own}"
             with pytest.raises(NotFoundError):

@@ -79,7 +79,7 @@ class LexicalSuite(KeywordSuite):
             *(make_version(f"filler{n}", ("nothing to see here",)) for n in range(5)),
         )
         for query, document in IDENTIFIERS:
-            assert await self._found(ledger, index, kb, query) == [document], query
+            assert await self._search(ledger, index, kb, query) == [document], query
 
     async def test_the_whole_identifier_beats_its_parts(self, stores: Stores) -> None:
         ledger, index = stores
@@ -89,7 +89,7 @@ class LexicalSuite(KeywordSuite):
             make_version("whole", ("Subscribe to hook.player.connected when somebody joins the server.",)),
             *(make_version(f"filler{n}", ("nothing to see here",)) for n in range(5)),
         )
-        assert await self._found(ledger, index, kb, "hook.player.connected") == ["whole", "parts"]
+        assert await self._search(ledger, index, kb, "hook.player.connected") == ["whole", "parts"]
 
     async def test_the_filter_leaves_scores_as_they_are(self, stores: Stores) -> None:
         ledger, index = stores
@@ -113,8 +113,8 @@ async def texts_of(ledger: Ledger, kb: KnowledgeBase, where: Filter | None) -> t
     texts: dict[str, list[str]] = {}
     allowed = set()
     for document in await ledger.documents("default", kb, limit=1000):
-        for one in await ledger.document_chunks("default", document.id):
-            texts[one.id] = analyze(one.chunk.contextual)
+        for chunk in await ledger.document_chunks("default", document.id):
+            texts[chunk.id] = analyze(chunk.chunk.contextual)
             if matches(where, document.metadata):
-                allowed.add(one.id)
+                allowed.add(chunk.id)
     return texts, allowed

@@ -45,10 +45,10 @@ def make_points(vectors: Matrix, *given: Mapping[str, Json], first: int = 0) -> 
 
 async def all_ids(provider: VectorProvider, partition: VectorPartition) -> list[str]:
     """The ids of a partition, sorted."""
-    return sorted([one async for page in provider.ids(partition) for one in page])
+    return sorted([chunk_id async for page in provider.ids(partition) for chunk_id in page])
 
 
-def stored(points: Iterable[Point]) -> dict[str, str]:
+def payloads_by_id(points: Iterable[Point]) -> dict[str, str]:
     """Payloads by id as JSON, which tells 1, 1.0 and true apart; without what the provider added."""
     return {
         point.chunk_id: json.dumps(
@@ -69,13 +69,15 @@ def checked_nearest(
 ) -> tuple[int, int]:
     """Return the number of the k nearest that were found, and of all; asserts the form of `found`."""
     cosines = {name: float(row @ query) for name, row in vectors.items()}
-    ids = [one.chunk_id for one in found]
+    ids = [candidate.chunk_id for candidate in found]
     best = sorted(cosines, key=lambda name: -cosines[name])[:k]
     assert len(set(ids)) == len(ids), f"an id came twice: {ids}"
     assert len(ids) <= k
-    for one in found:
-        assert abs(one.score - cosines[one.chunk_id]) <= TOLERANCE, f"{one} is {cosines[one.chunk_id]}"
-    scores = [one.score for one in found]
+    for candidate in found:
+        assert abs(candidate.score - cosines[candidate.chunk_id]) <= TOLERANCE, (
+            f"{candidate} is {cosines[candidate.chunk_id]}"
+        )
+    scores = [candidate.score for candidate in found]
     assert scores == sorted(scores, reverse=True)
     return len(set(ids) & set(best)), len(best)
 
@@ -87,7 +89,7 @@ async def passing(
     where = parse_filter(raw)
     assert where is not None
     if provider.can_filter(where):
-        return {one.chunk_id for one in await provider.search(partition, query, 100, where)}
+        return {candidate.chunk_id for candidate in await provider.search(partition, query, 100, where)}
     points = await provider.read(partition, await all_ids(provider, partition))
     return {point.chunk_id for point in points if matches(where, point.payload)}
 

@@ -22,7 +22,7 @@ from ragstone.testing.suites.provider_cases import (
     id_of,
     make_points,
     new_partition,
-    stored,
+    payloads_by_id,
 )
 
 
@@ -40,12 +40,14 @@ class ProviderFilterSuite(OpensProvider):
         points = make_points(unit_vectors(len(texts)), *({"value": text, "text": text} for text in texts))
         await provider.open(place)
         await provider.upsert(place, points)
-        assert stored(await provider.read(place, [point.chunk_id for point in points])) == stored(points)
+        assert payloads_by_id(await provider.read(place, [point.chunk_id for point in points])) == payloads_by_id(
+            points
+        )
         for point, text in zip(points, texts, strict=True):
             where = Equals("value", text)
             if provider.can_filter(where):
                 found = await provider.search(place, points[0].vector, 100, where)
-                assert [one.chunk_id for one in found] == [point.chunk_id]
+                assert [candidate.chunk_id for candidate in found] == [point.chunk_id]
 
     async def test_it_filters_what_people_ask_for(self, provider: VectorProvider) -> None:
         refused = {name for name, where in COMMON.items() if not provider.can_filter(where)}
@@ -93,7 +95,7 @@ class ProviderFilterSuite(OpensProvider):
             everything = [drawn, *known]
             found = await provider.search(place, vectors[0], len(everything), where)
             expected = {id_of(at) for at, payload in enumerate(everything) if matches(where, payload)}
-            assert {one.chunk_id for one in found} == expected
+            assert {candidate.chunk_id for candidate in found} == expected
 
         @settings(
             max_examples=self.examples,

@@ -29,7 +29,14 @@ import pytest
 from ragstone.core.errors import StoreError
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.testing.builders import DIMENSION, unit_vectors
-from ragstone.testing.suites.provider_cases import OpensProvider, all_ids, id_of, make_points, new_partition, stored
+from ragstone.testing.suites.provider_cases import (
+    OpensProvider,
+    all_ids,
+    id_of,
+    make_points,
+    new_partition,
+    payloads_by_id,
+)
 
 BATCH = 40
 KILLED = VectorPartition("killed", "space", DIMENSION)
@@ -67,9 +74,9 @@ class ProviderPersistenceSuite(OpensProvider):
         partition, gone = new_partition(), new_partition()
         points = make_points(unit_vectors(300))
         provider = await self.open(tmp_path, self.isolations[0])
-        for one in (partition, gone):
-            await provider.open(one)
-            await provider.upsert(one, points)
+        for place in (partition, gone):
+            await provider.open(place)
+            await provider.upsert(place, points)
         await provider.delete(partition, [id_of(0)])
         await provider.drop(gone)
         await provider.close()
@@ -77,7 +84,7 @@ class ProviderPersistenceSuite(OpensProvider):
         again = await self.open(tmp_path, self.isolations[0])
         await again.open(partition)
         assert await all_ids(again, partition) == sorted(point.chunk_id for point in points[1:])
-        assert stored(await again.read(partition, [id_of(7)])) == stored(points[7:8])
+        assert payloads_by_id(await again.read(partition, [id_of(7)])) == payloads_by_id(points[7:8])
         assert (await again.search(partition, points[7].vector, 1))[0].chunk_id == id_of(7)
         assert await again.count(gone) == 0
         await again.close()
@@ -91,7 +98,7 @@ class ProviderPersistenceSuite(OpensProvider):
         provider = await self.open(tmp_path, self.isolations[0])
         await provider.open(KILLED)
         read = await provider.read(KILLED, [point.chunk_id for point in written])
-        assert stored(read) == stored(written)
+        assert payloads_by_id(read) == payloads_by_id(written)
         assert set(await all_ids(provider, KILLED)) >= {point.chunk_id for point in written}
         # And it can be written to again.
         await provider.upsert(KILLED, batch(10_000))

@@ -37,7 +37,7 @@ from ragstone.testing.suites.provider_cases import (
     make_points,
     new_partition,
     passing,
-    stored,
+    payloads_by_id,
 )
 from ragstone.testing.suites.provider_filters import ProviderFilterSuite
 
@@ -82,7 +82,7 @@ class ProviderSuite(ProviderFilterSuite):
         await provider.upsert(partition, points)
         for k in (31, provider.capabilities.max_k, provider.capabilities.max_k + 1):
             found = await provider.search(partition, points[0].vector, k)
-            assert {one.chunk_id for one in found} == {point.chunk_id for point in points}
+            assert {candidate.chunk_id for candidate in found} == {point.chunk_id for point in points}
 
     async def test_a_point_is_replaced(self, provider: VectorProvider) -> None:
         partition = new_partition()
@@ -93,7 +93,7 @@ class ProviderSuite(ProviderFilterSuite):
         (found,) = await provider.search(partition, new, 10)
         assert found.chunk_id == id_of(0)
         assert found.score == pytest.approx(1, abs=TOLERANCE)
-        assert stored(await provider.read(partition, [id_of(0)])) == {id_of(0): '{"state": "new"}'}
+        assert payloads_by_id(await provider.read(partition, [id_of(0)])) == {id_of(0): '{"state": "new"}'}
         assert await provider.count(partition) == 1
         for where in ({"state": "old"}, {"only": "then"}):
             assert await passing(provider, partition, new, where) <= set()
@@ -103,7 +103,7 @@ class ProviderSuite(ProviderFilterSuite):
         old, new = unit_vectors(2)
         await provider.open(partition)
         await provider.upsert(partition, [Point(id_of(0), old, {"n": 1}), Point(id_of(0), new, {"n": 2})])
-        assert stored(await provider.read(partition, [id_of(0), id_of(0)])) == {id_of(0): '{"n": 2}'}
+        assert payloads_by_id(await provider.read(partition, [id_of(0), id_of(0)])) == {id_of(0): '{"n": 2}'}
         assert await all_ids(provider, partition) == [id_of(0)]
 
     async def test_a_deleted_point_is_gone(self, provider: VectorProvider) -> None:
@@ -115,7 +115,7 @@ class ProviderSuite(ProviderFilterSuite):
         for _ in range(2):
             await provider.delete(partition, [*gone, gone[0], id_of(999)])
             found = await provider.search(partition, points[0].vector, 20)
-            assert {one.chunk_id for one in found} == {point.chunk_id for point in points[5:]}
+            assert {candidate.chunk_id for candidate in found} == {point.chunk_id for point in points[5:]}
             assert await provider.read(partition, gone) == []
             assert await provider.count(partition) == 15
         await provider.upsert(partition, points[:1])
@@ -147,7 +147,7 @@ class ProviderSuite(ProviderFilterSuite):
         await provider.open(partition)
         await provider.upsert(partition, points)
         read = await provider.read(partition, [*(point.chunk_id for point in points), id_of(999)])
-        assert stored(read) == stored(points)
+        assert payloads_by_id(read) == payloads_by_id(points)
         vectors = {point.chunk_id: point.vector for point in points}
         for point in read:
             np.testing.assert_allclose(point.vector, vectors[point.chunk_id], atol=TOLERANCE)
@@ -262,6 +262,6 @@ class ProviderSuite(ProviderFilterSuite):
         for hostile in HOSTILE:
             assert await provider.read(partition, [hostile]) == []
             await provider.delete(partition, [hostile])
-        assert [one.chunk_id for one in await provider.read(partition, [*HOSTILE, id_of(3)])] == [id_of(3)]
+        assert [point.chunk_id for point in await provider.read(partition, [*HOSTILE, id_of(3)])] == [id_of(3)]
         await provider.delete(partition, [*HOSTILE, id_of(3)])
         assert await provider.count(partition) == 4

@@ -185,7 +185,7 @@ class QueueClaimsSuite:
 
         await put(ledger, look)
         (first,) = await begin()
-        asked = [job for one in (look, look, afresh, look) for job in await put(ledger, one)]
+        asked = [job for work in (look, look, afresh, look) for job in await put(ledger, work)]
         assert {job.id == first.id for job in asked} == {False}
         assert len({job.id for job in asked}) == 1
         # Nobody else begins it before the first has ended, nor looks for it all the time.

@@ -255,15 +255,15 @@ class QueueSuite(QueueClaimsSuite):
         await queue.of(T).fail(b.ticket, "parse_failed", "it is damaged")
         await queue.of(T).complete(c.ticket, "nobody asked")
         newest = await queue.of(T).notices()
-        assert [(one.kind, one.uri, one.message) for one in newest] == [
+        assert [(notice.kind, notice.uri, notice.message) for notice in newest] == [
             ("failed", "test:b", "it is damaged"),
             ("completed", "test:a", "all well"),
         ]
         await queue.of(T).mark_read([newest[0].id])
-        assert [one.uri for one in await queue.of(T).notices(unread=True)] == ["test:a"]
-        assert [one.uri for one in await queue.of(T).unsent()] == ["test:a", "test:b"]
+        assert [notice.uri for notice in await queue.of(T).notices(unread=True)] == ["test:a"]
+        assert [notice.uri for notice in await queue.of(T).unsent()] == ["test:a", "test:b"]
         await queue.of(T).mark_sent(newest[1].id)
-        assert [one.uri for one in await queue.of(T).unsent()] == ["test:b"]
+        assert [notice.uri for notice in await queue.of(T).unsent()] == ["test:b"]
 
     async def test_a_warning_is_told_once_in_a_while(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -273,7 +273,7 @@ class QueueSuite(QueueClaimsSuite):
         assert not await queue.of(T).warn("quality:default", "again", quiet_since=moment - timedelta(days=7))
         assert await queue.of(T).warn("quality:other", "this too", quiet_since=moment - timedelta(days=7))
         assert await queue.of(T).warn("quality:default", "later", quiet_since=moment + timedelta(days=7))
-        told = [(one.kind, one.uri, one.message, one.job_id) for one in await queue.of(T).notices()]
+        told = [(notice.kind, notice.uri, notice.message, notice.job_id) for notice in await queue.of(T).notices()]
         assert told == [
             ("warning", "quality:default", "later", ""),
             ("warning", "quality:other", "this too", ""),
@@ -281,7 +281,7 @@ class QueueSuite(QueueClaimsSuite):
         ]
         async with ledger.transaction(T) as tx:
             await tx.delete_kb("default")
-        assert [one.uri for one in await queue.of(T).notices()] == ["quality:other"]
+        assert [notice.uri for notice in await queue.of(T).notices()] == ["quality:other"]
 
     async def test_a_kb_has_a_turn_of_one_name_once(self, stores: Stores) -> None:
         ledger, queue = stores

@@ -67,7 +67,7 @@ class SourceSuite:
         )
         assert await queue.of(T).retry(a.id)
         assert (await _ran(book, SourceFailures())).source_failures == SourceFailures()
-        assert [one.source_failures for one in await book.of(T).all()] == [SourceFailures()]
+        assert [source.source_failures for source in await book.of(T).all()] == [SourceFailures()]
 
     async def test_what_failed_before_and_cannot_be_read_any_more_counts_once(self, stores: Stores) -> None:
         ledger, queue, book = stores

@@ -42,7 +42,7 @@ class SpaceSuite:
 
     async def test_a_space_is_opened_once_and_numbered_on(self, stores: Stores) -> None:
         _, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         first = await book.of(TENANT).open(kb, "new", 4)
         assert (first.model, first.dimension, first.generation, first.state) == ("new", 4, 2, "building")
         assert await book.of(TENANT).open(kb, "new", 4) == first
@@ -51,39 +51,39 @@ class SpaceSuite:
 
     async def test_what_a_space_lacks_is_listed_and_counted(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         space = await book.of(TENANT).open(kb, "new", 4)
         found = await book.of(TENANT).lacking(kb, space, 0, 10)
-        assert [one.text for one in found] == ["Title\none", "Title\ntwo", "Title\nthree"]
+        assert [chunk.text for chunk in found] == ["Title\none", "Title\ntwo", "Title\nthree"]
         assert await book.of(TENANT).lacking(kb, space, found[0].number, 1) == found[1:2]
         assert await book.of(TENANT).coverage(kb, space) == (0, 3)
         assert await book.of(TENANT).add(space, _rows(found[:2])) == 2
         assert await book.of(TENANT).coverage(kb, space) == (2, 3)
         assert await book.of(TENANT).lacking(kb, space, 0, 10) == found[2:]
-        known = await book.of(TENANT).find_vectors(space, [one.text_hash for one in found])
-        assert set(known) == {one.text_hash for one in found[:2]}
+        known = await book.of(TENANT).find_vectors(space, [chunk.text_hash for chunk in found])
+        assert set(known) == {chunk.text_hash for chunk in found[:2]}
         await delete(ledger, make_version("a").document_id)
         assert await book.of(TENANT).coverage(kb, space) == (0, 1)
 
     async def test_a_sample_goes_round_and_has_no_chunk_twice(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         assert kb.space is not None
         texts = ["Title\none", "Title\ntwo", "Title\nthree"]
         for after in ("", "7" * 32, "f" * 32):
             drawn = await book.of(TENANT).sample(kb, kb.space, 10, after)
-            assert sorted(one.text for one in drawn) == sorted(texts)
-            assert {one.vector.shape for one in drawn} == {(kb.space.dimension,)}
+            assert sorted(chunk.text for chunk in drawn) == sorted(texts)
+            assert {chunk.vector.shape for chunk in drawn} == {(kb.space.dimension,)}
             assert len(await book.of(TENANT).sample(kb, kb.space, 2, after)) == 2
         building = await book.of(TENANT).open(kb, "new", 4)
         assert await book.of(TENANT).sample(kb, building, 10, "") == []
         assert [space for space, _ in await book.of(TENANT).outline(kb)] == [kb.space, building]
         await delete(ledger, make_version("a").document_id)
-        assert [one.text for one in await book.of(TENANT).sample(kb, kb.space, 10, "")] == ["Title\nthree"]
+        assert [chunk.text for chunk in await book.of(TENANT).sample(kb, kb.space, 10, "")] == ["Title\nthree"]
 
     async def test_vectors_are_written_once_and_only_for_what_is_there(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         space = await book.of(TENANT).open(kb, "new", 4)
         rows = _rows(await book.of(TENANT).lacking(kb, space, 0, 10))
         await delete(ledger, make_version("b").document_id)
@@ -94,12 +94,12 @@ class SpaceSuite:
 
     async def test_the_flip_completes_what_is_missing_and_is_one_step(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         space = await book.of(TENANT).open(kb, "new", 4)
         asked: list[str] = []
 
         async def complete(few: Sequence[Lacking]) -> Rows:
-            asked.extend(one.text for one in few)
+            asked.extend(chunk.text for chunk in few)
             return _rows(few)
 
         until = now() + timedelta(days=1)
@@ -116,7 +116,7 @@ class SpaceSuite:
 
     async def test_a_flip_that_cannot_be_completed_changes_nothing(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         space = await book.of(TENANT).open(kb, "new", 4)
 
         async def fails(few: Sequence[Lacking]) -> Rows:
@@ -129,7 +129,7 @@ class SpaceSuite:
 
     async def test_a_document_says_whether_it_is_in_the_live_space(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         assert not await book.of(TENANT).word_only(kb)
         await put(ledger, make_version("c", ("four", "five")))
         assert await book.of(TENANT).word_only(kb)
@@ -137,33 +137,33 @@ class SpaceSuite:
         found = await book.of(TENANT).lacking(kb, kb.space, 0, 10)
         await book.of(TENANT).note_embedded(kb, ())
         assert await book.of(TENANT).word_only(kb)
-        await book.of(TENANT).note_embedded(kb, {one.number for one in found})
+        await book.of(TENANT).note_embedded(kb, {chunk.number for chunk in found})
         assert not await book.of(TENANT).word_only(kb)
 
     async def test_a_space_goes_with_its_vectors_unless_it_is_live(self, stores: Stores) -> None:
         _, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         assert kb.space is not None
         assert not await book.of(TENANT).drop(kb.space)
         space = await book.of(TENANT).open(kb, "new", 4)
         rows = _rows(await book.of(TENANT).lacking(kb, space, 0, 10))
         await book.of(TENANT).add(space, rows)
         assert await book.of(TENANT).drop(space)
-        assert [one.space for one in await book.of(TENANT).all(kb)] == [kb.space]
+        assert [record.space for record in await book.of(TENANT).all(kb)] == [kb.space]
         with pytest.raises(NotFoundError, match="was removed meanwhile"):
             await book.of(TENANT).add(space, rows)
 
     async def test_tenants_have_spaces_of_their_own(self, stores: Stores) -> None:
         ledger, book = stores
-        kb = await _filled(stores)
+        kb = await _fill(stores)
         other = await put(ledger, make_version(tenant="other", vectors=unit_vectors(1)), tenant="other")
         space = await book.of(TENANT).open(kb, "new", 4)
-        assert [one.space for one in await book.of("other").all(other)] == [other.space]
+        assert [record.space for record in await book.of("other").all(other)] == [other.space]
         with pytest.raises(NotFoundError):
             await book.of("other").add(space, [(1, unit_vectors(1, 4)[0])])
 
 
-async def _filled(stores: Stores) -> KnowledgeBase:
+async def _fill(stores: Stores) -> KnowledgeBase:
     """Two documents with three chunks, in a Space of 32 dimensions."""
     return await put(
         stores[0],
@@ -173,4 +173,4 @@ async def _filled(stores: Stores) -> KnowledgeBase:
 
 
 def _rows(found: Sequence[Lacking]) -> Rows:
-    return [(one.number, unit_vectors(1, 4, seed=one.number)[0]) for one in found]
+    return [(chunk.number, unit_vectors(1, 4, seed=chunk.number)[0]) for chunk in found]

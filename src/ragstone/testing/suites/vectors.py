@@ -52,9 +52,9 @@ class VectorSuite:
     async def stores(self, tmp_path: Path) -> AsyncIterator[Stores]:
         opened = await self.open(tmp_path)
         yield opened
-        for one in reversed(opened):
-            if isinstance(one, Closing):
-                await one.close()
+        for index in reversed(opened):
+            if isinstance(index, Closing):
+                await index.close()
 
     async def test_the_nearest_come_in_order(self, stores: Stores) -> None:
         ledger, index = stores
@@ -77,7 +77,7 @@ class VectorSuite:
         ids = sorted([(await self._ids(ledger, version.document_id))[0] for version in versions])
         for k in (1, 10, 30):
             found = await index.search("default", kb, unit_vectors(1, seed=3)[0], k)
-            assert [one.chunk_id for one in found] == ids[:k]
+            assert [candidate.chunk_id for candidate in found] == ids[:k]
 
     async def test_the_filter_acts_before_the_cut(self, stores: Stores) -> None:
         ledger, index = stores
@@ -86,8 +86,8 @@ class VectorSuite:
         kb = await put(ledger, make_version("many", ["x"] * 990, vectors=_near(query, 990)), *rare)
         where = parse_filter({"rare": True})
         found = await index.search("default", kb, query, 10, where)
-        live = await ledger.chunks("default", kb, [one.chunk_id for one in found])
-        assert {one.document_id for one in live.values()} == {version.document_id for version in rare}
+        live = await ledger.chunks("default", kb, [candidate.chunk_id for candidate in found])
+        assert {chunk.document_id for chunk in live.values()} == {version.document_id for version in rare}
         assert await index.search("default", kb, query, 10, parse_filter({"rare": "no"})) == []
 
     async def test_a_deleted_document_is_gone_at_once(self, stores: Stores) -> None:
@@ -99,7 +99,7 @@ class VectorSuite:
         assert len(await index.search("default", kb, vectors[0], 10)) == 3
         await delete(ledger, versions[0].document_id)
         found = await index.search("default", kb, vectors[0], 10)
-        assert {one.chunk_id for one in found} == set(kept)
+        assert {candidate.chunk_id for candidate in found} == set(kept)
         assert gone not in kept
 
     async def test_a_replaced_document_is_found_by_its_new_vectors_at_once(self, stores: Stores) -> None:
@@ -110,7 +110,7 @@ class VectorSuite:
         assert len(await index.search("default", kb, old, 10)) == 2
         await put(ledger, make_version(texts=("new",), vectors=new[None]))
         found = await index.search("default", kb, new, 10)
-        assert [one.chunk_id for one in found] == await self._ids(ledger, version.document_id)
+        assert [candidate.chunk_id for candidate in found] == await self._ids(ledger, version.document_id)
         assert found[0].score == pytest.approx(1, abs=TOLERANCE)
 
     async def test_a_version_that_is_only_staged_is_not_found(self, stores: Stores) -> None:
@@ -119,8 +119,8 @@ class VectorSuite:
         async with ledger.transaction("default") as transaction:
             await transaction.stage(kb, make_version("staged", vectors=unit_vectors(1, seed=1)))
         found = await index.search("default", kb, unit_vectors(1, seed=1)[0], 10)
-        live = await ledger.chunks("default", kb, [one.chunk_id for one in found])
-        assert [one.title for one in live.values()] == ["Title of live"]
+        live = await ledger.chunks("default", kb, [candidate.chunk_id for candidate in found])
+        assert [chunk.title for chunk in live.values()] == ["Title of live"]
         assert len(found) == 1
 
     async def test_chunks_without_a_vector_are_not_found(self, stores: Stores) -> None:
@@ -130,7 +130,7 @@ class VectorSuite:
         kb = await put(ledger, whole)
         await put(ledger, make_version("words", ("only by word",)))
         found = await index.search("default", kb, vectors[0], 10)
-        assert [one.chunk_id for one in found] == (await self._ids(ledger, whole.document_id))[:1]
+        assert [candidate.chunk_id for candidate in found] == (await self._ids(ledger, whole.document_id))[:1]
 
     async def test_a_vector_of_another_dimension_is_refused(self, stores: Stores) -> None:
         ledger, index = stores
@@ -168,10 +168,10 @@ class VectorSuite:
                 assert kb is not None
                 found = await index.search(tenant, kb, same[0], 10)
                 own = await ledger.find(tenant, kb, "test", ["a"])
-                assert [one.chunk_id for one in found] == await self._ids(ledger, own["a"].id, tenant)
+                assert [candidate.chunk_id for candidate in found] == await self._ids(ledger, own["a"].id, tenant)
 
     async def _ids(self, ledger: Ledger, document: str, tenant: str = "default") -> list[str]:
-        return [one.id for one in await ledger.document_chunks(tenant, document)]
+        return [chunk.id for chunk in await ledger.document_chunks(tenant, document)]
 
 
 def _near(query: Vector, count: int) -> Matrix:

@@ -141,12 +141,14 @@ def draw_citation(out: Console, citation: Citation) -> None:
     _draw_indented(out, f"“{one_line(citation.quote)}”", "italic")
 
 
-def draw_contradiction(out: Console, one: Contradiction) -> None:
+def draw_contradiction(out: Console, contradiction: Contradiction) -> None:
     """Draw a source that contradicts an answer, and the sentence that it contradicts."""
-    out.print(text("But ", "yellow").append(place(one.title, one.section, one.page), "bold"))
-    _draw_indented(out, one_line(one.uri), "dim")
-    _draw_indented(out, f"“{one_line(one.quote)}”", "italic")
-    _draw_indented(out, f"against “{one_line(one.sentence)}”: {one.reason}", "dim")
+    out.print(
+        text("But ", "yellow").append(place(contradiction.title, contradiction.section, contradiction.page), "bold")
+    )
+    _draw_indented(out, one_line(contradiction.uri), "dim")
+    _draw_indented(out, f"“{one_line(contradiction.quote)}”", "italic")
+    _draw_indented(out, f"against “{one_line(contradiction.sentence)}”: {contradiction.reason}", "dim")
 
 
 def _draw_indented(out: Console, words: str, style: str) -> None:

@@ -84,24 +84,24 @@ def _draw(out: Console, entries: Sequence[AuditEntry]) -> None:
     if not entries:
         out.print("Nothing is recorded.")
         return
-    tenants = {one.tenant for one in entries}
+    tenants = {entry.tenant for entry in entries}
     columns = {
-        "when (UTC)": [_moment(one.moment) for one in entries],
-        "who": [one.actor or "–" for one in entries],
-        "tenant": [one.tenant or "–" for one in entries] if len(tenants) > 1 else [],
-        "action": [one.action for one in entries],
-        "what": [one.target[:MOST_SHOWN] for one in entries],
-        "kb": [one.kb for one in entries],
-        "count": [f"{one.count:,}" if one.count else "" for one in entries],
-        "outcome": [_outcome(one) for one in entries],
+        "when (UTC)": [_moment(entry.moment) for entry in entries],
+        "who": [entry.actor or "–" for entry in entries],
+        "tenant": [entry.tenant or "–" for entry in entries] if len(tenants) > 1 else [],
+        "action": [entry.action for entry in entries],
+        "what": [entry.target[:MOST_SHOWN] for entry in entries],
+        "kb": [entry.kb for entry in entries],
+        "count": [f"{entry.count:,}" if entry.count else "" for entry in entries],
+        "outcome": [_outcome(entry) for entry in entries],
     }
     used = {name: values for name, values in columns.items() if any(values)}
     drawn = table(*used, right=["count"])
     for column in drawn.columns:
         column.no_wrap = True
-    for one, row in zip(entries, zip(*used.values(), strict=True), strict=True):
+    for entry, row in zip(entries, zip(*used.values(), strict=True), strict=True):
         cells = [text(one_line(value)) for value in row]
-        cells[-1] = text(one_line(row[-1]), COLOURS.get(one.outcome, ""))
+        cells[-1] = text(one_line(row[-1]), COLOURS.get(entry.outcome, ""))
         drawn.add_row(*cells)
     out.print(drawn)
 

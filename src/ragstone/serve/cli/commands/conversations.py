@@ -67,8 +67,13 @@ def _draw_conversations(out: Console, conversations: Sequence[Conversation]) -> 
         out.print(text("No conversations: ragstone ask QUESTION --conversation NAME begins one."))
         return
     rows = table("name", "turns", "began", "last", right=("turns",))
-    for one in conversations:
-        rows.add_row(text(one_line(one.name)), f"{one.turns:,}", moment(one.began), moment(one.last))
+    for conversation in conversations:
+        rows.add_row(
+            text(one_line(conversation.name)),
+            f"{conversation.turns:,}",
+            moment(conversation.began),
+            moment(conversation.last),
+        )
     out.print(rows)
 
 

@@ -131,8 +131,10 @@ def _draw_votes(out: Console, votes: list[PassageVote]) -> None:
         out.print(text(advise("Nobody has voted yet", Remedy(Action.ADD_FEEDBACK))))
         return
     drawn = table("when", "vote", "query", "chunk", "voter")
-    for one in votes:
-        drawn.add_row(moment(one.moment), one.vote, text(one_line(one.query)), one.chunk_id, text(one_line(one.voter)))
+    for vote in votes:
+        drawn.add_row(
+            moment(vote.moment), vote.vote, text(one_line(vote.query)), vote.chunk_id, text(one_line(vote.voter))
+        )
     out.print(drawn)
 
 
@@ -141,15 +143,15 @@ def _draw_searches(out: Console, searches: list[LoggedSearch]) -> None:
         out.print(text("No search is remembered; `activity.searches` says whether any is."))
         return
     drawn = table("when", "query", "asked", "results", "ms", "conversation", "failed", right=["results", "ms"])
-    for one in searches:
+    for search in searches:
         drawn.add_row(
-            moment(one.moment),
-            text(one_line(one.query)),
-            ", ".join(one.sources_queried),
-            f"{one.total_results:,}",
-            f"{one.retrieval_time_ms:,.0f}",
-            text(one_line(one.conversation)),
-            text(one_line(one.error_message), "red"),
+            moment(search.moment),
+            text(one_line(search.query)),
+            ", ".join(search.sources_queried),
+            f"{search.total_results:,}",
+            f"{search.retrieval_time_ms:,.0f}",
+            text(one_line(search.conversation)),
+            text(one_line(search.error_message), "red"),
         )
     out.print(drawn)
 

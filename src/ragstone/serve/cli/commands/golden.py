@@ -77,7 +77,7 @@ async def remove_golden(
 
 def _note_unasked(model: str | None, made: list[GoldenQuery]) -> list[str]:
     """Return a note when an LLM is set and questions were made without it all the same."""
-    own = sum(one.origin == "extractive" for one in made)
+    own = sum(query.origin == "extractive" for query in made)
     if not (model and own):
         return []
     return [f"llm: {model} gave no usable question for {own} of {len(made)}: they are the text's own words"]
@@ -88,6 +88,6 @@ def _draw(out: Console, kept: list[GoldenQuery]) -> None:
         out.print(text(advise("There are no golden queries yet", Remedy(Action.MAKE_GOLDEN))))
         return
     drawn = table("query", "from", "documents")
-    for one in kept:
-        drawn.add_row(text(one_line(one.query)), one.origin, " ".join(one.document_ids))
+    for query in kept:
+        drawn.add_row(text(one_line(query.query)), query.origin, " ".join(query.document_ids))
     out.print(drawn)

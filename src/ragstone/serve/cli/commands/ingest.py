@@ -133,9 +133,9 @@ async def queue_files(session: CliSession, paths: Sequence[Path]) -> int:
 
     async with session.workspace(create=True) as workspace:
         queued, others = await workspace.documents.queue(*paths)
-    failed = [one for one in others if one.code != SKIPPED]
+    failed = [failure for failure in others if failure.code != SKIPPED]
     _show(session, queued, failed)
-    session.warn(describe_skipped([one for one in others if one.code == SKIPPED]))
+    session.warn(describe_skipped([failure for failure in others if failure.code == SKIPPED]))
     if not failed:
         return OK
     return PARTIAL if queued else FAILURE
@@ -209,7 +209,9 @@ def _tell(session: CliSession, report: IngestReport, told: Set[str]) -> set[str]
         return set()
     line = f"{now():%H:%M:%S} UTC  {in_words(report)}; {report.documents:,} documents in all"
     console().print(line)
-    reasons = {f"{one.uri}: {one.error.removeprefix(f'{one.uri} ')}": one.advice for one in report.failed}
+    reasons = {
+        f"{failure.uri}: {failure.error.removeprefix(f'{failure.uri} ')}": failure.advice for failure in report.failed
+    }
     session.warn(reason for reason in reasons if reason not in told)
     for hint in dict.fromkeys(hint for reason, hint in reasons.items() if hint and reason not in told):
         session.remark("hint", hint)

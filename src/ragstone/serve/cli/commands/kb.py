@@ -122,8 +122,9 @@ def _draw_collections(out: Console, found: Sequence[Collection]) -> None:
         out.print("No documents yet.")
         return
     rows = table("collection", "source type", "documents", "chunks", right=("documents", "chunks"))
-    for one in found:
-        rows.add_row(text(one.name), text(one.source_type), f"{one.documents:,}", f"{one.chunks:,}")
+    for collection in found:
+        counts = f"{collection.documents:,}", f"{collection.chunks:,}"
+        rows.add_row(text(collection.name), text(collection.source_type), *counts)
     out.print(rows)
 
 

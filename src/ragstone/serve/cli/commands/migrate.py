@@ -68,7 +68,7 @@ def _adapter(kind: str, *, option: list[str] | None, **address: Any) -> Adapter:
     for secret in ("dsn", "api_key"):
         address[secret] = _secret(secret, address[secret])
     given = {name: value for name, value in address.items() if value is not None}
-    options = dict(_option(one) for one in option or ())
+    options = dict(_option(pair) for pair in option or ())
     return Adapter.model_validate({"kind": kind, **given, **({"options": options} if options else {})})
 
 

@@ -169,8 +169,9 @@ def _draw_comparison(out: Console, comparison: SpaceComparison) -> None:
         f"on {pluralize(comparison.queries, 'question')} ({comparison.dataset}): "
         f"difference {interval.difference:+.3f} ({interval.low:+.3f} to {interval.high:+.3f})"
     )
-    for one in comparison.agreements:
-        out.print(f"“{one.query}”: {one.common} of the first {max(len(one.before), len(one.after))} are the same")
+    for overlap in comparison.agreements:
+        most = max(len(overlap.before), len(overlap.after))
+        out.print(f"“{overlap.query}”: {overlap.common} of the first {most} are the same")
     for problem in (*comparison.problems, *comparison.remarks):
         out.print(text(problem))
     out.print()
@@ -181,14 +182,14 @@ def _draw_spaces(out: Console, found: Sequence[SpaceRecord]) -> None:
         out.print("Nothing is embedded yet.")
         return
     rows = table("generation", "model", "state", "vectors", "chunks", "kept until", right=("vectors", "chunks"))
-    for one in found:
+    for record in found:
         rows.add_row(
-            str(one.space.generation),
-            text(one.space.model),
-            one.space.state,
-            f"{one.vectors:,}",
-            f"{one.chunks:,}",
-            moment(one.keep_until),
+            str(record.space.generation),
+            text(record.space.model),
+            record.space.state,
+            f"{record.vectors:,}",
+            f"{record.chunks:,}",
+            moment(record.keep_until),
         )
     out.print(rows)
 

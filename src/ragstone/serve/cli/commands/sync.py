@@ -90,23 +90,23 @@ def _show_queued(session: CliSession, jobs: Sequence[Job]) -> int:
 
 def _draw(out: Console, outcomes: Sequence[SyncOutcome], options: Common, kb: str) -> None:
     numbers = ["added/updated", "unchanged", "removed", "failed"]
-    sometimes = [name for name in ("moved", "skipped") if any(getattr(one, name) for one in outcomes)]
+    sometimes = [name for name in ("moved", "skipped") if any(getattr(outcome, name) for outcome in outcomes)]
     numbers[3:3] = sometimes
     rows = table("source", *numbers, right=numbers)
-    for one in outcomes:
-        counts = [one.taken_in, one.unchanged, one.removed, *(getattr(one, name) for name in sometimes)]
-        failed = text(f"{one.failures:,}", "bold red" if one.failures else "")
-        rows.add_row(one.source, *(f"{count:,}" for count in counts), failed)
+    for outcome in outcomes:
+        counts = [outcome.taken_in, outcome.unchanged, outcome.removed, *(getattr(outcome, name) for name in sometimes)]
+        failed = text(f"{outcome.failures:,}", "bold red" if outcome.failures else "")
+        rows.add_row(outcome.source, *(f"{count:,}" for count in counts), failed)
     out.print(rows)
-    shown = [failure for one in outcomes for failure in _select_failures(one)]
+    shown = [failure for outcome in outcomes for failure in _select_failures(outcome)]
     if shown:
         out.print()
         draw_failures(out, shown)
-    for one in outcomes:
-        if (more := one.failures - MOST_SHOWN) > 0:
-            there = replace(options, kb=one.kb) if one.kb != kb else options
+    for outcome in outcomes:
+        if (more := outcome.failures - MOST_SHOWN) > 0:
+            there = replace(options, kb=outcome.kb) if outcome.kb != kb else options
             out.print()
-            out.print(f"And {more:,} more: {there.command('sources', 'show', one.source)}")
+            out.print(f"And {more:,} more: {there.command('sources', 'show', outcome.source)}")
 
 
 def _select_failures(outcome: SyncOutcome) -> list[Failure]:

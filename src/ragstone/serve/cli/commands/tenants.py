@@ -158,7 +158,7 @@ def _pair(change: str) -> tuple[str, str]:
 def _with_quota(quotas: Quotas, name: str, value: str) -> Quotas:
     if name not in QUOTA_NAMES:
         raise InputError(
-            f"there is no quota '{name}'", hint=f"there are {', '.join(f'quotas.{one}' for one in QUOTA_NAMES)}"
+            f"there is no quota '{name}'", hint=f"there are {', '.join(f'quotas.{quota}' for quota in QUOTA_NAMES)}"
         )
     kind: Callable[[str], float] = float if name == "cost_per_month" else int
     return replace(quotas, **{name: None if value == NONE else _number(f"{QUOTA}{name}", value, kind)})
@@ -183,7 +183,7 @@ def _draw_tenants(out: Console, tenants: Sequence[Tenant]) -> None:
         return
     rows = table("name", "state", "created", "limits", "kept")
     for tenant in tenants:
-        limits = [one for one in QUOTA_NAMES if tenant.quotas.of(one) is not None]
+        limits = [quota for quota in QUOTA_NAMES if tenant.quotas.of(quota) is not None]
         kept = f"{tenant.retention_days} days" if tenant.retention_days else "–"
         rows.add_row(
             tenant.name,
