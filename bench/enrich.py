@@ -8,10 +8,9 @@ from pathlib import Path
 from bench.data import load
 from bench.report import Row
 from ragstone.core.types import Item
-from ragstone.ingest.enrich.describe import enrich
 from ragstone.ingest.enrich.near_duplicates import bands, signature
-from ragstone.ingest.extract import plain_text
-from ragstone.ingest.normalize import normalize
+from ragstone.ingest.extract import normalize, plain_text
+from ragstone.ingest.prepare import enrich
 from ragstone.language.analyzer import analyze
 from ragstone.settings.tree import EnrichSettings
 

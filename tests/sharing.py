@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ragstone.ingest.parsers.sandbox import pool
-from ragstone.ingest.parsers.sandbox.process import ParserProcess
+from ragstone.ingest.parsers.sandbox.pool import ParserProcess
 from ragstone.models.runtime import inference
 from ragstone.models.runtime.encoder import Encoder, Runtime
 from ragstone.models.runtime.inference import ModelTokenizer, RuntimeName, open_runtime

@@ -19,7 +19,7 @@ from ragstone.core.types import Failure, Item
 from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.metrics import paired_bootstrap
 from ragstone.evaluate.runner import SystemScores, evaluate
-from ragstone.ingest.sources.files.listing import scan_paths
+from ragstone.ingest.sources.files.read import scan_paths
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.settings.load import read_profile
 from ragstone.testing.workspaces import workspace_of

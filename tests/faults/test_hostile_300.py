@@ -30,10 +30,9 @@ from tests.faults.hostile_pdf import pdf_files
 
 from ragstone.core.errors import ParserLimit, RagstoneError
 from ragstone.core.types import Failure, Item, Parsed
-from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.draft import broken_rules, clean, printable
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
-from ragstone.ingest.parsers.text.cleaning import clean, printable
-from ragstone.ingest.sources.files.archives import expand
+from ragstone.ingest.sources.files.read import expand
 from ragstone.settings.tree import LimitSettings
 
 ALL = os.environ.get("RAGSTONE_HOSTILE") == "all"

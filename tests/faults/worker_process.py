@@ -55,9 +55,9 @@ async def work(folder: Path, lease: float, attempts: int) -> None:
 def nursery(folder: Path, lease: float, attempts: int) -> None:
     """Start a worker for each line that is read, and say its process id: a copy starts sooner than an interpreter."""
     import ragstone.engine.documents
-    import ragstone.engine.prepare
     import ragstone.engine.sources
     import ragstone.ingest.jobs.sync
+    import ragstone.ingest.prepare
 
     # Small claims, so that a second is long beside the time one takes.
     ragstone.ingest.jobs.worker.MOST_JOBS = 4

@@ -243,7 +243,7 @@ def test_a_tenant_leaves_no_file(quarry: Ragstone, tmp_path: Path) -> None:
 
 
 def test_documents_that_a_source_took_away_are_not_judged_any_more(quarry: Ragstone) -> None:
-    from ragstone.ingest.diff import SourceListing
+    from ragstone.ingest.work import SourceListing
 
     with quarry:
         _all_kinds(quarry)

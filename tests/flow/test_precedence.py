@@ -16,7 +16,7 @@ from tests.flow.gated import GatedEmbedder
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.documents import IngestReport
 from ragstone.ingest.diff import SourceDiff
-from ragstone.ingest.sources.files import listing
+from ragstone.ingest.sources.files import read as files
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.testing.workspaces import workspace_of
 
@@ -103,7 +103,7 @@ async def test_who_read_a_file_last_stores_over_who_read_it_first(
     engine: Engine, model: GatedEmbedder, file: Path
 ) -> None:
     leaves(file, "ten")
-    (first,) = listing.read_files([file], 1 << 20)
+    (first,) = files.read_files([file])
     leaves(file, "nine")
     later = await held(engine, model, file)
     assert isinstance(first, Item)
@@ -119,7 +119,7 @@ async def test_what_was_staged_and_pushed_aside_by_an_earlier_reading_goes_live_
     leaves(file, "eight")
     await workspace_of(engine).documents.ingest(file)
     leaves(file, "ten")
-    (first,) = listing.read_files([file], 1 << 20)
+    (first,) = files.read_files([file])
     leaves(file, "eleven")
     prepare, before = DerivedIndex.prepare, list[int]()
 

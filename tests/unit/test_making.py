@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Block, Item, Parsed
-from ragstone.engine.prepare import make_preparer
-from ragstone.ingest.prepare import chunking_kind
+from ragstone.ingest.prepare import chunking_kind, make_preparer
 from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -42,7 +42,7 @@ async def test_each_kind_of_source_may_be_cut_its_own_way() -> None:
             "chunking_by_source": {"web": {"strategy": "hybrid", "size": 60, "overlap": 0}},
         }
     )
-    preparer, close = make_preparer(settings, FakeEmbedder(), None, "fake@1")
+    preparer, close = make_preparer(settings, FakeEmbedder(), WordTokenizer(), None, "fake@1")
     named = {kind: preparer._options.chunker_for(kind).fingerprint for kind in ("", "web", "email", "code", "paper")}
     await close()
     assert {kind: fingerprint.split()[0] for kind, fingerprint in named.items()} == {
@@ -59,7 +59,7 @@ async def test_each_kind_of_source_may_be_cut_its_own_way() -> None:
 async def test_a_chunker_asks_the_model_from_its_thread() -> None:
     settings = Settings.model_validate({"chunking": {"strategy": "semantic", "size": 50, "overlap": 0}})
     model = FakeEmbedder()
-    preparer, close = make_preparer(settings, model, None, "fake@1")
+    preparer, close = make_preparer(settings, model, WordTokenizer(), None, "fake@1")
     text = " ".join(f"Sentence {number} tells of the ferry." for number in range(12))
     parsed = Parsed(text, (Block("paragraph", 0, len(text)),))
     chunks = await asyncio.to_thread(preparer._options.chunker_for("").chunk, parsed)
@@ -79,7 +79,16 @@ async def test_other_settings_mean_another_recipe() -> None:
         {"enrich": {"keywords": 3}},
         {"extract": {"ocr": "off"}},
     ):
-        preparer, close = make_preparer(Settings.model_validate(changes), FakeEmbedder(), None, "fake@1")
+        preparer, close = make_preparer(
+            Settings.model_validate(changes), FakeEmbedder(), WordTokenizer(), None, "fake@1"
+        )
         recipes.add(preparer.recipe(item))
         await close()
     assert len(recipes) == 5
+
+
+async def test_the_recipe_of_documents_in_existing_data_is_kept() -> None:
+    """Another recipe means that every document is read, cut and embedded again."""
+    preparer, close = make_preparer(Settings(), FakeEmbedder(), WordTokenizer(), None, "fake@1")
+    assert preparer.recipe(Item("s", "x", "x", "text")) == "34f49071306b674f3057d411904dff2e"
+    await close()

@@ -192,7 +192,7 @@ class Collections:
 
     async def _refuse_existing(self, tenant: str, name: str, request: BuildRequest) -> None:
         """Refuse to replace what is there unasked, or what was never built from a corpus."""
-        from ragstone.ingest.sources.files.corpus import SOURCE_TYPE
+        from ragstone.ingest.sources.files.source import CORPUS
 
         there = await self._ledger.kb(tenant, name)
         if there is None:
@@ -200,7 +200,7 @@ class Collections:
         if not request.overwrite:
             raise CollectionExists(EXISTS, hint=OVERWRITE)
         sources = {document.source for document in await self._documents(tenant, there)}
-        if sources and SOURCE_TYPE not in sources:
+        if sources and CORPUS not in sources:
             raise InputError(
                 f"knowledge base '{name}' was not built from a corpus",
                 hint="name another collection with --kb NAME, or delete this one first",

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from ragstone.ingest.jobs.maintenance import Maintenance
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
-    from ragstone.ingest.sources.context import SourceContext
+    from ragstone.ingest.sources.config import SourceContext
     from ragstone.ingest.sources.database.records import RecordFinder
     from ragstone.ingest.verify import Verifier
     from ragstone.stores.activity.search_log import SearchLog
@@ -94,9 +94,11 @@ class Components:
 
     @cached_property
     def preparer(self) -> Preparer:
-        from ragstone.engine.prepare import make_preparer
+        from ragstone.ingest.prepare import make_preparer
 
-        preparer, close = make_preparer(self.settings, self.embedder, self.llm, self.embedders.default_id)
+        preparer, close = make_preparer(
+            self.settings, self.embedder, tokenizer_of(self.embedder), self.llm, self.embedders.default_id
+        )
         self._closing.append(close)
         return preparer
 
@@ -130,7 +132,7 @@ class Components:
     @cached_property
     def source_context(self) -> SourceContext:
         from ragstone.fetch.fetcher import Fetcher
-        from ragstone.ingest.sources.context import SourceContext
+        from ragstone.ingest.sources.config import SourceContext
 
         fetcher = Fetcher(self.settings.fetch)
         self._closing.append(fetcher.close)

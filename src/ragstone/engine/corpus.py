@@ -31,7 +31,6 @@ HINT = "put it into the folder that ingestion.corpus_root names, by default the 
 OPEN = Path("/dev/fd")
 """Where what a process has open can be read, whatever has become of its path."""
 SOURCE = "corpus"
-MEGABYTE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +136,15 @@ async def open_build_pipeline(
     components: Components, tenant: str, request: BuildRequest
 ) -> AsyncIterator[IngestPipeline]:
     """Open a pipeline that cuts and embeds as the request asks; what it leaves open is as in the settings."""
-    from ragstone.engine.prepare import make_preparer
     from ragstone.ingest.embed import ModelChoice
     from ragstone.ingest.pipeline import IngestPipeline
+    from ragstone.ingest.prepare import make_preparer
+    from ragstone.models import tokenizer_of
 
     settings = _chunking(components.settings, request)
     name = request.embedding_model or (await components.access.settings_for(tenant)).embedding.model
     embedder, model = await _embedder(components, name)
-    preparer, close = make_preparer(settings, embedder, components.llm, model)
+    preparer, close = make_preparer(settings, embedder, tokenizer_of(embedder), components.llm, model)
     try:
         yield IngestPipeline(
             components.ledger,
@@ -170,10 +170,10 @@ async def _embedder(components: Components, name: str) -> tuple[Embedder, str]:
 
 def read_corpus(found: FoundFile, limits: LimitSettings) -> Iterator[Item | Failure]:
     """The documents of a corpus: most often one."""
-    from ragstone.ingest.sources.files.reading import read_documents
+    from ragstone.ingest.sources.files.read import read_documents
 
     origin = Item(SOURCE, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
-    return read_documents(found, origin, limits, limits.file_mb * MEGABYTE)
+    return read_documents(found, origin, limits)
 
 
 def _chunking(settings: Settings, request: BuildRequest) -> Settings:

@@ -20,8 +20,7 @@ from ragstone.query.context import checked_count
 
 if TYPE_CHECKING:
     # Only some calls need these: they are imported there, and a search starts the sooner.
-    from ragstone.ingest.diff import SourceListing
-    from ragstone.ingest.work import OnProgress, WorkItem
+    from ragstone.ingest.work import OnProgress, SourceListing, WorkItem
 
 READ, DELETE = "document.read", "document.delete"
 WEB = "web"
@@ -79,7 +78,7 @@ class Documents:
         failures those with the code `skipped` are pictures that were not named themselves.
         """
         from ragstone.ingest.diff import SourceDiff
-        from ragstone.ingest.sources.files.listing import scan_paths
+        from ragstone.ingest.sources.files.read import scan_paths
         from ragstone.ingest.work import JobBatch, RunReport, WorkItem
 
         tenant = await self._scope.admit()
@@ -110,7 +109,7 @@ class Documents:
         self, *paths: str | Path, kb: str | None = None, on_progress: OnProgress | None = None
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        from ragstone.ingest.sources.files.listing import scan_paths
+        from ragstone.ingest.sources.files.read import scan_paths
 
         items, listings = await scan_paths(paths, self._scope.settings.limits)
         return await self.ingest_items(items, kb=kb, on_progress=on_progress, listings=listings)
@@ -155,7 +154,7 @@ class Documents:
     ) -> IngestReport:
         """Report what `ingest` would do: files are read, no model is asked and nothing is written."""
         from ragstone.ingest.dry_run import dry_run
-        from ragstone.ingest.sources.files.listing import scan_paths
+        from ragstone.ingest.sources.files.read import scan_paths
 
         limits = self._scope.settings.limits
         items, listings = await scan_paths(paths, limits)

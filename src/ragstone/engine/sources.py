@@ -14,7 +14,7 @@ from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
     from ragstone.ingest.jobs.sync_outcome import SyncOutcome
-    from ragstone.ingest.sources.files.overlaps import Overlaps
+    from ragstone.ingest.sources.files.source import Overlaps
 
 RESERVED = ("files", "web", "upload")
 """Names under which documents come in that no configured source brings."""
@@ -123,7 +123,7 @@ class Sources:
 
     async def overlaps(self, added: SourceRecord) -> Overlaps | None:
         """Return what a new source of files has in common with others; None for a source of another kind."""
-        from ragstone.ingest.sources.files.overlaps import find_overlaps
+        from ragstone.ingest.sources.files.source import find_overlaps
 
         tenant = await self._scope.admit()
         return await find_overlaps(self._ledger, self._sources.of(tenant), tenant, added)

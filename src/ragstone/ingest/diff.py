@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
@@ -14,8 +14,8 @@ from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Failure, Item, KnowledgeBase, LiveContent
 from ragstone.ingest.prepare import Preparer
-from ragstone.ingest.sources.files.archives import expand
-from ragstone.ingest.work import JobBatch, RunReport, Watch, WorkItem
+from ragstone.ingest.sources.files.read import expand
+from ragstone.ingest.work import JobBatch, RunReport, SourceListing, Watch, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 
@@ -81,20 +81,6 @@ def _is_other_since(live: LiveContent | None, content_hash: str, read: ReadTime)
 
 MEMBER = "!/"
 """Stands between an archive's or a mailbox's external id and that of what is in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class SourceListing:
-    """The complete list of a source's documents: those that are not listed are gone."""
-
-    source: str
-    listed: frozenset[str]
-    under: str = ""
-    """The listing covers only documents whose external id begins with this."""
-    is_there: Callable[[str], bool] = lambda _: False
-    """Tells whether a file that is not listed exists all the same, only of a kind that is never listed."""
-    read: ReadTime = field(default_factory=current_read_time)
-    """The time just before the listing began."""
 
 
 class _Missing(NamedTuple):

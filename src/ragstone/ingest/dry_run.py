@@ -10,10 +10,11 @@ from ragstone.core.documents import IngestReport
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, Item, KnowledgeBase, Stats, failure_of
-from ragstone.ingest.diff import SourceDiff, SourceListing, WorkEntry, expand_items, next_batch
-from ragstone.ingest.outcomes import NearDuplicates, excuse_picture, is_emptied
+from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, next_batch
+from ragstone.ingest.enrich.near_duplicates import NearDuplicates
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable
-from ragstone.ingest.work import OnProgress, RunReport, WorkItem
+from ragstone.ingest.store import excuse_picture, is_emptied
+from ragstone.ingest.work import OnProgress, RunReport, SourceListing, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")
@@ -98,7 +99,7 @@ class _DryRun:
         else:
             self.report.updated += work.known
             self.report.added += not work.known
-            self.near_duplicates.remember(document)
+            self.near_duplicates.remember(work.document_id, document.signature, document.bands)
         self.report.note_progress(work.item.uri)
         children = attachment_items(document, work.document_id)
         await self._read_changed([WorkItem(item, work.batch) for item in children])
@@ -106,8 +107,9 @@ class _DryRun:
     async def _is_left_out(self, document: Prepared) -> bool:
         if self.preparer.near_duplicates != "skip" or document.work.known or document.attachments:
             return False
-        live = await self.near_duplicates.load_candidates([document])
-        return self.near_duplicates.find_twin(document, live.get(document.work.document_id, {})) is not None
+        identity, bands = document.work.document_id, document.bands
+        live = await self.near_duplicates.load_candidates({identity: bands})
+        return self.near_duplicates.find_twin(identity, document.signature, bands, live.get(identity, {})) is not None
 
 
 class _NoParts:

@@ -20,22 +20,23 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
 from ragstone.core.tenants import Admission, Unlimited
 from ragstone.core.types import Failure, Item, KnowledgeBase, failure_of
-from ragstone.ingest.diff import (
-    SourceDiff,
-    SourceListing,
-    WorkEntry,
-    expand_items,
-    is_overtaken,
-    next_batch,
-    related_ids,
-)
+from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, is_overtaken, next_batch, related_ids
 from ragstone.ingest.embed import ChunkQueue, LedgerPartStore, ModelChoice, WaveEmbedder
-from ragstone.ingest.outcomes import NearDuplicates, Outcomes, Settle, mark_duplicate
+from ragstone.ingest.enrich.near_duplicates import NearDuplicates
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable, recipe_key
 from ragstone.ingest.scan import scan
-from ragstone.ingest.store import check_room, reserve_room, store
+from ragstone.ingest.store import Outcomes, Settle, check_room, reserve_room, store
 from ragstone.ingest.verify import Verifier
-from ragstone.ingest.work import ChunkSizes, JobBatch, OnProgress, ParentDocument, PinnedKb, RunReport, WorkItem
+from ragstone.ingest.work import (
+    ChunkSizes,
+    JobBatch,
+    OnProgress,
+    ParentDocument,
+    PinnedKb,
+    RunReport,
+    SourceListing,
+    WorkItem,
+)
 from ragstone.settings.tree import LimitSettings
 
 logger = logging.getLogger(__name__)
@@ -299,18 +300,18 @@ class _Run:
         """Return the wave with near duplicates of other documents marked or left out."""
         if self.preparer.near_duplicates == "off":
             return list(wave)
-        live = await self.near_duplicates.load_candidates(wave)
+        live = await self.near_duplicates.load_candidates({doc.work.document_id: doc.bands for doc in wave})
         kept = []
         for document in wave:
-            work = document.work
-            twin = self.near_duplicates.find_twin(document, live.get(work.document_id, {}))
+            work, signed = document.work, (document.work.document_id, document.signature, document.bands)
+            twin = self.near_duplicates.find_twin(*signed, live.get(work.document_id, {}))
             # A document that is live already, or brings attachments, is never left out.
             can_skip = not (work.known or document.attachments)
             if twin and can_skip and self.preparer.near_duplicates == "skip":
                 await self.outcomes.record_duplicate(document, twin.document_id)
                 continue
-            kept.append(mark_duplicate(document, twin) if twin else document)
-            self.near_duplicates.remember(kept[-1])
+            kept.append(replace(document, metadata={**document.metadata, **twin.note()}) if twin else document)
+            self.near_duplicates.remember(*signed)
         return kept
 
     async def _embed_store_verify(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:

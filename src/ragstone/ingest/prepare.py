@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from ragstone.core.documents import clean_metadata
 from ragstone.core.errors import NoTextSeen, ParserLimit
 from ragstone.core.ids import content_hash
-from ragstone.core.protocols import Chunker
-from ragstone.core.types import Attachment, Chunk, Document, Failure, Item, Json, Metadata, Parsed
+from ragstone.core.protocols import LLM, Chunker, Embedder, Tokenizer
+from ragstone.core.types import Attachment, Chunk, Document, Failure, Item, Json, Matrix, Metadata, Parsed
 from ragstone.ingest import parsers
+from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.enrich.describe import FINGERPRINT as ENRICH
-from ragstone.ingest.enrich.describe import enrich
+from ragstone.ingest.enrich.describe import classify, extract_summary, find_keywords, read_excerpt
+from ragstone.ingest.enrich.entities import find_entities
 from ragstone.ingest.enrich.near_duplicates import bands, signature
-from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract
-from ragstone.ingest.normalize import normalize
+from ragstone.ingest.enrich.summary import summarize
+from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract, normalize
+from ragstone.ingest.parsers.draft import printable
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import printable
+from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.work import StageTimes, WorkItem
 from ragstone.language.analyzer import FINGERPRINT, analyze
-from ragstone.settings.tree import EnrichSettings
+from ragstone.settings.tree import ChunkingSettings, EnrichSettings, Settings
 
 logger = logging.getLogger(__name__)
 THREADS = 2
@@ -32,6 +36,10 @@ CUT_BY_MEANING = ("semantic", "hybrid")
 """Strategies whose chunks depend on the model."""
 INHERITED = ("source", "source_type", "sender", "to", "cc", "date", "subject", "thread_id", "labels", "message_id")
 """Metadata that an attachment inherits from its mail; it has its own title and subject matter."""
+OWN_CHUNKING = {"code": "code", "email": "email", "paper": "paper"}
+"""What is cut in a way of its own unless the settings say otherwise."""
+PARSERS = 2
+"""Files that are read at once, so that a slow one does not hold up all others."""
 Summarize = Callable[[Parsed], Awaitable[str]]
 ChunkerFor = Callable[[str], Chunker]
 """The chunker for a source type or, for a kind of file that wants its own, for that kind."""
@@ -202,6 +210,23 @@ class Preparer:
         return chunks
 
 
+def enrich(parsed: Parsed, settings: EnrichSettings) -> dict[str, Json]:
+    """Return the metadata found in a normalized document, without keys for what was not found or is known already.
+
+    A summary by an LLM is not made here, since it waits for a service: see `summarize`.
+    """
+    excerpt = read_excerpt(parsed)
+    found: dict[str, Json] = {
+        "keywords": find_keywords(excerpt, settings.keywords),
+        "entities": find_entities(excerpt, settings.entities),
+    }
+    if settings.content_type and not parsed.metadata.get("content_type"):
+        found["content_type"] = classify(parsed, excerpt)
+    if settings.summary == "extractive":
+        found["summary"] = extract_summary(excerpt)
+    return {key: value for key, value in found.items() if value}
+
+
 def chunking_kind(item: Item, parsed: Parsed) -> str:
     """Return the kind that selects the chunker: `code` or `email` by the content, else the source type."""
     if parsed.media_type == MAIL:
@@ -256,3 +281,58 @@ def attachment_items(parent: Prepared, parent_id: str) -> list[Item]:
         )
         for number, attachment in enumerate(parent.attachments, start=1)
     ]
+
+
+def make_preparer(
+    settings: Settings, embedder: Embedder, tokenizer: Tokenizer, llm: LLM | None, model: str
+) -> tuple[Preparer, Callable[[], Awaitable[None]]]:
+    """Return the preparer of these settings for a model, and the function that closes it."""
+    limits = settings.limits
+    pool = ParserPool(
+        ParserLimits(
+            seconds=limits.parse_seconds, memory_mb=limits.parse_memory_mb, pages=limits.pages, file_mb=limits.file_mb
+        ),
+        workers=max(PARSERS, settings.jobs.workers),
+    )
+    options = PrepareOptions(
+        chunker_for=_choose_chunkers(settings, embedder, tokenizer),
+        model=model,
+        max_chunks=limits.document_chunks,
+        parsing=ParseOptions(
+            ocr=settings.extract.ocr == "auto", tables=settings.extract.tables == "auto", unpacked_mb=limits.archive_mb
+        ),
+        enrich=settings.enrich,
+        chunking=repr(sorted((kind, its.model_dump()) for kind, its in settings.chunking_by_source.items())),
+    )
+
+    async def summary(parsed: Parsed) -> str:
+        return (await summarize(parsed, llm, settings.llm.timeout)).text
+
+    preparer = Preparer(pool.parse, options, summary if settings.enrich.summary == "llm" else None)
+
+    async def close() -> None:
+        await pool.close()
+        await preparer.close()
+
+    return preparer, close
+
+
+def _choose_chunkers(settings: Settings, embedder: Embedder, tokenizer: Tokenizer) -> Callable[[str], Chunker]:
+    """Return a function that gives the chunker for a source type; those without settings of their own share one."""
+    loop = asyncio.get_running_loop()
+
+    def embed(texts: Sequence[str]) -> Matrix:
+        # Chunkers run on a thread; the model belongs to the loop.
+        return asyncio.run_coroutine_threadsafe(embedder.embed(texts, "document"), loop).result().vectors
+
+    @cache
+    def build(chosen: ChunkingSettings) -> Chunker:
+        return build_chunker(chosen, tokenizer, embed)
+
+    def chunker_for(kind: str) -> Chunker:
+        chosen = settings.chunking_by_source.get(kind)
+        if chosen is None and kind in OWN_CHUNKING:
+            chosen = settings.chunking.model_copy(update={"strategy": OWN_CHUNKING[kind]})
+        return build(chosen or settings.chunking)
+
+    return chunker_for

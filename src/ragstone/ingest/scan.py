@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ragstone.core.errors import InputError, SettingsError
-from ragstone.ingest.parsers.text.cleaning import printable
+from ragstone.ingest.parsers.draft import printable
 
 SECONDS = 120.0
 

@@ -1,25 +1,35 @@
-"""STORE: a wave of documents goes live, each whole or not at all, and jobs end in the same transaction."""
+"""STORE: a wave of documents goes live, each whole or not at all, and jobs end in the same transaction.
+
+How each document ended, stored or not, is recorded here.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragstone.core.clock import ReadTime
-from ragstone.core.errors import NotFoundError, QuotaExceeded, RagstoneError
-from ragstone.core.jobs import JobProgress, Ticket
+from ragstone.core.errors import EmptyDocument, NoTextSeen, NotFoundError, QuotaExceeded, RagstoneError
+from ragstone.core.ids import content_hash
+from ragstone.core.jobs import JobProgress, Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.tenants import Admission
-from ragstone.core.types import Failure, KnowledgeBase, Matrix, NewVersion, failure_of
+from ragstone.core.types import SKIPPED, Failure, KnowledgeBase, Matrix, NewVersion, failure_of
 from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken_failure, related_ids
 from ragstone.ingest.embed import Embedded
+from ragstone.ingest.enrich.near_duplicates import duplicate_failure
+from ragstone.ingest.parsers.dispatch import is_picture
 from ragstone.ingest.prepare import Prepared
-from ragstone.ingest.work import RunReport, WorkItem
+from ragstone.ingest.uploads import SOURCE as UPLOAD
+from ragstone.ingest.work import JobBatch, RunReport, WorkItem
 
+NO_WORDS = "no text was found in it"
 Refuse = Callable[[WorkItem, Failure], Awaitable[None]]
 """Ends a document that exceeds a quota."""
+Settle = Callable[[JobBatch], Awaitable[None]]
+"""Ends the job of a batch that has ended without being stored."""
 
 
 async def check_room(gate: Admission, tenant: str, work: WorkItem) -> None:
@@ -268,3 +278,102 @@ def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:
         bands=document.bands,
         read=document.work.read,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Counts how each document ended; the job of a batch is settled with its last document."""
+
+    ledger: Ledger
+    tenant: str
+    report: RunReport
+    settle: Settle
+
+    async def record_stored(self, document: Prepared) -> None:
+        """Count a live document; its job has ended in the transaction that stored it."""
+        work = document.work
+        await self._finish_parents(work)
+        self.report.updated += work.known
+        self.report.added += not work.known
+        self.report.chunks += len(document.chunks)
+        self.report.warnings += [f"{work.item.uri}: {warning}" for warning in document.parsed.warnings]
+        self.report.note_progress(work.item.uri)
+
+    async def record_failure(self, work: WorkItem, failure: Failure) -> None:
+        """Count a document that failed. The live version of a file that was emptied is removed."""
+        if is_emptied(work, failure):
+            failure = await self._remove_emptied(work, failure)
+        failure = excuse_picture(work, failure)
+        self.report.add_failure(failure)
+        work.batch.fail(failure)
+        await self._end(work)
+
+    async def record_unchanged(self, work: WorkItem) -> None:
+        """Count a document that is live already."""
+        self.report.unchanged += 1
+        self.report.note_progress(work.item.uri)
+        work.batch.stored += 1
+        if work.parent_id and not work.pending_parents:
+            work.batch.members.add(work.document_id)
+        await self._end(work)
+
+    async def record_duplicate(self, document: Prepared, other: str) -> None:
+        """Count a document that is left out because it nearly equals another one."""
+        uri = document.work.item.uri
+        self.report.duplicates += 1
+        self.report.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
+        self.report.note_progress(uri)
+        document.work.batch.failures.append(duplicate_failure(uri, other))
+        await self._end(document.work)
+
+    async def close_batch(self, batch: JobBatch) -> None:
+        """Wait for one document less, and settle the job of the batch after the last one."""
+        batch.waiting -= 1
+        if batch.has_ended:
+            await self.settle(batch)
+
+    async def _remove_emptied(self, work: WorkItem, failure: Failure) -> Failure:
+        """Remove the live version of an emptied file, unless the file was read again since."""
+        queued = (await self.ledger.under_way(self.tenant, [work.document_id])).get(work.document_id, UnderWay())
+        async with self.ledger.transaction(self.tenant) as tx:
+            live = await tx.live_contents(related_ids(work))
+            overtaken = is_overtaken(work, content_hash(work.item.content), live)
+            if overtaken or work.read.precedes(queued.read):
+                await tx.supersede(outdated_jobs([work]))
+                return overtaken_failure(work)
+            if not await _withdraw(tx, work):
+                return failure
+        self.report.removed += 1
+        return replace(failure, error=f"{failure.error}; what it said before was removed")
+
+    async def _end(self, work: WorkItem) -> None:
+        await self._finish_parents(work)
+        await self.close_batch(work.batch)
+
+    async def _finish_parents(self, work: WorkItem) -> None:
+        """Mark parents as finished whose last attachment has ended."""
+        for parent in work.pending_parents:
+            parent.waiting -= 1
+            if not parent.waiting:
+                async with self.ledger.transaction(self.tenant) as tx:
+                    await tx.set_recipe(parent.document_id, parent.content_hash, parent.recipe)
+
+
+async def _withdraw(tx: Transaction, work: WorkItem) -> bool:
+    ticket = work.batch.ticket
+    if ticket is None or work.parent_id:
+        return (ticket is None or await tx.holds(ticket)) and await tx.delete(work.document_id)
+    # Its job stays in the ledger, to show what became of the document.
+    return await tx.holds(ticket) and await tx.withdraw(work.document_id)
+
+
+def is_emptied(work: WorkItem, failure: Failure) -> bool:
+    """Return whether the file of a live document is empty now."""
+    return failure.code == EmptyDocument.code and work.known
+
+
+def excuse_picture(work: WorkItem, failure: Failure) -> Failure:
+    """Return a picture without words as skipped, not failed, unless it was uploaded by itself."""
+    if failure.code == NoTextSeen.code and is_picture(failure.uri) and work.item.source != UPLOAD:
+        return Failure(failure.uri, SKIPPED, NO_WORDS)
+    return failure

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from ragstone.core.documents import FILENAME, within
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, UnsupportedFormat
 from ragstone.ingest.parsers.dispatch import KINDS
-from ragstone.ingest.parsers.text.cleaning import printable
+from ragstone.ingest.parsers.draft import printable
 
 SOURCE = "upload"
 _INSIDE = re.compile(r"!/|#\d+:")

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from ragstone.core.clock import ReadTime
+from ragstone.core.clock import ReadTime, current_read_time
 from ragstone.core.documents import IngestReport
 from ragstone.core.errors import kb_gone
 from ragstone.core.jobs import STAGES, JobProgress, Ticket
@@ -140,6 +140,20 @@ def _percent(progress: JobProgress) -> int:
             return 20 + (round(70 * progress.chunks / progress.chunks_total) if progress.chunks_total else 0)
         case _:
             return 90
+
+
+@dataclass(frozen=True, slots=True)
+class SourceListing:
+    """The complete list of a source's documents: those that are not listed are gone."""
+
+    source: str
+    listed: frozenset[str]
+    under: str = ""
+    """The listing covers only documents whose external id begins with this."""
+    is_there: Callable[[str], bool] = lambda _: False
+    """Tells whether a file that is not listed exists all the same, only of a kind that is never listed."""
+    read: ReadTime = field(default_factory=current_read_time)
+    """The time just before the listing began."""
 
 
 @dataclass(frozen=True, slots=True)

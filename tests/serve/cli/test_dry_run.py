@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rich.progress import Progress as Bars
 
-from ragstone.ingest.sources.files.source import count_files
+from ragstone.ingest.sources.files.read import count_files
 from ragstone.ingest.work import Progress
 from ragstone.serve.cli.render.progress import IngestBars
 

@@ -10,13 +10,12 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
-from ragstone.ingest.diff import SourceListing
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.options import ParseOptions
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.verify import Verifier
-from ragstone.ingest.work import Progress
+from ragstone.ingest.work import Progress, SourceListing
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, LimitSettings
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger

@@ -10,7 +10,8 @@ import pytest
 from ragstone.core.errors import InputError
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.parsers.images import ocr
-from ragstone.ingest.sources.files.source import count_files, read_files
+from ragstone.ingest.sources.files.read import count_files, read_files
+from ragstone.settings.tree import LimitSettings
 
 MEGABYTE = 1024 * 1024
 
@@ -28,8 +29,8 @@ def write(path: Path, text: str = "words") -> Path:
     return path
 
 
-def read(*paths: Path, max_bytes: int = MEGABYTE) -> Sequence[Item | Failure]:
-    entries = list(read_files(paths, max_bytes))
+def read(*paths: Path, file_mb: int = 1) -> Sequence[Item | Failure]:
+    entries = list(read_files(paths, LimitSettings(file_mb=file_mb)))
     assert count_files(paths) == len(entries)
     return entries
 
@@ -40,8 +41,8 @@ def items(*paths: Path) -> list[Item]:
     return [entry for entry in entries if isinstance(entry, Item)]
 
 
-def failure(*paths: Path, max_bytes: int = MEGABYTE) -> Failure:
-    (entry,) = read(*paths, max_bytes=max_bytes)
+def failure(*paths: Path) -> Failure:
+    (entry,) = read(*paths)
     assert isinstance(entry, Failure)
     return entry
 
@@ -168,7 +169,7 @@ def test_a_pipe_is_reported_and_not_waited_for(folder: Path) -> None:
 def test_a_file_over_the_limit_is_reported_unread(folder: Path, size: int, taken: bool) -> None:
     with (folder / "big.txt").open("wb") as file:
         file.truncate(size)
-    (entry,) = read(folder, max_bytes=2 * MEGABYTE)
+    (entry,) = read(folder, file_mb=2)
     if taken:
         assert isinstance(entry, Item)
     else:
@@ -215,7 +216,7 @@ def test_a_name_that_is_not_utf_8_is_written_out(folder: Path) -> None:
 def test_a_path_that_does_not_exist_is_refused_before_anything_is_read(folder: Path) -> None:
     write(folder / "a.txt")
     with pytest.raises(InputError) as caught:
-        read_files([folder, folder / "missing"], MEGABYTE)
+        read_files([folder, folder / "missing"])
     assert str(caught.value) == f"{folder / 'missing'} does not exist"
     assert caught.value.hint == "check the spelling; nothing was ingested"
 

@@ -8,8 +8,7 @@ import pytest
 
 from ragstone.core.errors import InputError
 from ragstone.core.types import Item, Parsed
-from ragstone.ingest.extract import plain_text
-from ragstone.ingest.normalize import normalize
+from ragstone.ingest.extract import normalize, plain_text
 from ragstone.ingest.parsers.draft import Draft, broken_rules
 from ragstone.ingest.parsers.text.markdown import parse_markdown
 from ragstone.ingest.parsers.web.html import parse_html

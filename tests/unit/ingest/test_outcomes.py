@@ -8,7 +8,7 @@ import pytest
 from tests.unit.ingest.kit import Kit, item
 
 from ragstone.core.ids import content_hash
-from ragstone.ingest.outcomes import Outcomes
+from ragstone.ingest.store import Outcomes
 from ragstone.ingest.work import JobBatch, ParentDocument, RunReport, WorkItem
 
 

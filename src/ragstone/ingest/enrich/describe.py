@@ -1,50 +1,164 @@
-"""ENRICH: describe a document by its keywords, its kind, and two sentences of its own.
-
-Keywords: candidates are the runs between function words and marks, as in RAKE, and the one to three words inside
-them. A phrase counts by how often it is used and by how often its words are; a phrase in a heading counts more. A
-word that is hardly used outside one phrase gives way to the phrase. Scripts without spaces give no keywords.
-
-Kind: each cue adds its weight to one kind; the kind with the highest sum wins if it reaches `ENOUGH`, else the
-document is plain documentation. A kind that the source or the file states is never overruled.
-
-Summary: the two sentences that have most in common with all others, where rare words and the beginning count more,
-and where the second must not repeat the first. They are quoted as they stand, line breaks aside.
-"""
+"""Read the sentences of a document that enrichment looks at, with the stem of each word."""
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from operator import itemgetter
-from typing import Literal, NamedTuple
 
-from ragstone.core.types import Json, Parsed
-from ragstone.ingest.enrich.entities import find_entities
-from ragstone.ingest.enrich.excerpt import Excerpt, StemmedSentence, read_excerpt, take_fitting
-from ragstone.settings.tree import EnrichSettings
+import Stemmer
+
+from ragstone.core.types import Parsed
+from ragstone.ingest.enrich.gazetteer import HEADING_CUES, SENTENCE_CUES, ContentType, Cue
+from ragstone.language.analyzer import INDIC, UNSPACED
+from ragstone.language.sentences import sentence_spans
+from ragstone.language.stop_words import STEMMERS, stop_words
+
+MAX_BYTES = 8 * 1024
+"""What one list of names or keywords may take, as it is stored."""
+HEAD = 12_000
+MIDDLE = 6_000
+MAX_HEADINGS = 200
+MAX_HEADING = 300
+RUN_ON = 1000
+"""A longer piece without one whole sentence is read nevertheless."""
+MAX_WORD = 40
+CACHED_TOKENS = 50_000
+PROSE = ("paragraph", "quote", "list")
+
+_TOKEN = rf"[^\W_][\w{INDIC}]*+(?:[-'’.][\w{INDIC}]++)*+(?:\+\+|#)?|[^\w\s]"
+_TOKENS = re.compile(_TOKEN)
+_ADDRESS = re.compile(r"\b(?:https?://|www\.)[^\s)\]>]++")
+_ELIDED_TOKENS = re.compile(rf"(?:\b(?:qu|[cdjlmnst])['’])|{_TOKEN}", re.IGNORECASE)
+_ELIDING = ("ca", "fr", "it")
+"""Their articles melt into the next word: "l'université"."""
+_UNUSABLE = re.compile(rf"[\d.,-]++$|.*[{UNSPACED}]|.*'$")
+"""A number, a script without spaces between its words, an elided article."""
+
+
+@dataclass(frozen=True)
+class StemmedSentence:
+    """A sentence as it stands in the text, its words and marks, and the stem of each."""
+
+    text: str
+    tokens: tuple[str, ...]
+    stems: tuple[str, ...]
+    """Empty for a function word, a number or a mark."""
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Return the stems that carry meaning, each once."""
+        return frozenset(self.stems) - {""}
+
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """The parts of a document that are read; without prose its sentences are lines of code or of tables."""
+
+    language: str
+    title: StemmedSentence
+    headings: tuple[StemmedSentence, ...]
+    sentences: tuple[StemmedSentence, ...]
+    has_prose: bool
+
+
+def read_excerpt(parsed: Parsed) -> Excerpt:
+    """Cut the prose of a document, or what there is instead, into sentences and words."""
+    language = str(parsed.metadata.get("language") or "")
+    has_prose = any(block.kind in PROSE for block in parsed.blocks)
+    labels = [block.label[:MAX_HEADING] for block in parsed.blocks if block.kind == "heading"][:MAX_HEADINGS]
+    texts = [parsed.title[:MAX_HEADING], *labels, *_sentences(parsed, prose_only=has_prose)]
+    find = (_ELIDED_TOKENS if language in _ELIDING else _TOKENS).findall
+    tokens = [tuple(find(_without_addresses(text))) for text in texts]
+    stem_of = _find_stems({token for row in tokens for token in row}, language)
+    title, *sentences = [
+        StemmedSentence(text, row, tuple(stem_of[token] for token in row))
+        for text, row in zip(texts, tokens, strict=True)
+    ]
+    headings = len(labels)
+    return Excerpt(language, title, tuple(sentences[:headings]), tuple(sentences[headings:]), has_prose)
+
+
+def _sentences(parsed: Parsed, *, prose_only: bool) -> Iterator[str]:
+    for start, end in _windows(len(parsed.text)):
+        for block in parsed.blocks:
+            if block.kind == "heading" or (prose_only and block.kind not in PROSE):
+                continue
+            if block.start < end and block.end > start:
+                piece = parsed.text[max(block.start, start) : min(block.end, end)]
+                yield from _whole_sentences(piece, cut_before=block.start < start, cut_behind=block.end > end)
+
+
+def _windows(length: int) -> list[tuple[int, int]]:
+    if length <= HEAD + MIDDLE:
+        return [(0, length)]
+    middle = max(HEAD, (length - MIDDLE) // 2)
+    return [(0, HEAD), (middle, middle + MIDDLE)]
+
+
+def _whole_sentences(piece: str, *, cut_before: bool, cut_behind: bool) -> Iterator[str]:
+    """Yield the whole sentences of a piece, without those that the window cuts through."""
+    spans = sentence_spans(piece)
+    whole = spans[cut_before : len(spans) - cut_behind]
+    for start, end in whole or (spans if len(piece) > RUN_ON else ()):
+        yield piece[start:end]
+
+
+def _without_addresses(text: str) -> str:
+    return _ADDRESS.sub(" ", text) if "://" in text or "www." in text else text
+
+
+def _find_stems(tokens: Collection[str], language: str) -> dict[str, str]:
+    """Return the stem of each token; empty for those without meaning. Stems of earlier documents are cached."""
+    met = _stem_cache(language)
+    stems = {token: stem for token in tokens if (stem := met.get(token)) is not None}
+    new = [token for token in tokens if token not in stems]
+    if new:
+        made = _stem(new, language)
+        if len(met) > CACHED_TOKENS:
+            met.clear()  # another thread may read from it: what it misses, it makes
+        met.update({token: stem for token, stem in made.items() if len(token) <= MAX_WORD})
+        stems.update(made)
+    return stems
+
+
+@lru_cache(maxsize=16)
+def _stem_cache(language: str) -> dict[str, str]:
+    return {}
+
+
+def _stem(tokens: Iterable[str], language: str) -> dict[str, str]:
+    stops = stop_words(language)
+    folded = {token: token.casefold().replace("’", "'") for token in tokens}
+    telling = {
+        token: word
+        for token, word in folded.items()
+        if 1 < len(word) <= MAX_WORD and word not in stops and not _UNUSABLE.match(word)
+    }
+    stemmer = Stemmer.Stemmer(STEMMERS.get(language, "english"), 0)
+    stemmed = stemmer.stemWords([word.removesuffix("'s") for word in telling.values()])
+    return dict.fromkeys(folded, "") | dict(zip(telling, stemmed, strict=True))
+
+
+def take_fitting(texts: Iterable[str]) -> list[str]:
+    """Return the first texts of a list, as many as fit its share of the metadata."""
+    kept = []
+    left = MAX_BYTES
+    for text in texts:
+        left -= len(json.dumps(text)) + 2
+        if left < 0:
+            break
+        kept.append(text)
+    return kept
+
 
 FINGERPRINT = "enrich-1"
 """Changes whenever the same document would be described differently."""
-
-
-def enrich(parsed: Parsed, settings: EnrichSettings) -> dict[str, Json]:
-    """Return the metadata found in a normalized document, without keys for what was not found or is known already.
-
-    A summary by an LLM is not made here, since it waits for a service: see `summarize`.
-    """
-    excerpt = read_excerpt(parsed)
-    found: dict[str, Json] = {
-        "keywords": find_keywords(excerpt, settings.keywords),
-        "entities": find_entities(excerpt, settings.entities),
-    }
-    if settings.content_type and not parsed.metadata.get("content_type"):
-        found["content_type"] = classify(parsed, excerpt)
-    if settings.summary == "extractive":
-        found["summary"] = extract_summary(excerpt)
-    return {key: value for key, value in found.items() if value}
 
 
 MAX_WORDS = 3
@@ -152,8 +266,6 @@ def _usual_spelling(excerpt: Excerpt, stems: set[str]) -> dict[str, str]:
     return usual
 
 
-ContentType = Literal["tutorial", "news", "doc", "email", "paper", "code", "reference"]
-
 ENOUGH = 3.0
 MOSTLY = 0.8
 """From this share of its text on, a document is made of code or of tables."""
@@ -162,45 +274,6 @@ CUE_SENTENCES = 60
 CUE_CHARS = 300
 MAX_REPEATS = 4
 """How often one cue counts: a word that is used on every line says it once."""
-
-
-class Cue(NamedTuple):
-    """A pattern that speaks for a kind, and its weight; it matches at the start of a word."""
-
-    kind: ContentType
-    weight: float
-    pattern: str
-
-
-_NUMBER = r"^(?:[\divx]{1,4}\.? )?"
-HEADING_CUES = (
-    Cue("tutorial", 3, r"(?:tutorial|walk-?through|quick ?start|getting started|how to|step[- ]by[- ]step)\b"),
-    Cue("tutorial", 3, r"(?:anleitung|erste schritte|tutoriel|premiers pas|primeros pasos|paso a paso)\b"),
-    Cue("tutorial", 1.5, r"(?:^(?:step|schritt|étape|paso) \d|prerequisites|before you begin|next steps)\b"),
-    Cue("paper", 2, rf"{_NUMBER}(?:abstract|references|bibliography|related work|acknowledge?ments)$"),
-    Cue("paper", 2, r"^(?:zusammenfassung|literatur|literaturverzeichnis|résumé|resumen|bibliografía)$"),
-    Cue("paper", 1, rf"{_NUMBER}(?:introduction|methods?|methodology|results|discussion|conclusions?)$"),
-    Cue("reference", 3, r"(?:reference|^glossary|^glossar|^glossaire|^glosario)$"),
-    Cue("reference", 1.5, r"^(?:parameters?|arguments|returns?|options|syntax|fields|properties|endpoints)$"),
-    Cue("reference", 1, r"^(?:[\w.]{2,60}\([^)]{0,80}\)|(?:get|post|put|patch|delete) /\S{0,80})$"),
-)
-SENTENCE_CUES = (
-    Cue("tutorial", 1, r"(?:you will (?:learn|need|build)|let's|in this (?:tutorial|guide|lesson))\b"),
-    Cue("tutorial", 0.5, r"^(?:first|next|then|now|finally),? (?:we|you|open|click|run|create|install|add)\b"),
-    Cue("tutorial", 0.5, r"^(?:open|click|run|install|create|type|press|choose|select|download|copy) "),
-    Cue("news", 2, r"^[\w .]{1,30}(?:, [a-z]{3,9}\.? \d{1,2})?(?: \([a-z]{2,8}\))? [—–] "),
-    Cue("news", 1, r"(?:reported|announced|according to|told reporters|spokes(?:wo)?man|press release)\b"),
-    Cue("news", 1, r"(?:teilte mit|a annoncé|selon|según|anunció)\b"),
-    Cue("news", 1, r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|last (?:week|night|month))\b"),
-    Cue("news", 1, r"(?:am (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|gestern|ayer)\b"),
-    Cue("news", 0.5, r"(?:said|says|sagte|a déclaré|dijo)\b"),
-    Cue("paper", 1, r"(?:et al\b|doi\s?:|arxiv\b|p ?[<=] ?0?\.\d)"),
-    Cue("paper", 1, r"we (?:propose|show that|present|evaluated?|investigated?|demonstrate|conclude)\b"),
-    Cue("paper", 1, r"(?:in this (?:paper|study|work)|(?:our|these) (?:results|findings|data))\b"),
-    Cue("paper", 1, r"^(?:background|objectives?|methods|results|conclusions?)(?:\b[:.]| and | we | the )"),
-    Cue("paper", 0.5, r"(?:(?<=\[)\d{1,3}(?:, ?\d{1,3}){0,9}\]|(?<=\()(?:19|20)\d\d\))"),
-    Cue("reference", 0.5, r"(?:defaults? to|must be one of|returns (?:an?|the|true|none|null)|is required)\b"),
-)
 
 
 def _join_cues(cues: Sequence[Cue]) -> re.Pattern[str]:

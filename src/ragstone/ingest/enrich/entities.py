@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 
 from ragstone.ingest.enrich import gazetteer as known
-from ragstone.ingest.enrich.excerpt import Excerpt, StemmedSentence, take_fitting
+from ragstone.ingest.enrich.describe import Excerpt, StemmedSentence, take_fitting
 from ragstone.language.stop_words import stop_words
 
 MAX_NAME = 60

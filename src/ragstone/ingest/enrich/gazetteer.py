@@ -1,6 +1,8 @@
-"""Known names, and words that reveal a name: written for this project, and meant to stay small."""
+"""Known names, words that reveal a name, and patterns that reveal the kind of a document; meant to stay small."""
 
 from __future__ import annotations
+
+from typing import Literal, NamedTuple
 
 
 def _words(text: str) -> frozenset[str]:
@@ -140,4 +142,45 @@ NOT_VERSIONED = _words(
     "Section Sections Figure Figures Fig Table Tables Chapter Version Release Step Level Part Article "
     "Appendix Equation Page Volume Rule Note Grade Abschnitt Kapitel Tabelle Abbildung Artikel January "
     "February March April May June July August September October November December EUR USD GBP CHF"
+)
+
+ContentType = Literal["tutorial", "news", "doc", "email", "paper", "code", "reference"]
+
+
+class Cue(NamedTuple):
+    """A pattern that speaks for a kind, and its weight; it matches at the start of a word."""
+
+    kind: ContentType
+    weight: float
+    pattern: str
+
+
+_NUMBER = r"^(?:[\divx]{1,4}\.? )?"
+HEADING_CUES = (
+    Cue("tutorial", 3, r"(?:tutorial|walk-?through|quick ?start|getting started|how to|step[- ]by[- ]step)\b"),
+    Cue("tutorial", 3, r"(?:anleitung|erste schritte|tutoriel|premiers pas|primeros pasos|paso a paso)\b"),
+    Cue("tutorial", 1.5, r"(?:^(?:step|schritt|étape|paso) \d|prerequisites|before you begin|next steps)\b"),
+    Cue("paper", 2, rf"{_NUMBER}(?:abstract|references|bibliography|related work|acknowledge?ments)$"),
+    Cue("paper", 2, r"^(?:zusammenfassung|literatur|literaturverzeichnis|résumé|resumen|bibliografía)$"),
+    Cue("paper", 1, rf"{_NUMBER}(?:introduction|methods?|methodology|results|discussion|conclusions?)$"),
+    Cue("reference", 3, r"(?:reference|^glossary|^glossar|^glossaire|^glosario)$"),
+    Cue("reference", 1.5, r"^(?:parameters?|arguments|returns?|options|syntax|fields|properties|endpoints)$"),
+    Cue("reference", 1, r"^(?:[\w.]{2,60}\([^)]{0,80}\)|(?:get|post|put|patch|delete) /\S{0,80})$"),
+)
+SENTENCE_CUES = (
+    Cue("tutorial", 1, r"(?:you will (?:learn|need|build)|let's|in this (?:tutorial|guide|lesson))\b"),
+    Cue("tutorial", 0.5, r"^(?:first|next|then|now|finally),? (?:we|you|open|click|run|create|install|add)\b"),
+    Cue("tutorial", 0.5, r"^(?:open|click|run|install|create|type|press|choose|select|download|copy) "),
+    Cue("news", 2, r"^[\w .]{1,30}(?:, [a-z]{3,9}\.? \d{1,2})?(?: \([a-z]{2,8}\))? [—–] "),
+    Cue("news", 1, r"(?:reported|announced|according to|told reporters|spokes(?:wo)?man|press release)\b"),
+    Cue("news", 1, r"(?:teilte mit|a annoncé|selon|según|anunció)\b"),
+    Cue("news", 1, r"(?:on (?:mon|tues|wednes|thurs|fri|satur|sun)day|yesterday|last (?:week|night|month))\b"),
+    Cue("news", 1, r"(?:am (?:montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag)|gestern|ayer)\b"),
+    Cue("news", 0.5, r"(?:said|says|sagte|a déclaré|dijo)\b"),
+    Cue("paper", 1, r"(?:et al\b|doi\s?:|arxiv\b|p ?[<=] ?0?\.\d)"),
+    Cue("paper", 1, r"we (?:propose|show that|present|evaluated?|investigated?|demonstrate|conclude)\b"),
+    Cue("paper", 1, r"(?:in this (?:paper|study|work)|(?:our|these) (?:results|findings|data))\b"),
+    Cue("paper", 1, r"^(?:background|objectives?|methods|results|conclusions?)(?:\b[:.]| and | we | the )"),
+    Cue("paper", 0.5, r"(?:(?<=\[)\d{1,3}(?:, ?\d{1,3}){0,9}\]|(?<=\()(?:19|20)\d\d\))"),
+    Cue("reference", 0.5, r"(?:defaults? to|must be one of|returns (?:an?|the|true|none|null)|is required)\b"),
 )

@@ -24,12 +24,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.core.jobs import NEAR_DUPLICATE
+from ragstone.core.ledger import Ledger
+from ragstone.core.types import Failure, KnowledgeBase, Metadata
 from ragstone.language.analyzer import ASCII_TOKEN, TOKEN, UNSPACED_RUN, fold
 
 Hashes = NDArray[np.uint64]
@@ -129,3 +133,67 @@ def _mix(numbers: Hashes) -> Hashes:
     """Mix numbers so that every bit depends on all others."""
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return numbers ^ (numbers >> np.uint64(29))
+
+
+REMEMBERED = 50_000
+"""Documents of one run that are compared with each other before they are live."""
+
+
+class Twin(NamedTuple):
+    """The document that another one resembles most."""
+
+    document_id: str
+    similarity: float
+
+    def note(self) -> Metadata:
+        """Return the metadata of the other one, which names this one."""
+        return {"near_duplicate_of": self.document_id, "near_duplicate_similarity": round(self.similarity, 2)}
+
+
+class NearDuplicates:
+    """Finds near duplicates among live documents and those that came earlier in the same run."""
+
+    def __init__(self, ledger: Ledger, tenant: str, kb: KnowledgeBase | None) -> None:
+        """Without a kb, documents are compared with those of the run only."""
+        self._ledger = ledger
+        self._tenant = tenant
+        self._kb = kb
+        self._run: dict[int, dict[str, bytes]] = {}
+        self._count = 0
+
+    async def load_candidates(self, bands: Mapping[str, Sequence[int]]) -> Mapping[str, Mapping[str, bytes]]:
+        """Return, for each document whose bands are given, the signatures of live ones that may resemble it."""
+        known = {identity: keys for identity, keys in bands.items() if keys}
+        return await self._ledger.resembling(self._tenant, self._kb, known) if known and self._kb else {}
+
+    def find_twin(
+        self, document_id: str, signature: bytes, bands: Sequence[int], live: Mapping[str, bytes]
+    ) -> Twin | None:
+        """Return the document that this one is nearly equal to: a live one, or an earlier one of the run."""
+        found = dict(live)
+        for band in bands:
+            found.update(self._run.get(band, {}))
+        found.pop(document_id, None)
+        best = max(
+            (Twin(identity, similarity(signature, other)) for identity, other in found.items()),
+            key=lambda twin: (twin.similarity, twin.document_id),
+            default=None,
+        )
+        return best if best and best.similarity >= NEAR else None
+
+    def remember(self, document_id: str, signature: bytes, bands: Sequence[int]) -> None:
+        """Keep a signature to compare later documents of the run with it."""
+        if self._count < REMEMBERED:
+            self._count += 1
+            for band in bands:
+                self._run.setdefault(band, {})[document_id] = signature
+
+
+def duplicate_failure(uri: str, other: str) -> Failure:
+    """Return the reason for leaving a document out; `twin_of` reads the other one's id from it."""
+    return Failure(uri, NEAR_DUPLICATE, f"{uri} is nearly the same as document {other}")
+
+
+def twin_of(error: str) -> str:
+    """Return the id of the document that another one was left out for."""
+    return error.rpartition(" ")[2]

@@ -10,9 +10,8 @@ from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.describe import MAX_CHARS, extract_summary
-from ragstone.ingest.enrich.excerpt import read_excerpt
-from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.enrich.describe import MAX_CHARS, extract_summary, read_excerpt
+from ragstone.ingest.parsers.draft import one_line
 from ragstone.language.sentences import sentence_spans
 
 PROMPT_HEAD = 6000

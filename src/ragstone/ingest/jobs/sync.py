@@ -24,12 +24,12 @@ from ragstone.core.jobs import (
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.protocols import Source
 from ragstone.core.types import SKIPPED, Document, Failure, Item, KnowledgeBase, Page
-from ragstone.ingest.diff import MEMBER, SourceDiff, SourceListing
-from ragstone.ingest.outcomes import twin_of
-from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.diff import MEMBER, SourceDiff
+from ragstone.ingest.enrich.near_duplicates import twin_of
+from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.prepare import Preparer, find_unusable
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
-from ragstone.ingest.work import JobBatch, RunReport, WorkItem, describe_skipped
+from ragstone.ingest.work import JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
 
 PAGE_SECONDS = 900.0
 

@@ -10,8 +10,8 @@ from pathlib import PurePosixPath
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
+from ragstone.ingest.parsers.draft import printable
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import printable
 from ragstone.ingest.parsers.text.decoding import looks_like_text
 
 PARSERS = Registry(

@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
-from ragstone.ingest.parsers.draft import Draft
-from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.parsers.draft import Draft, one_line
 
 GROUP_CHARS = 1000
 """Rows of a sheet go together up to this many characters, so that a chunk holds them with their header."""

@@ -15,15 +15,14 @@ from pydantic_core import ErrorDetails
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry
-from ragstone.ingest.sources.config_errors import explain_config_error
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext, explain_config_error
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
 from ragstone.settings.base import SettingsModel
 
 KINDS = {
     "files": "ragstone.ingest.sources.files.source:FilesSource",
     "git": "ragstone.ingest.sources.git.source:GitSource",
-    "corpus": "ragstone.ingest.sources.files.corpus:CorpusSource",
+    "corpus": "ragstone.ingest.sources.files.source:CorpusSource",
     "database": "ragstone.ingest.sources.database.source:DatabaseSource",
     "web": "ragstone.ingest.sources.web.source:WebSource",
     "sitemap": "ragstone.ingest.sources.web.sitemap:SitemapSource",

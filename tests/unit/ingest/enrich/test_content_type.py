@@ -4,8 +4,7 @@ import pytest
 from tests.unit.ingest.enrich.texts import document
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.describe import classify, weigh_cues
-from ragstone.ingest.enrich.excerpt import read_excerpt
+from ragstone.ingest.enrich.describe import classify, read_excerpt, weigh_cues
 
 TUTORIAL = document(
     "# Getting started",

@@ -11,10 +11,10 @@ from tests.unit.ingest.enrich.texts import block_texts, document
 from ragstone.core.documents import clean_metadata
 from ragstone.core.types import Item
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
-from ragstone.ingest.enrich.describe import enrich
 from ragstone.ingest.enrich.near_duplicates import bands, signature, similarity
-from ragstone.ingest.normalize import normalize
+from ragstone.ingest.extract import normalize
 from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.prepare import enrich
 from ragstone.settings.tree import EnrichSettings
 
 EVERYTHING = EnrichSettings(keywords=50, entities=200)

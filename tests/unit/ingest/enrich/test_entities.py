@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 from tests.unit.ingest.enrich.texts import reading
 
+from ragstone.ingest.enrich.describe import MAX_BYTES
 from ragstone.ingest.enrich.entities import find_entities
-from ragstone.ingest.enrich.excerpt import MAX_BYTES
 
 NOBODY: dict[str, list[str]] = {}
 

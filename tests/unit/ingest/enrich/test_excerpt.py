@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.ingest.enrich.texts import document, reading
 
-from ragstone.ingest.enrich.excerpt import HEAD, MIDDLE, read_excerpt
+from ragstone.ingest.enrich.describe import HEAD, MIDDLE, read_excerpt
 
 
 def test_words_marks_and_stems_stand_side_by_side() -> None:

@@ -5,8 +5,7 @@ import json
 import pytest
 from tests.unit.ingest.enrich.texts import reading
 
-from ragstone.ingest.enrich.describe import find_keywords
-from ragstone.ingest.enrich.excerpt import MAX_BYTES
+from ragstone.ingest.enrich.describe import MAX_BYTES, find_keywords
 
 POOL = (
     "The connection pool keeps a few database connections open.",

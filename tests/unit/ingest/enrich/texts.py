@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.enrich.excerpt import Excerpt, read_excerpt
+from ragstone.ingest.enrich.describe import Excerpt, read_excerpt
 from ragstone.ingest.parsers.draft import Draft
 
 

@@ -18,9 +18,10 @@ from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, Unsuppo
 from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.options import ParseOptions
-from ragstone.ingest.parsers.sandbox import child, process
+from ragstone.ingest.parsers.sandbox import child
 from ragstone.ingest.parsers.sandbox import limits as sandbox
 from ragstone.ingest.parsers.sandbox import messages as wire
+from ragstone.ingest.parsers.sandbox import pool as pool_module
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 
 SLOW = b"*a _b [c](d) " * 400_000
@@ -170,7 +171,7 @@ async def test_closing_ends_children_at_work() -> None:
 
 
 async def test_a_child_is_replaced_after_many_files(pool: ParserPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "DOCUMENTS_PER_CHILD", 2)
+    monkeypatch.setattr(pool_module, "DOCUMENTS_PER_CHILD", 2)
     seen = []
     for number in range(3):
         await pool.parse(b"text", f"{number}.txt")

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragstone.core.errors import EmptyDocument, ParseError
-from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.text.cleaning import clean, one_line, printable
+from ragstone.ingest.parsers.draft import broken_rules, clean, one_line, printable
 from ragstone.ingest.parsers.text.text import parse_text
 
 LATIN = "The café opens at nine. Déjà vu, naïve façade."

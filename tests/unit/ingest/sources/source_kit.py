@@ -11,7 +11,7 @@ from pydantic import SecretStr
 from ragstone.core.errors import SourceError
 from ragstone.core.protocols import Source
 from ragstone.core.types import SKIPPED, Failure, Item, Json, Page
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.settings.tree import LimitSettings
 
 

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.types import SKIPPED, Failure, Item
-from ragstone.ingest.sources.files.archives import expand, is_archive
+from ragstone.ingest.sources.files.archives import is_archive
+from ragstone.ingest.sources.files.read import expand
 from ragstone.settings.tree import LimitSettings
 
 LIMITS = LimitSettings(file_mb=1, archive_mb=4, archive_entries=20)

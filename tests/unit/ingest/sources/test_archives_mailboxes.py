@@ -11,8 +11,8 @@ import pytest
 from tests.unit.ingest.sources.source_kit import context, failures, items, pages, pages_before_error
 
 from ragstone.core.types import Failure, Item
-from ragstone.ingest.sources.files.archives import expand
-from ragstone.ingest.sources.files.source import FilesConfig, FilesSource, read_files
+from ragstone.ingest.sources.files.read import expand, read_files
+from ragstone.ingest.sources.files.source import FilesConfig, FilesSource
 from ragstone.settings.tree import LimitSettings
 
 MEGABYTE = 1024 * 1024
@@ -39,7 +39,7 @@ def ids(entries: Iterator[Item | Failure]) -> list[str]:
 
 def test_a_mailbox_that_is_named_gives_its_messages(folder: Path) -> None:
     (folder / "inbox.mbox").write_bytes(mail(1) + mail(2))
-    first, second = read_files([folder / "inbox.mbox"], MEGABYTE, LIMITS)
+    first, second = read_files([folder / "inbox.mbox"], LIMITS)
     assert isinstance(first, Item)
     assert isinstance(second, Item)
     assert first.external_id == f"{(folder / 'inbox.mbox').as_posix()}!/1@example.org"
@@ -56,7 +56,7 @@ def test_a_mailbox_that_is_named_gives_its_messages(folder: Path) -> None:
 def test_no_message_takes_the_name_of_anothers_attachment(folder: Path, forged: str) -> None:
     letter = mail(2).replace(b"2@example.org", forged.encode())
     (folder / "inbox.mbox").write_bytes(mail(1) + letter + letter)
-    assert ids(read_files([folder], MEGABYTE, LIMITS)) == ["1@example.org", forged.replace("#", "%23")]
+    assert ids(read_files([folder], LIMITS)) == ["1@example.org", forged.replace("#", "%23")]
 
 
 async def test_a_mailbox_in_a_folder_gives_its_messages(folder: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_mailbox_in_an_archive_is_read_as_a_stream(folder: Path) -> None:
         archive.writestr("Takeout/Mail/All mail.mbox", b"".join(mail(n, body) for n in range(150)))
     size = 0
     tracemalloc.start()
-    for number, entry in enumerate(read_files([folder], MEGABYTE, LIMITS)):
+    for number, entry in enumerate(read_files([folder], LIMITS)):
         assert isinstance(entry, Item)
         assert entry.external_id.endswith(f"takeout.zip!/Takeout/Mail/All mail.mbox!/{number}@example.org")
         assert entry.metadata["archive"] == "docs/takeout.zip"
@@ -90,7 +90,7 @@ def test_a_large_mailbox_is_never_in_memory(folder: Path) -> None:
         for number in range(200):
             file.write(mail(number, ("some words " * 1000 + "\n") * 10))
     tracemalloc.start()
-    count = sum(1 for _ in read_files([folder], MEGABYTE, LIMITS))
+    count = sum(1 for _ in read_files([folder], LIMITS))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert count == 200
@@ -126,7 +126,7 @@ def test_a_host_that_looks_like_a_suffix_is_no_suffix() -> None:
 def test_what_is_no_mailbox_is_said_so_and_an_empty_one_is_fine(folder: Path) -> None:
     (folder / "empty.mbox").write_bytes(b"")
     (folder / "other.mbox").write_bytes(b"just words\n")
-    (only,) = read_files([folder], MEGABYTE, LIMITS)
+    (only,) = read_files([folder], LIMITS)
     assert only == Failure(
         "docs/other.mbox",
         "parse_failed",

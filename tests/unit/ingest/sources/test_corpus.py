@@ -7,7 +7,7 @@ from tests.unit.ingest.sources.source_kit import context, pages, write
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import Failure, Item
-from ragstone.ingest.sources.files.corpus import CorpusConfig, CorpusSource
+from ragstone.ingest.sources.files.source import CorpusConfig, CorpusSource
 from ragstone.settings.tree import LimitSettings
 
 

@@ -9,9 +9,9 @@ from tests.unit.ingest.sources.source_kit import context, entries, failures, ite
 
 from ragstone.core.errors import SourceError
 from ragstone.core.types import SKIPPED, Failure, Item
-from ragstone.ingest.sources.files import source as files_module
-from ragstone.ingest.sources.files.listing import folder_listings
-from ragstone.ingest.sources.files.source import FilesConfig, FilesSource, read_files
+from ragstone.ingest.sources.files import read as files_module
+from ragstone.ingest.sources.files.read import folder_listings, read_files
+from ragstone.ingest.sources.files.source import FilesConfig, FilesSource
 from ragstone.ingest.sources.files.walk import real
 from ragstone.settings.tree import LimitSettings
 
@@ -61,7 +61,7 @@ async def test_the_first_page_lists_all_ids_and_pages_are_small(folder: Path) ->
 
 
 async def test_a_page_holds_no_more_bytes_than_it_may(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ragstone.ingest.sources.files.batches.MAX_BYTES", 10)
+    monkeypatch.setattr("ragstone.ingest.sources.paging.MAX_BYTES", 10)
     for name, size in (("a", 6), ("b", 5), ("c", 50), ("d", 4), ("e", 6)):
         write(folder / f"{name}.txt", "x" * size)
     found = await pages(source(folder))
@@ -214,7 +214,7 @@ async def test_archives_inside_a_folder_are_opened(folder: Path) -> None:
 def test_an_archive_that_is_named_itself_is_opened(folder: Path) -> None:
     with zipfile.ZipFile(folder / "b.zip", "w") as archive:
         archive.writestr("sub/x.txt", "words")
-    (item,) = read_files([folder / "b.zip"], 1, LimitSettings())
+    (item,) = read_files([folder / "b.zip"])
     assert isinstance(item, Item)
     assert item.external_id == f"{(folder / 'b.zip').as_posix()}!/sub/x.txt"
     assert item.uri == "b.zip!/sub/x.txt"
@@ -231,7 +231,7 @@ async def test_limits_bound_single_files(folder: Path) -> None:
 def test_nothing_is_read_before_it_is_asked_for(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write(folder / "a.txt")
     monkeypatch.setattr(files_module, "read_documents", None)
-    read_files([folder], 1)
+    read_files([folder])
 
 
 async def test_a_folder_never_passes_for_the_inside_of_an_archive(folder: Path) -> None:
@@ -252,7 +252,7 @@ async def test_a_folder_never_passes_for_the_inside_of_an_archive(folder: Path) 
     assert items(found) == named
     assert found[0].listed == named.keys() | {"book.zip"}
     assert {entry.uri for entry in entries(found)} == {f"docs/{name}" for name in named}
-    read = [entry for entry in read_files([folder], 1024) if isinstance(entry, Item)]
+    read = [entry for entry in read_files([folder]) if isinstance(entry, Item)]
     assert {entry.external_id: entry.content for entry in read} == {
         f"{real(folder)}/{name}": content for name, content in named.items()
     }

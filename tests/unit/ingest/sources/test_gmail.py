@@ -18,7 +18,7 @@ from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch.fetcher import Fetcher
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.ingest.sources import paging as page_tokens
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.mail.gmail import GmailConfig, GmailSource
 from ragstone.settings.tree import FetchSettings, LimitSettings
 

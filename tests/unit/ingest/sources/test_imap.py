@@ -11,7 +11,7 @@ from tests.doubles.imap import ImapDouble, MailboxDouble
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.types import Failure, Item, Page
 from ragstone.fetch.fetcher import Fetcher
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.mail.imap import ImapConfig, ImapSource
 from ragstone.ingest.sources.mail.imap_session import encode_mailbox
 from ragstone.settings.tree import FetchSettings, LimitSettings

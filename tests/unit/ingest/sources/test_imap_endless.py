@@ -13,7 +13,7 @@ from tests.doubles.imap import ImapDouble, MailboxDouble
 
 from ragstone.core.errors import FetchError, RagstoneError, SourceError
 from ragstone.fetch.fetcher import Fetcher
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.mail import imap_session as imap_connection
 from ragstone.ingest.sources.mail.imap import ImapConfig, ImapSource
 from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox

@@ -11,10 +11,10 @@ import pytest
 from ragstone.core.errors import SourceError
 from ragstone.core.types import Failure, Item, Page
 from ragstone.ingest.parsers.mail.parser import parse_mail
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.mail import mbox
+from ragstone.ingest.sources.mail.mailboxes import PIECE, read_mbox
 from ragstone.ingest.sources.mail.mbox import MboxConfig, MboxSource
-from ragstone.ingest.sources.mail.mbox_reader import PIECE, read_mbox
 from ragstone.settings.tree import LimitSettings
 
 SEPARATOR = b"From anna@harbour.example Tue May  5 10:00:00 2026\n"

@@ -11,7 +11,7 @@ from tests.doubles.web import WebDouble
 from ragstone.core.protocols import Source
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.fetcher import Fetcher
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.settings.tree import FetchSettings, LimitSettings
 
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from time import process_time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.parsers.draft import one_line
 
 if TYPE_CHECKING:
     from tree_sitter import Node

@@ -9,9 +9,8 @@ from pathlib import PurePosixPath
 
 from ragstone.core.types import Json, Parsed
 from ragstone.ingest.parsers.code.outline import LANGUAGES, CodeLanguage, OutlineMark, TookTooLong, outline
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, clean
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import clean
 from ragstone.ingest.parsers.text.decoding import decode
 
 MAX_CHARS = 2_000_000

@@ -19,7 +19,7 @@ from typing import Any
 from ragstone.core.clock import canonical, parse_mail_date
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Json
-from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.parsers.text.decoding import decode
 
 # Escapes in plain ASCII: such text would pass for UTF-8.

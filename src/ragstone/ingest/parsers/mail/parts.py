@@ -9,9 +9,9 @@ from email.message import Message
 
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Attachment
+from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.parsers.mail.headers import decode_text, decode_words, read_parts
 from ragstone.ingest.parsers.mail.passages import Body, passages_of, words_in
-from ragstone.ingest.parsers.text.cleaning import one_line
 
 MAX_NAME = 150
 _OFFICE = "application/vnd.openxmlformats-officedocument"

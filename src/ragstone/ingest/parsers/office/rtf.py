@@ -7,10 +7,9 @@ import re
 from typing import NamedTuple
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, chosen_title, one_line
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.tables import markdown_table
-from ragstone.ingest.parsers.text.cleaning import chosen_title, one_line
 
 MEDIA_TYPE = "application/rtf"
 _TOKEN = re.compile(

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Json, Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, chosen_title
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.pdf.flow import add_pages
 from ragstone.ingest.parsers.pdf.pages import read_pages
-from ragstone.ingest.parsers.text.cleaning import chosen_title
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument

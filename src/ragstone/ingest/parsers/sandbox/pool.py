@@ -1,21 +1,178 @@
-"""Children that parse, and the queue in front of them: a bad file costs a child, never the service."""
+"""Parse files in child processes, so that a bad file costs a child and never the service."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from select import POLLIN, POLLOUT, poll
+from typing import IO
 
 from ragstone.core.errors import ParseError, ParserLimit
 from ragstone.core.types import Parsed
+from ragstone.ingest.parsers.draft import printable
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.sandbox import messages as wire
-from ragstone.ingest.parsers.sandbox.process import ParserProcess
-from ragstone.ingest.parsers.text.cleaning import printable
+
+DOCUMENTS_PER_CHILD = 2000
+START_SECONDS = 60.0
+_CHUNK = 1 << 16
+_CHILD = "ragstone.ingest.parsers.sandbox.child"
+
+
+def start_isolated(module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Run `main` of a module, which finds the arguments behind the name of the program, on two pipes."""
+    # It has no site packages of its own: the parent's import path comes behind the arguments.
+    boot = f"import sys; sys.path[:] = sys.argv[{len(arguments) + 1}:]; from {module} import main; main()"
+    return subprocess.Popen(  # noqa: S603  (our own interpreter, our own arguments)
+        [
+            *(sys.executable, "-I", "-S", "-B", "-X", "utf8", "-c", boot),
+            *arguments,
+            *(str(Path(entry).absolute()) for entry in sys.path if entry),
+        ],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=_environment(),
+        cwd=Path("/"),
+        close_fds=True,
+        start_new_session=True,
+        bufsize=0,
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own.
+
+    What reads pictures would tell its maker of this machine, unless told not to.
+    """
+    return {
+        "MALLOC_ARENA_MAX": "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "ORT_DISABLE_TELEMETRY": "1",
+        "PATH": os.environ.get("PATH", os.defpath),
+    }
+
+
+class ParserProcess:
+    """Used by one thread at a time; only `kill` may be called by another."""
+
+    def __init__(self, memory_mb: int) -> None:
+        self._documents = 0
+        self._memory = memory_mb * 1024 * 1024
+        self._in_step = True
+        self._process = start_isolated(_CHILD, str(memory_mb), str(os.getpid()))
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        for stream in (self._stdin, self._stdout):
+            os.set_blocking(stream.fileno(), False)
+        self._mapped = self._mapped_at_start = self._wait_until_ready()
+
+    def _wait_until_ready(self) -> int:
+        """Starting Python takes its own time on a busy machine: that is not the first file's fault."""
+        deadline = time.monotonic() + START_SECONDS
+        try:
+            return _read_mapped(wire.read_frame(lambda length: self._read(length, deadline), wire.MAX_HEAD))
+        except (EOFError, TimeoutError, ValueError) as problem:
+            self.end()
+            raise ParseError(
+                "the parser process did not start", hint=f"check that this works: {sys.executable} -c 'import {_CHILD}'"
+            ) from problem
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def is_fit(self) -> bool:
+        """Return whether it may take another file: alive, in step with us, and not grown or old."""
+        return (
+            self._in_step
+            and self._process.poll() is None
+            and self._documents < DOCUMENTS_PER_CHILD
+            and (self._mapped - self._mapped_at_start) * 2 <= self._memory
+        )
+
+    def ask(self, head: bytes, content: bytes, deadline: float) -> Parsed:
+        """Send a file and read what became of it."""
+        self._in_step = False
+        self._write(wire.frame(head) + len(content).to_bytes(8, "big"), deadline)
+        self._write(content, deadline)
+
+        def read(length: int) -> bytearray:
+            return self._read(length, deadline)
+
+        self._documents += 1
+        try:
+            parsed = wire.decode_reply(read, len(content))
+        except ParseError:
+            self._end_of_reply(read)
+            raise
+        self._end_of_reply(read)
+        return parsed
+
+    def _end_of_reply(self, read: wire.Read) -> None:
+        self._mapped = _read_mapped(wire.read_frame(read, wire.MAX_HEAD))
+        self._in_step = True
+
+    def kill(self) -> None:
+        """Stop it, by its own process id."""
+        self._process.kill()
+
+    def wait_for_exit(self) -> int:
+        """Return its exit code, once it has closed its pipes."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(timeout=START_SECONDS)
+        self.kill()
+        return self._process.wait()
+
+    def end(self) -> None:
+        """Stop it and close its pipes."""
+        self.kill()
+        self._process.wait()
+        self._stdin.close()
+        self._stdout.close()
+
+    def _write(self, data: bytes, deadline: float) -> None:
+        view = memoryview(data)
+        while view:
+            self._wait(self._stdin, POLLOUT, deadline)
+            try:
+                view = view[os.write(self._stdin.fileno(), view[:_CHUNK]) :]
+            except BlockingIOError:
+                continue
+            except BrokenPipeError:
+                raise EOFError from None
+
+    def _read(self, length: int, deadline: float) -> bytearray:
+        data = bytearray()
+        while len(data) < length:
+            self._wait(self._stdout, POLLIN, deadline)
+            received = os.read(self._stdout.fileno(), min(length - len(data), 1 << 20))
+            if not received:
+                raise EOFError
+            data += received
+        return data
+
+    def _wait(self, stream: IO[bytes], event: int, deadline: float) -> None:
+        waiter = poll()
+        waiter.register(stream, event)
+        if not waiter.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise TimeoutError
+
+
+def _read_mapped(state: bytes | bytearray) -> int:
+    return int(json.loads(state)["mapped"])
 
 
 @dataclass(frozen=True, slots=True)

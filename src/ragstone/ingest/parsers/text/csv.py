@@ -8,10 +8,9 @@ from collections import Counter
 from itertools import islice
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, clean
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.tables import add_row_groups
-from ragstone.ingest.parsers.text.cleaning import clean
 from ragstone.ingest.parsers.text.decoding import decode
 
 SAMPLE_ROWS = 50

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ragstone.core.documents import clean_metadata
 from ragstone.core.errors import InputError
 from ragstone.core.types import BlockKind, Json, Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, clean
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import clean
 from ragstone.ingest.parsers.text.decoding import decode
 from ragstone.ingest.parsers.text.markup import without_markup
 

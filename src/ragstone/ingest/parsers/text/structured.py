@@ -9,9 +9,8 @@ from typing import Any
 
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import MAX_CHARS, Draft, too_long
+from ragstone.ingest.parsers.draft import MAX_CHARS, Draft, one_line, too_long
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.parsers.text.decoding import decode
 
 _TITLES = ("title", "name", "headline", "subject")

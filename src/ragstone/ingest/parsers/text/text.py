@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, clean
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import clean
 from ragstone.ingest.parsers.text.decoding import decode
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")

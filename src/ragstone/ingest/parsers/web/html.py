@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.filters import canonical_text
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import Draft, one_line
 from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.cleaning import one_line
 from ragstone.ingest.parsers.text.decoding import Decoded, decode
 from ragstone.ingest.parsers.web.html_walk import walk
 

@@ -15,7 +15,7 @@ from ragstone.core.filters import FIELD
 from ragstone.core.ids import content_hash
 from ragstone.core.registry import nearest
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.database.rows import Row, RowQuery, RowReader, Undecoded, same_place
 from ragstone.ingest.sources.database.values import (
     Template,
@@ -27,8 +27,8 @@ from ragstone.ingest.sources.database.values import (
     to_cursor,
 )
 from ragstone.ingest.sources.files.archives import MEGABYTE
-from ragstone.ingest.sources.files.batches import split
-from ragstone.ingest.sources.files.patterns import as_tuple
+from ragstone.ingest.sources.files.walk import as_tuple
+from ragstone.ingest.sources.paging import split
 from ragstone.settings.base import SettingsModel
 
 SOURCE_TYPE = "database"

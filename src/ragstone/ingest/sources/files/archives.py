@@ -16,7 +16,7 @@ from typing import IO, BinaryIO, cast
 
 from ragstone.core.errors import InputError, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.types import Failure, Item, failure_of
-from ragstone.ingest.parsers.text.cleaning import printable
+from ragstone.ingest.parsers.draft import printable
 from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, report_skipped
 from ragstone.ingest.sources.mail.mailboxes import is_mailbox, read_mailbox
 from ragstone.settings.tree import LimitSettings
@@ -143,16 +143,6 @@ def is_archive_file(file: BinaryIO, name: str) -> bool:
             return _DOCUMENT_PARTS.isdisjoint(archive.namelist())
     except RagstoneError:
         return True  # opening it as an archive says what is wrong with it
-
-
-def expand(item: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
-    """Yield the documents inside an archive or a mailbox; the item itself when it is neither."""
-    if isinstance(item.content, bytes) and is_archive(item.content, item.uri):
-        yield from read_archive(io.BytesIO(item.content), replace(item, content=b""), limits)
-    elif isinstance(item.content, bytes) and is_mailbox(item.uri):
-        yield from read_mailbox(io.BytesIO(item.content), replace(item, content=b""), limits)
-    else:
-        yield item
 
 
 def read_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:

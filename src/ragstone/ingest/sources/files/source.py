@@ -1,78 +1,26 @@
-"""Files and folders."""
+"""Sources of files: the documents of a folder, or one text; and what a new one has in common with others."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from ragstone.core.errors import InputError, RagstoneError, SourceError
+from ragstone.core.errors import SourceError
+from ragstone.core.filters import parse_filter
+from ragstone.core.jobs import SourceRecord
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import TenantSources
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.files.archives import MEGABYTE
-from ragstone.ingest.sources.files.batches import in_batches
-from ragstone.ingest.sources.files.patterns import Patterns, Selection
-from ragstone.ingest.sources.files.reading import is_container, list_documents, list_ids, read_documents
-from ragstone.ingest.sources.files.walk import FoundFile, as_text, find, is_document, own_name, real
+from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.files.read import SOURCE, is_container, list_ids, read_documents
+from ragstone.ingest.sources.files.walk import FoundFile, Patterns, Selection, as_text, find, real
+from ragstone.ingest.sources.paging import in_batches
 from ragstone.settings.base import SettingsModel
-from ragstone.settings.tree import LimitSettings
 
-SOURCE = "files"
-
-
-def read_files(paths: Sequence[Path], max_bytes: int, limits: LimitSettings | None = None) -> Iterator[Item | Failure]:
-    """Yield each file named, and each document under each folder named, in order of path, each once.
-
-    A file is known by its absolute path, so that naming it alone or through its folder is the same document.
-    Archives and mailboxes give the documents inside them, within `limits`. Hidden files, and links that lead
-    out of a folder, are passed over.
-    """
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"{path} does not exist", hint="check the spelling; nothing was ingested")
-    return _read_each(paths, max_bytes, limits or LimitSettings())
-
-
-def count_files(paths: Sequence[Path], limits: LimitSettings | None = None) -> int:
-    """About how many documents `read_files` would give: what mailboxes hold shows only when they are read."""
-    return sum(
-        1 if isinstance(found, Failure) else _count_inside(found, limits or LimitSettings())
-        for found in _each_once(paths)
-    )
-
-
-def _count_inside(found: FoundFile, limits: LimitSettings) -> int:
-    try:
-        inside = list(list_documents(found, Item(SOURCE, found.relative, found.shown, b""), limits))
-    except (OSError, RagstoneError):
-        return 1  # reading it says what is wrong
-    return sum(is_document(member.partition("!/")[2]) for member in inside) or 1
-
-
-def _read_each(paths: Sequence[Path], max_bytes: int, limits: LimitSettings) -> Iterator[Item | Failure]:
-    for found in _each_once(paths):
-        if isinstance(found, Failure):
-            yield found
-        else:
-            yield from read_documents(found, origin_of(found), limits, max_bytes)
-
-
-def origin_of(found: FoundFile) -> Item:
-    """Return the item of a file that is known by its absolute path, without its content."""
-    external_id = own_name(as_text(real(found.path).as_posix()))
-    return Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE})
-
-
-def _each_once(paths: Sequence[Path]) -> Iterator[FoundFile | Failure]:
-    seen: set[Path] = set()
-    for path in paths:
-        for found in find(path):
-            if isinstance(found, Failure):
-                yield found
-            elif (place := real(found.path)) not in seen:
-                # A link beside the file it leads to would be the same document under two places.
-                seen.add(place)
-                yield found
+CORPUS = "corpus"
+PAGE = 1000
 
 
 class FilesConfig(SettingsModel):
@@ -123,7 +71,7 @@ class FilesSource:
             if isinstance(entry, Failure):
                 yield entry
             else:
-                yield from read_documents(entry, self._origin(entry), self._limits, self._limits.file_mb * MEGABYTE)
+                yield from read_documents(entry, self._origin(entry), self._limits)
 
     def _origin(self, found: FoundFile) -> Item:
         return Item(self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
@@ -143,3 +91,91 @@ def _files_before_links(entries: Sequence[FoundFile | Failure]) -> Iterator[Foun
                 continue
             seen.add(target)
         yield entry
+
+
+class CorpusConfig(SettingsModel):
+    """The path of the text."""
+
+    corpus_path: Path = Path("data/corpus.txt")
+
+
+class CorpusSource:
+    """A single text file, known by the path it was configured with."""
+
+    def __init__(self, config: CorpusConfig, name: str, context: SourceContext) -> None:
+        self._path = config.corpus_path.expanduser()
+        self._name = name
+        self._limits = context.limits
+
+    async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
+        """Yield the document as it is now."""
+        if not self._path.is_file():
+            raise SourceError(
+                f"the corpus {self._path} of source '{self._name}' does not exist",
+                hint="set corpus_path to a text file",
+            )
+        shown = as_text(self._path.name)
+        found = FoundFile(self._path, shown, shown)
+        external_id = as_text(self._path.as_posix())
+        origin = Item(self._name, external_id, shown, b"", metadata={"source_type": CORPUS})
+        entries = read_documents(found, origin, self._limits)
+        async for batch in in_batches(entries):
+            yield Page(batch, listed=frozenset({external_id}))
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlaps:
+    """Other ways by which documents under the folder of a source have come or will come."""
+
+    folder: Path
+    is_missing: bool = False
+    """The folder does not exist: a sync fails until it does."""
+    sources: tuple[SourceRecord, ...] = ()
+    """Sources that read the same files."""
+    document_ids: tuple[str, ...] = ()
+    """Documents that were ingested from there."""
+
+
+async def find_overlaps(ledger: Ledger, sources: TenantSources, tenant: str, added: SourceRecord) -> Overlaps | None:
+    """Return what a new source has in common with the other sources of its kb and with what was ingested there.
+
+    None for a source of another kind, and for a folder that only its environment knows.
+    """
+    path = str(added.config.get("path", ""))
+    if added.kind != SOURCE or not path or "${" in path:
+        return None
+    folder = _resolve(path)
+    if not folder.exists():
+        return Overlaps(folder, is_missing=True)
+    meeting = (
+        other
+        for other in await sources.all(added.kb)
+        if other.name != added.name and other.kind == SOURCE and _meets(folder, str(other.config["path"]))
+    )
+    ids = await _list_ingested(ledger, tenant, added.kb, folder)
+    return Overlaps(folder, sources=tuple(meeting), document_ids=tuple(ids))
+
+
+async def _list_ingested(ledger: Ledger, tenant: str, name: str, folder: Path) -> list[str]:
+    """Return the ids of documents under a folder that were ingested without a source."""
+    kb = await ledger.kb(tenant, name)
+    ids: list[str] = []
+    after, where = "", parse_filter({"source": SOURCE})
+    while kb and (page := await ledger.documents(tenant, kb, where=where, after=after, limit=PAGE)):
+        ids += [document.id for document in page if Path(document.external_id).is_relative_to(folder)]
+        after = page[-1].id
+    return ids
+
+
+def _resolve(path: str) -> Path:
+    return Path(path).expanduser().resolve()
+
+
+def _meets(folder: Path, other: str) -> bool:
+    if "${" in other:
+        return False
+    there = _resolve(other)
+    return folder.is_relative_to(there) or there.is_relative_to(folder)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import IO, NamedTuple
 
 from ragstone.core.errors import SourceError
-from ragstone.ingest.parsers.text.cleaning import printable
+from ragstone.ingest.parsers.draft import printable
 from ragstone.ingest.sources.files.walk import real
 
 MAX_POINTER = 1024 * 1024

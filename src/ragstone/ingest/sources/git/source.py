@@ -11,12 +11,19 @@ from pydantic import AfterValidator
 
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.files.archives import MEGABYTE
-from ragstone.ingest.sources.files.batches import in_batches
-from ragstone.ingest.sources.files.patterns import Patterns, Selection
-from ragstone.ingest.sources.files.walk import is_document, is_skipped, own_name, real, report_skipped
+from ragstone.ingest.sources.files.walk import (
+    Patterns,
+    Selection,
+    is_document,
+    is_skipped,
+    own_name,
+    real,
+    report_skipped,
+)
 from ragstone.ingest.sources.git.objects import Blob, BlobReader, Change, Missing, Oversize, Repository
+from ragstone.ingest.sources.paging import in_batches
 from ragstone.settings.base import SettingsModel
 
 SOURCE_TYPE = "git"

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from ragstone.core.errors import FetchError, ParseError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.mail.gmail_api import SERVICE, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE
 from ragstone.ingest.sources.paging import PageTokens

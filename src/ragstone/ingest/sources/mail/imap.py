@@ -10,10 +10,10 @@ from urllib.parse import quote
 from pydantic import Field, SecretStr, field_validator
 
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.files.batches import batch_by_size
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox, Security, Server
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, read_head
+from ragstone.ingest.sources.paging import batch_by_size
 from ragstone.settings.base import SettingsModel
 
 PAGE_ITEMS = 32

@@ -12,9 +12,8 @@ from typing import BinaryIO
 from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.context import SourceContext
-from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, MessageNames, read_head
-from ragstone.ingest.sources.mail.mbox_reader import MboxMessage, read_mbox
+from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, MboxMessage, MessageNames, read_head, read_mbox
 from ragstone.settings.base import SettingsModel
 
 PAGE_ITEMS = 32

@@ -11,8 +11,8 @@ from ragstone.core.clock import parse_moment
 from ragstone.core.errors import FetchError
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.polite import PoliteFetcher
-from ragstone.ingest.parsers.text.cleaning import one_line
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.parsers.draft import one_line
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.web.pages import WebAddress, read_json, unreadable_answer
 from ragstone.settings.base import SettingsModel
 

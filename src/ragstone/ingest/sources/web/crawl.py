@@ -17,7 +17,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import Disallowed, PoliteFetcher
 from ragstone.fetch.urls import canonical_link, canonical_url, redact_url
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type
 from ragstone.ingest.sources.web.sitemap import matches_path

@@ -17,8 +17,8 @@ from ragstone.core.errors import SourceError
 from ragstone.core.ids import content_hash
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.urls import canonical_link, redact_url
-from ragstone.ingest.parsers.sandbox.process import start_isolated
-from ragstone.ingest.parsers.text.cleaning import one_line
+from ragstone.ingest.parsers.draft import one_line
+from ragstone.ingest.parsers.sandbox.pool import start_isolated
 from ragstone.ingest.parsers.text.decoding import decode
 from ragstone.ingest.sources.web.pages import CHARSET, declared_charset
 from ragstone.ingest.sources.web.safe_xml import BrokenXml, read_records

@@ -16,7 +16,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.calls import is_transient_status
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import redact_url
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.web.feed_reading import Feed, FeedEntry, read_feed
 from ragstone.ingest.sources.web.pages import WebAddress, conditions, in_known_charset, media_type
 from ragstone.settings.base import SettingsModel

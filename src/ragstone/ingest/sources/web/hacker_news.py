@@ -15,7 +15,7 @@ from ragstone.core.errors import FetchError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_link, redact_url
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.web.feeds import as_page
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type, read_json, unreadable_answer
 from ragstone.settings.base import SettingsModel

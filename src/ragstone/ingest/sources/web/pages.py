@@ -18,7 +18,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.urls import canonical_url, redact_url
-from ragstone.ingest.sources.files.patterns import as_tuple
+from ragstone.ingest.sources.files.walk import as_tuple
 
 GONE = (404, 410)
 # Encodings that the web really uses: others of Python's are slow on hostile input or are no encodings of text.

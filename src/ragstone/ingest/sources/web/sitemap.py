@@ -16,7 +16,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import BodyTooLarge, Damaged, unzip
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_url, redact_url
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress, Words
 from ragstone.ingest.sources.web.safe_xml import read_records

@@ -10,7 +10,7 @@ from pydantic import Field
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import redact_url
-from ragstone.ingest.sources.context import SourceContext
+from ragstone.ingest.sources.config import SourceContext
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress
 from ragstone.settings.base import SettingsModel
 

@@ -26,7 +26,7 @@ KB = "demo"
 async def demo(session: CliSession) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
     from ragstone import samples
-    from ragstone.ingest.sources.files.source import count_files
+    from ragstone.ingest.sources.files.read import count_files
     from ragstone.schemas.installation import DemoSchema
 
     settings = session.settings(kb=session.options.kb or KB)

@@ -121,7 +121,7 @@ async def _count(session: CliSession, paths: list[Path]) -> int:
     """About how many documents there are, if somebody watches."""
     import asyncio
 
-    from ragstone.ingest.sources.files.source import count_files
+    from ragstone.ingest.sources.files.read import count_files
 
     return await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
 

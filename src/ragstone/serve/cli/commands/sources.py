@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.jobs import SourceRecord
-    from ragstone.ingest.sources.files.overlaps import Overlaps
+    from ragstone.ingest.sources.files.source import Overlaps
     from ragstone.serve.cli.options import Common
 
 COLOURS = {"ok": "green", "failed": "bold red", "failing": "bold red", "partly": "yellow", "paused": "yellow"}

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from pydantic import SecretStr
 from pydantic_core import ErrorDetails
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
 from ragstone.ingest.sources.secrets import SecretMask
 from ragstone.settings.base import SettingsModel
+from ragstone.settings.tree import LimitSettings
+
+if TYPE_CHECKING:
+    from ragstone.fetch.fetcher import Fetcher
 
 LONGEST = 80
 EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
@@ -76,3 +82,12 @@ def _value(place: Sequence[str | int], given: Any) -> Any:
 def _is_secret(place: Sequence[str | int], configured: type[SettingsModel]) -> bool:
     field = configured.model_fields.get(str(place[0])) if place else None
     return field is not None and "SecretStr" in str(field.annotation)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceContext:
+    """The means that the operator gives to sources: a guarded fetcher, bounds and named databases."""
+
+    fetcher: Fetcher
+    limits: LimitSettings
+    databases: Mapping[str, SecretStr]
