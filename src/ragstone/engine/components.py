@@ -147,8 +147,7 @@ class Components:
     @cached_property
     def maintenance(self) -> Maintenance:
         from ragstone.ingest.backfill import SpaceFiller, SpaceMaintenance
-        from ragstone.ingest.jobs.maintenance import Maintenance
-        from ragstone.ingest.jobs.webhook import Webhook
+        from ragstone.ingest.jobs.maintenance import Maintenance, Webhook
 
         webhook = Webhook(self.settings.jobs, self.settings.fetch) if self.settings.jobs.webhook else None
         if webhook:

@@ -13,7 +13,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
-    from ragstone.ingest.jobs.sync_outcome import SyncOutcome
+    from ragstone.ingest.jobs.sync import SyncOutcome
     from ragstone.ingest.sources.files.source import Overlaps
 
 RESERVED = ("files", "web", "upload")
@@ -116,7 +116,7 @@ class Sources:
 
     async def work_and_report(self, syncs: Sequence[Job], work: Callable[[], Awaitable[None]]) -> Sequence[SyncOutcome]:
         """Have queued syncs worked on by `work`, and return what each of them led to."""
-        from ragstone.ingest.jobs.sync_outcome import work_and_report
+        from ragstone.ingest.jobs.sync import work_and_report
 
         tenant = await self._scope.admit()
         return await work_and_report(self._queue.of(tenant), self._sources.of(tenant), syncs, work)

@@ -24,8 +24,8 @@ from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, is_overtak
 from ragstone.ingest.embed import ChunkQueue, LedgerPartStore, ModelChoice, WaveEmbedder
 from ragstone.ingest.enrich.near_duplicates import NearDuplicates
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable, recipe_key
-from ragstone.ingest.scan import scan
 from ragstone.ingest.store import Outcomes, Settle, check_room, reserve_room, store
+from ragstone.ingest.uploads import scan
 from ragstone.ingest.verify import Verifier
 from ragstone.ingest.work import (
     ChunkSizes,

@@ -23,8 +23,7 @@ from ragstone.ingest.enrich.entities import find_entities
 from ragstone.ingest.enrich.near_duplicates import bands, signature
 from ragstone.ingest.enrich.summary import summarize
 from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract, normalize
-from ragstone.ingest.parsers.draft import printable
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.work import StageTimes, WorkItem
 from ragstone.language.analyzer import FINGERPRINT, analyze

@@ -1,13 +1,18 @@
-"""Check uploads before anything is stored."""
+"""Check files before a parser reads them: names, kinds and sizes of uploads, and the operator's malware scanner."""
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
+import signal
+import tempfile
 from collections.abc import Sequence
-from pathlib import PurePosixPath
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
 
 from ragstone.core.documents import FILENAME, within
-from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, UnsupportedFormat
+from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, SettingsError, UnsupportedFormat
 from ragstone.ingest.parsers.dispatch import KINDS
 from ragstone.ingest.parsers.draft import printable
 
@@ -49,3 +54,67 @@ def check_upload(content: bytes, filename: str, file_mb: int, types: Sequence[st
             hint="split the file, or raise the limit",
         )
     return name
+
+
+SECONDS = 120.0
+
+
+class MalwareFound(InputError):
+    """The scanner found something."""
+
+    code = "malware"
+
+
+async def scan(command: Sequence[str], content: bytes, name: str) -> None:
+    """Run the command on a private copy of the file; an exit code other than 0 refuses it."""
+    with tempfile.TemporaryDirectory(prefix="ragstone-scan-") as folder:
+        copy = Path(folder) / "file"
+        await asyncio.to_thread(_write, copy, content)
+        process = await _start((*command, str(copy)))
+        try:
+            output, _ = await asyncio.wait_for(process.communicate(), SECONDS)
+        except TimeoutError:
+            await _end(process)
+            raise MalwareFound(f"{name} was not scanned within {SECONDS:.0f} s") from None
+        except asyncio.CancelledError:
+            await _end(process)
+            raise
+    if process.returncode:
+        words = printable(" ".join(output.decode("utf-8", "replace").replace(str(copy), name).split()))
+        raise MalwareFound(f"{name} was refused by the malware scanner: {words or process.returncode}")
+
+
+async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:
+    """Start the scanner; if the scan is cancelled before it has started, kill it with all that it started."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            start_new_session=True,
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:
+        with suppress(OSError):
+            await _end(await starting)
+        raise
+    except OSError as problem:
+        raise SettingsError(
+            f"the malware scanner {command[0]} cannot be run: {problem.strerror}",
+            hint="check extract.scan_command; nothing is ingested without it",
+        ) from problem
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Kill the scanner and its children: as long as one of them holds its output it counts as running."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()
+
+
+def _write(place: Path, content: bytes) -> None:
+    with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)

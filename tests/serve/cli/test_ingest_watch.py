@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragstone.ingest.sources.files.watch import watch_rounds
+from ragstone.ingest.sources.files.walk import watch_rounds
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -102,7 +102,7 @@ async def test_a_path_that_cannot_be_watched_ends_the_watching(tmp_path: Path, m
     def closed(_: Path) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("ragstone.ingest.sources.files.watch.signature", closed)
+    monkeypatch.setattr("ragstone.ingest.sources.files.walk.signature", closed)
     async with aclosing(watch_rounds([tmp_path], 1.0)) as turns:
         await anext(turns)
         with pytest.raises(PermissionError):

@@ -11,7 +11,7 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.verify import Verifier

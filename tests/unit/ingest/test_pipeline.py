@@ -15,7 +15,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Document, Failure, Item, Parsed, Role
 from ragstone.ingest.diff import LOOK_UP
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.work import Progress
 from ragstone.testing.fakes import FakeEmbedder
 

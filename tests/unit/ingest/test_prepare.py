@@ -13,8 +13,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Block, Document, Failure, Item, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.extract import plain_text
-from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions, broken_rules
 from ragstone.ingest.prepare import Prepared, PrepareOptions, Preparer, find_unusable
 from ragstone.ingest.work import JobBatch, StageTimes, WorkItem
 from ragstone.settings.tree import ChunkingSettings

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from ragstone.core.errors import SettingsError
-from ragstone.ingest import scan as scanning
-from ragstone.ingest.scan import MalwareFound, scan
+from ragstone.ingest import uploads
+from ragstone.ingest.uploads import MalwareFound, scan
 
 # Says its number into the pipe and never ends; what it started holds the pipe open as well.
 ENDLESS = 'sleep 60 3>"$PIPE" & echo $$ >"$PIPE"; wait'
@@ -60,7 +60,7 @@ async def test_a_scan_that_is_called_off_leaves_no_process(pipe: Path) -> None:
 async def test_a_scan_that_takes_too_long_refuses_and_leaves_no_process(
     pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(scanning, "SECONDS", 0.5)
+    monkeypatch.setattr(uploads, "SECONDS", 0.5)
     running = asyncio.create_task(scan(shell(ENDLESS), b"words", "a.txt"))
     with await asyncio.to_thread(pipe.open) as heard:
         number = int(await asyncio.to_thread(heard.readline))

@@ -17,7 +17,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Block, Candidate, Item, Parsed, Role
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS
 from ragstone.ingest.extract import SLICE_PAGES, extract
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions
 from ragstone.ingest.work import SourceListing
 from ragstone.settings.tree import EnrichSettings
 from ragstone.testing.fakes import FakeEmbedder

@@ -17,8 +17,7 @@ from ragstone.core.jobs import Job, NewJob, Priority
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Item, Role
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
-from ragstone.ingest.jobs.fairness import TenantScheduler, WorkerSlot
-from ragstone.ingest.jobs.leases import WorkerRegistry
+from ragstone.ingest.jobs.leases import TenantScheduler, WorkerRegistry, WorkerSlot
 from ragstone.ingest.jobs.sync import SyncReport, new_jobs
 from ragstone.ingest.jobs.worker import MOST_EXPRESS, MOST_JOBS, Worker
 from ragstone.ingest.work import JobBatch, WorkItem

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from ragstone.core.protocols import Chunker, Tokenizer
-from ragstone.ingest.chunkers.code import CodeChunker
 from ragstone.ingest.chunkers.cutting import ChunkLimits
-from ragstone.ingest.chunkers.email import EmailChunker
-from ragstone.ingest.chunkers.hybrid import HybridChunker
+from ragstone.ingest.chunkers.kinds import CodeChunker, EmailChunker
 from ragstone.ingest.chunkers.packing import MarkdownChunker
 from ragstone.ingest.chunkers.paper import PaperChunker
 from ragstone.ingest.chunkers.plain import ParagraphChunker, RecursiveChunker, SentenceChunker, SlidingWindowChunker
-from ragstone.ingest.chunkers.semantic import Embed, SemanticChunker
+from ragstone.ingest.chunkers.semantic import Embed, HybridChunker, SemanticChunker
 from ragstone.settings.tree import ChunkingSettings
 
 __all__ = [

@@ -15,8 +15,7 @@ from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue
-from ragstone.ingest.jobs.fairness import TenantScheduler, WorkerSlot
-from ragstone.ingest.jobs.leases import ClaimedJobs, DeadWorker, WorkerRegistry
+from ragstone.ingest.jobs.leases import ClaimedJobs, DeadWorker, TenantScheduler, WorkerRegistry, WorkerSlot
 from ragstone.ingest.jobs.sync import SyncReport, load_items
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.work import JobBatch, WorkItem

@@ -10,9 +10,8 @@ from pathlib import PurePosixPath
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import printable
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.decoding import looks_like_text
+from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
+from ragstone.ingest.parsers.text.text import looks_like_text
 
 PARSERS = Registry(
     "parser",
@@ -25,12 +24,12 @@ PARSERS = Registry(
         "rtf": "ragstone.ingest.parsers.office.rtf:parse_rtf",
         "pptx": "ragstone.ingest.parsers.office.pptx:parse_pptx",
         "xlsx": "ragstone.ingest.parsers.office.xlsx:parse_xlsx",
-        "csv": "ragstone.ingest.parsers.text.csv:parse_csv",
+        "csv": "ragstone.ingest.parsers.text.structured:parse_csv",
         "epub": "ragstone.ingest.parsers.office.epub:parse_epub",
         "json": "ragstone.ingest.parsers.text.structured:parse_json",
         "mail": "ragstone.ingest.parsers.mail.parser:parse_mail",
         "image": "ragstone.ingest.parsers.images.image:parse_image",
-        "code": "ragstone.ingest.parsers.code.parser:parse_code",
+        "code": "ragstone.ingest.parsers.code:parse_code",
     },
 )
 _SUFFIXES = {

@@ -1,15 +1,51 @@
-"""Build a document: text is cleaned before offsets are counted, pieces go in, and a `Parsed` comes out."""
+"""The shared means of parsers: their options, the cleaning of text, and the draft that becomes a `Parsed`."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
 from ragstone.core.errors import EmptyDocument, NoTextSeen, ParserLimit
 from ragstone.core.types import Block, BlockKind, Json, Parsed
+
+SCANS_PER_WINDOW = 4
+"""A window ends early after so many pages read by OCR, each of which takes seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParseOptions:
+    """Sent to the child with each file; every parser gets it and reads what concerns it."""
+
+    pages: int = 5000
+    """How many pages a document may have; the pool puts its own limit here."""
+    ocr: bool = True
+    tables: bool = True
+    first_page: int = 1
+    window: int = 0
+    """Read this many pages from `first_page` on and say where to go on; 0 means all. A part may hold no text."""
+    unpacked_mb: int = 1000
+    """How much the parts of a compressed file may hold together."""
+
+    def check_pages(self, total: int, name: str, unit: str = "pages") -> None:
+        """Refuse a document that has more pages than the settings allow."""
+        if total > self.pages:
+            raise ParserLimit(
+                f"{name} has {total:,} {unit}; the limit is {self.pages:,}",
+                hint="split it, or raise limits.pages in the settings",
+            )
+
+    def asked_pages(self, total: int) -> range:
+        """Return the numbers of the pages to read of a document that has so many."""
+        last = min(total, self.first_page + self.window - 1) if self.window else total
+        return range(self.first_page, last + 1)
+
+
+DEFAULT = ParseOptions()
+
 
 # Joiners shape letters in these scripts (Arabic to Sinhala, Myanmar to Mongolian) and join emoji; elsewhere they hide.
 _JOINING = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af"

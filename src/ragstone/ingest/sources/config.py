@@ -1,4 +1,4 @@
-"""Errors in the settings of a source: which one, the value given, and what it takes."""
+"""The context that sources are built with, and errors in their settings explained."""
 
 from __future__ import annotations
 

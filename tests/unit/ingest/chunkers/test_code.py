@@ -10,8 +10,8 @@ import pytest
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
 from ragstone.ingest.chunkers import ChunkLimits, CodeChunker
-from ragstone.ingest.chunkers.code import common_path
-from ragstone.ingest.parsers.code.parser import parse_code
+from ragstone.ingest.chunkers.kinds import common_path
+from ragstone.ingest.parsers.code import parse_code
 from ragstone.testing.suites.chunkers import document_of
 
 SOURCE = '''import os

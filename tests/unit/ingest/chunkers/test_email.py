@@ -6,7 +6,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
 from ragstone.core.types import Chunk
 from ragstone.ingest.chunkers.cutting import ChunkLimits
-from ragstone.ingest.chunkers.email import EmailChunker
+from ragstone.ingest.chunkers.kinds import EmailChunker
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.testing.suites.chunkers import ChunkerSuite, document_of
 

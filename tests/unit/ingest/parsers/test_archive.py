@@ -11,7 +11,7 @@ import pytest
 
 from ragstone.core.errors import ParseError
 from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions
 
 FORMATS = {"docx": "word/document.xml", "pptx": "ppt/presentation.xml", "xlsx": "xl/workbook.xml"}
 Make = Callable[[Callable[[Any], None]], bytes]

@@ -11,10 +11,8 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.code import outline as code_outline
-from ragstone.ingest.parsers.code import parser as code
-from ragstone.ingest.parsers.code.outline import LANGUAGES
-from ragstone.ingest.parsers.code.parser import parse_code
+from ragstone.ingest.parsers import code
+from ragstone.ingest.parsers.code import LANGUAGES, parse_code
 from ragstone.ingest.parsers.draft import broken_rules
 
 PYTHON = '''
@@ -305,7 +303,7 @@ def test_a_generated_file_is_read_by_lines(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_grammar_that_takes_too_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_outline, "SECONDS", -1.0)
+    monkeypatch.setattr(code, "SECONDS", -1.0)
     parsed = parse_code(PYTHON.encode(), "a.py")
     assert parsed.text.split() == PYTHON.split()
     assert parsed.warnings == ("its syntax could not be read as python in time: it is cut between lines",)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import ParseError
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.text.csv import LINES_PER_ROW, parse_csv
+from ragstone.ingest.parsers.text.structured import LINES_PER_ROW, parse_csv
 
 TABLE = "| route | price |\n| --- | --- |\n| Sula, north | 12,50 |"
 

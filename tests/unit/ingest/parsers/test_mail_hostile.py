@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.errors import ParseError
 from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.mail.parser import parse_mail
-from ragstone.ingest.parsers.mail.parts import MAX_DEPTH, MAX_PARTS
+from ragstone.ingest.parsers.mail.parser import MAX_DEPTH, MAX_PARTS, parse_mail
 
 MIXED = b"Subject: Ferry\nContent-Type: multipart/mixed"
 TWO_PARTS = (

@@ -16,11 +16,10 @@ from reportlab.lib.utils import ImageReader
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, UnsupportedFormat
 from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.draft import SCANS_PER_WINDOW, ParseOptions, broken_rules
 from ragstone.ingest.parsers.images import ocr
 from ragstone.ingest.parsers.images.image import parse_image
-from ragstone.ingest.parsers.options import SCANS_PER_WINDOW, ParseOptions
-from ragstone.ingest.parsers.pdf import pages as pdf_pages
+from ragstone.ingest.parsers.pdf import parser as pdf_parser
 from ragstone.ingest.parsers.pdf.layout import TextSpan
 from ragstone.ingest.parsers.pdf.parser import parse_pdf
 from ragstone.ingest.parsers.sandbox.pool import ParserPool
@@ -98,7 +97,7 @@ def test_a_text_layer_of_nothing_but_lost_characters_is_read_by_ocr(
     def lost(page: Any) -> list[tuple[int, TextSpan]]:
         return [(0, TextSpan("\ue001\ue002\ufffd" * 40, 72, 200, 700, 712, 12))]
 
-    monkeypatch.setattr(pdf_pages, "words_of", lost)
+    monkeypatch.setattr(pdf_parser, "words_of", lost)
     content = make_pdf(lambda page: [page.setFont("Helvetica", 24), page.drawString(72, 700, "Seen by people")])
     assert parse_pdf(content, "a.pdf").text == "Seen by people"
 
@@ -110,7 +109,7 @@ def test_a_page_whose_text_cannot_be_taken_out_is_read_by_ocr(
     def fail(page: Any) -> list[tuple[int, TextSpan]]:
         raise PdfiumError("no text page")
 
-    monkeypatch.setattr(pdf_pages, "words_of", fail)
+    monkeypatch.setattr(pdf_parser, "words_of", fail)
     assert parse_pdf(make_scan(FERRY), "scan.pdf").text == " ".join(FERRY)
 
 

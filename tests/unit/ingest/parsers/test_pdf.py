@@ -7,8 +7,7 @@ import pytest
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft, broken_rules
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import Draft, ParseOptions, broken_rules
 from ragstone.ingest.parsers.pdf.flow import add_pages
 from ragstone.ingest.parsers.pdf.layout import LaidOutPage, TextSpan, lines_of
 from ragstone.ingest.parsers.pdf.parser import parse_pdf

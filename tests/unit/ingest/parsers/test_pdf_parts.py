@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import ParseError
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.parsers.pdf.parser import parse_pdf
 
 MakePdf = Callable[..., bytes]

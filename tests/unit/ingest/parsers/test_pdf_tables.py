@@ -9,8 +9,7 @@ from reportlab.lib.pagesizes import A4
 from reportlab.platypus import Table as Grid
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import broken_rules
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions, broken_rules
 from ragstone.ingest.parsers.pdf import tables as pdf_tables
 from ragstone.ingest.parsers.pdf.parser import parse_pdf
 

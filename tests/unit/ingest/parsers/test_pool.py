@@ -17,7 +17,7 @@ import pytest
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, UnsupportedFormat
 from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.parsers.sandbox import child
 from ragstone.ingest.parsers.sandbox import limits as sandbox
 from ragstone.ingest.parsers.sandbox import messages as wire

@@ -9,9 +9,8 @@ from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
 from ragstone.core.errors import EmptyDocument, ParserLimit
-from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.draft import ParseOptions, broken_rules
 from ragstone.ingest.parsers.office.pptx import MEDIA_TYPE, parse_pptx
-from ragstone.ingest.parsers.options import ParseOptions
 
 MakePptx = Callable[[Callable[[Any], object]], bytes]
 

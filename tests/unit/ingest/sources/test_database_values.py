@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql, oracle, postgresql
 
 from ragstone.core.documents import clean_metadata
-from ragstone.ingest.sources.database.rows import RowQuery
-from ragstone.ingest.sources.database.values import as_metadata, as_text, from_cursor, to_cursor
+from ragstone.ingest.sources.database.rows import RowQuery, as_metadata, as_text, from_cursor, to_cursor
 
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, 890, tzinfo=UTC)
 UID = UUID("12345678123456781234567812345678")

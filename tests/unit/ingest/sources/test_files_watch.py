@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.sources.source_kit import write
 
-from ragstone.ingest.sources.files.watch import changes
+from ragstone.ingest.sources.files.walk import changes
 
 Step = Callable[[], object]
 

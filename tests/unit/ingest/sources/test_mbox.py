@@ -12,9 +12,8 @@ from ragstone.core.errors import SourceError
 from ragstone.core.types import Failure, Item, Page
 from ragstone.ingest.parsers.mail.parser import parse_mail
 from ragstone.ingest.sources.config import SourceContext
-from ragstone.ingest.sources.mail import mbox
-from ragstone.ingest.sources.mail.mailboxes import PIECE, read_mbox
-from ragstone.ingest.sources.mail.mbox import MboxConfig, MboxSource
+from ragstone.ingest.sources.mail import mailboxes
+from ragstone.ingest.sources.mail.mailboxes import PIECE, MboxConfig, MboxSource, read_mbox
 from ragstone.settings.tree import LimitSettings
 
 SEPARATOR = b"From anna@harbour.example Tue May  5 10:00:00 2026\n"
@@ -143,7 +142,7 @@ async def test_a_second_mail_with_the_same_message_id_is_a_document_of_its_own(t
 
 
 async def test_a_run_that_only_reads_names_is_not_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mbox, "SAID_BYTES", 2 * len(letter(1)))
+    monkeypatch.setattr(mailboxes, "SAID_BYTES", 2 * len(letter(1)))
     path = tmp_path / "in.mbox"
     path.write_bytes(b"".join(letter(number) for number in range(4)))
     cursor = (await pages(path))[-1].cursor

@@ -13,7 +13,7 @@ from tests.unit.ingest.sources.web_kit import Run, Site, open_site
 from ragstone.core.errors import FetchError, SettingsError
 from ragstone.ingest.sources import build_source
 from ragstone.ingest.sources.secrets import SecretMask
-from ragstone.ingest.sources.web.source import WebSource
+from ragstone.ingest.sources.web.pages import WebSource
 
 SECRET = "canary-4711"
 FEED = """<rss version="2.0"><channel><item><title>Tides</title><guid>7</guid>

@@ -11,8 +11,8 @@ from tests.doubles.web import Reply, Request, json_reply, redirect
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
-from ragstone.ingest.sources.papers import semantic_scholar
-from ragstone.ingest.sources.papers.semantic_scholar import SemanticScholarConfig, SemanticScholarSource
+from ragstone.ingest.sources import papers
+from ragstone.ingest.sources.papers import SemanticScholarConfig, SemanticScholarSource
 
 PATH = "/graph/v1/paper/search/bulk"
 KEY = "canary-key-91"
@@ -78,8 +78,8 @@ async def test_a_paper_is_its_abstract_and_its_facts(site: Site) -> None:
 
 
 async def test_tokens_lead_from_page_to_page_with_time_between(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert semantic_scholar.SECONDS == 1.0
-    monkeypatch.setattr(semantic_scholar, "SECONDS", 1000.0)
+    assert papers.SECONDS == 1.0
+    monkeypatch.setattr(papers, "SECONDS", 1000.0)
     site.web.on(PATH, paged)
     run = await site.run(source(site))
     assert run.ids == ["p0", "p1", "p2", "p3", "p4", "p5"]

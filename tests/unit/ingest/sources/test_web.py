@@ -13,7 +13,7 @@ from tests.unit.ingest.sources.web_kit import Site, open_site
 from ragstone.core.types import Failure
 from ragstone.ingest.sources import build_source
 from ragstone.ingest.sources.web import pages
-from ragstone.ingest.sources.web.source import WebConfig, WebSource
+from ragstone.ingest.sources.web.pages import WebConfig, WebSource
 
 FIRST = datetime(2026, 1, 31, 9, tzinfo=UTC)
 LATER = datetime(2026, 2, 1, 9, tzinfo=UTC)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.errors import ParseError, ParserLimit, UnsupportedFormat
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import DEFAULT, SCANS_PER_WINDOW, Draft, ParseOptions
 from ragstone.ingest.parsers.images import ocr
-from ragstone.ingest.parsers.options import DEFAULT, SCANS_PER_WINDOW, ParseOptions
 from ragstone.ingest.parsers.pdf.flow import add_pages
 from ragstone.ingest.parsers.pdf.layout import LaidOutPage, scanned_page
 

@@ -20,7 +20,7 @@ from ragstone.core.clock import canonical, parse_mail_date
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Json
 from ragstone.ingest.parsers.draft import one_line
-from ragstone.ingest.parsers.text.decoding import decode
+from ragstone.ingest.parsers.text.text import decode
 
 # Escapes in plain ASCII: such text would pass for UTF-8.
 _SEVEN_BIT = ("iso2022", "hz", "utf-7")

@@ -10,8 +10,7 @@ from typing import IO, Any
 
 from ragstone.core.errors import ParseError
 from ragstone.core.filters import canonical_text
-from ragstone.ingest.parsers.draft import chosen_title, one_line
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions, chosen_title, one_line
 
 MAX_ENTRIES = 5_000
 MAX_RATIO = 200

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 
 from ragstone.core.types import Parsed
+from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.office.archive import office_properties, open_archive
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 _STYLES = """

@@ -14,9 +14,8 @@ from urllib.parse import unquote, urlsplit
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.filters import canonical_text
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft, one_line
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, one_line
 from ragstone.ingest.parsers.office.archive import open_archive, read_part, read_xml
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.web.html import add_markup, decode_markup
 
 MEDIA_TYPE = "application/epub+zip"

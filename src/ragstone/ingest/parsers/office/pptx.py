@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions
 from ragstone.ingest.parsers.office.archive import office_properties, open_archive
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.tables import markdown_table
 
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"

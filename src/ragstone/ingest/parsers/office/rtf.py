@@ -7,8 +7,7 @@ import re
 from typing import NamedTuple
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft, chosen_title, one_line
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, chosen_title, one_line
 from ragstone.ingest.parsers.tables import markdown_table
 
 MEDIA_TYPE = "application/rtf"

@@ -13,9 +13,8 @@ from typing import Any
 
 from ragstone.core.errors import ParserLimit
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import MAX_TITLE, Draft
+from ragstone.ingest.parsers.draft import DEFAULT, MAX_TITLE, Draft, ParseOptions
 from ragstone.ingest.parsers.office.archive import office_properties, open_archive
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
 from ragstone.ingest.parsers.tables import add_row_groups
 
 _NUMBER = re.compile(r"(?P<thousands>#,##)?(?P<whole>0+)(?:\.(?P<decimals>0+))?(?P<percent>%)?")

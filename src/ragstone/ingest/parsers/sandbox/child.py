@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from ragstone.core.errors import ParserLimit, RagstoneError
 from ragstone.ingest.parsers.dispatch import parse
-from ragstone.ingest.parsers.options import ParseOptions
+from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.parsers.sandbox import limits as sandbox
 from ragstone.ingest.parsers.sandbox import messages as wire
 

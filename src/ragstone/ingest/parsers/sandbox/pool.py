@@ -19,8 +19,7 @@ from typing import IO
 
 from ragstone.core.errors import ParseError, ParserLimit
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import printable
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
+from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
 from ragstone.ingest.parsers.sandbox import messages as wire
 
 DOCUMENTS_PER_CHILD = 2000

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from ragstone.core.filters import canonical_text
-from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import Draft, one_line
-from ragstone.ingest.parsers.options import DEFAULT, ParseOptions
-from ragstone.ingest.parsers.text.decoding import Decoded, decode
-from ragstone.ingest.parsers.web.html_walk import walk
+from ragstone.core.types import BlockKind, Parsed
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, one_line
+from ragstone.ingest.parsers.tables import markdown_table, one_header
+from ragstone.ingest.parsers.text.text import Decoded, decode
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 MAX_DEPTH = 400
 _DECLARED = re.compile(
@@ -114,3 +114,251 @@ def _metadata(tree: LexborHTMLParser) -> dict[str, str]:
     if canonical is not None and (url := one_line(canonical.attributes.get("href") or "")):
         metadata["url"] = url[:_MAX_META]
     return metadata
+
+
+MOST_SPANNED = 50
+"""Columns and rows that one cell may take: a small file must not become a large table."""
+MOST_REPEATED = 200
+MOST_HEADER_ROWS = 4
+_UNREAD = frozenset({
+    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video",
+    "select", "button", "input", "textarea", "dialog", "head", "nav", "menu",
+})  # fmt: skip
+_FRAME = frozenset({"header", "footer", "aside"})
+_CONTENT = frozenset({"main", "article"})
+_FRAME_ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"})
+_FRAME_WORDS = frozenset({
+    "nav", "navbar", "navigation", "menu", "sidebar", "breadcrumb", "breadcrumbs", "footer", "cookie", "cookies",
+    "cookie-banner", "cookie-consent", "advert", "advertisement", "ad", "ads", "promo", "social", "share",
+    "sharing", "skip-link", "newsletter",
+})  # fmt: skip
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt",
+    "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li", "main", "ol",
+    "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+})  # fmt: skip
+_BREAKS = _BLOCKS | {"br", "pre"}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = frozenset({"ul", "ol", "dl"})
+_UNSEEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_WHITE = re.compile(r"[ \t\r\n\f]+")
+_AROUND_BREAK = re.compile(r" *\n *")
+
+
+def walk(tree: LexborHTMLParser, draft: Draft) -> None:
+    """Add the readable blocks of a page: of its `main` when that holds text, or else of all of its body."""
+    for root in tree.css("main, [role=main]"):
+        if root.text().strip() and not _is_hidden(root):
+            _BlockWalk(draft, framed=False).over(root)
+            return
+    if tree.body is not None:
+        _BlockWalk(draft, framed=True).over(tree.body)
+
+
+class _BlockWalk:
+    """The state of the pass: the text gathered so far and what encloses it."""
+
+    def __init__(self, draft: Draft, *, framed: bool) -> None:
+        self.draft = draft
+        self.framed = framed
+        self.text: list[str] = []
+        self.items: list[str] = []
+        self.lists: list[str] = []
+        self.numbers: list[int] = []
+        self.marker = ""
+        self.heading = self.pre = self.quotes = self.content = 0
+
+    def over(self, root: LexborNode) -> None:
+        for node, leaving in _events(root, self._skips):
+            if node.is_text_node:
+                text = node.text(deep=False)
+                self.text.append(text if self.pre else _WHITE.sub(" ", text))
+            elif leaving:
+                self._leave(node.tag or "")
+            else:
+                self._enter(node.tag or "")
+        self._end_block()
+        self._end_list()
+
+    def _skips(self, node: LexborNode) -> bool:
+        """Return whether to pass over a subtree, because it is not read or because all of it was just taken."""
+        tag = node.tag or ""
+        if tag in _UNREAD or _is_hidden(node):
+            return True
+        if tag == "table" and node.css_first("table table, h1, h2, h3, h4, pre") is None:
+            self._add("table", _table(node))
+            return True
+        if not self.framed or self.content:
+            return False
+        if tag == "header" and (title := node.css_first("h1")) is not None:
+            self._add("heading", _visible(title), level=1)
+            return True
+        return tag in _FRAME or _is_frame(node)
+
+    def _enter(self, tag: str) -> None:
+        if tag == "br":
+            self.text.append("\n")
+            return
+        if tag in _BLOCKS or tag in _HEADINGS or tag == "pre":
+            self._end_block()
+        if tag in _HEADINGS:
+            self._end_list()
+            self.heading = _HEADINGS[tag]
+        elif tag in _LISTS:
+            self.lists.append(tag)
+            self.numbers.append(0)
+        elif tag == "li" and self.lists:
+            self.numbers[-1] += 1
+            self.marker = f"{self.numbers[-1]}. " if self.lists[-1] == "ol" else "- "
+        self._count(tag, 1)
+
+    def _leave(self, tag: str) -> None:
+        if tag in _BLOCKS or tag in _HEADINGS or tag == "pre":
+            self._end_block()
+        if tag in _HEADINGS:
+            self.heading = 0
+        elif tag in _LISTS:
+            self.lists.pop()
+            self.numbers.pop()
+            if not self.lists:
+                self._end_list()
+        self._count(tag, -1)
+
+    def _count(self, tag: str, step: int) -> None:
+        if tag == "pre":
+            self.pre += step
+        elif tag == "blockquote":
+            self.quotes += step
+        elif tag in _CONTENT:
+            self.content += step
+
+    def _add(self, kind: BlockKind, text: str, *, level: int = 0) -> None:
+        self._end_block()
+        self._end_list()
+        self.draft.add(kind, text, level=level, label=text if level else "")
+
+    def _end_block(self) -> None:
+        """Put the gathered text where it belongs: a list item, or a block of its own."""
+        joined = "".join(self.text)
+        self.text.clear()
+        if not joined.strip():
+            return
+        text = joined.strip("\n") if self.pre else _inline(joined)
+        if self.heading:
+            text = text.replace("\n", " ")
+            self.draft.add("heading", text, level=self.heading, label=text)
+        elif self.lists:
+            self._add_item(text)
+        else:
+            self.draft.add("code" if self.pre else "quote" if self.quotes else "paragraph", text)
+
+    def _add_item(self, text: str) -> None:
+        indent = "  " * (len(self.lists) - 1)
+        first, *rest = text.split("\n")
+        self.items.append(indent + (self.marker or "  ") + first)
+        self.items.extend(f"{indent}  {line}" for line in rest)
+        self.marker = ""
+
+    def _end_list(self) -> None:
+        if self.items:
+            self.draft.add("list", "\n".join(self.items))
+            self.items = []
+
+
+def _events(root: LexborNode, skips: Callable[[LexborNode], bool]) -> Iterator[tuple[LexborNode, bool]]:
+    """Text, and elements as they open and (with True) close, in document order."""
+    open_nodes = [root]
+    yield root, False
+    node = root.first_child
+    while open_nodes:
+        if node is None:
+            node = open_nodes.pop()
+            yield node, True
+            node = node.next if open_nodes else None
+        elif node.is_text_node:
+            yield node, False
+            node = node.next
+        elif not node.is_element_node or skips(node):
+            node = node.next
+        else:
+            yield node, False
+            open_nodes.append(node)
+            node = node.first_child
+
+
+def _table(table: LexborNode) -> str:
+    """Return a Markdown table under its caption."""
+    lines = [_visible(caption) for caption in table.css("caption")]
+    rows: list[list[str]] = []
+    deep = _header_rows(table)
+    merged: dict[int, tuple[str, int]] = {}
+    for row in table.css("tr"):
+        cells: list[str] = []
+        cell = row.first_child
+        while cell is not None:
+            if cell.tag in ("td", "th") and not _is_hidden(cell):
+                _go_on(cells, merged)
+                text, down = _visible(cell), _span(cell, "rowspan")
+                for number in range(_span(cell, "colspan") if len(cells) < MOST_SPANNED else 1):
+                    once = number > 0 and len(rows) >= deep
+                    if down > 1:
+                        merged[len(cells)] = "" if once or len(text) > MOST_REPEATED else text, down
+                    cells.append("" if once or (number and len(text) > MOST_REPEATED) else text)
+            cell = cell.next
+        _go_on(cells, merged)
+        rows.append(cells)
+        merged = {column: (text, down - 1) for column, (text, down) in merged.items() if down > 1}
+    return "\n".join((*lines, markdown_table([*one_header(rows[:deep]), *rows[deep:]])))
+
+
+def _header_rows(table: LexborNode) -> int:
+    """Return how many rows name the columns together, below cells that span several; 0 for no such header."""
+    first = table.css_first("tr")
+    cells = first.css("th, td") if first is not None else []
+    if not any(_span(cell, "colspan") > 1 for cell in cells):
+        return 0
+    deep = max(len(table.css("thead tr")), *(_span(cell, "rowspan") for cell in cells))
+    return deep if 1 < deep <= MOST_HEADER_ROWS else 0
+
+
+def _go_on(cells: list[str], merged: Mapping[int, tuple[str, int]]) -> None:
+    """A cell that reaches down from a row above says in this one, too, what it says there."""
+    while len(cells) in merged:
+        cells.append(merged[len(cells)][0])
+
+
+def _span(cell: LexborNode, name: str) -> int:
+    """Over how many columns or rows a cell reaches; a file may say anything."""
+    said = str(cell.attributes.get(name) or "")
+    return min(max(int(said), 1), MOST_SPANNED) if said.isdecimal() and len(said) < 6 else 1
+
+
+def _visible(root: LexborNode) -> str:
+    """Return the words of an element on one line."""
+    words = []
+    for node, _ in _events(root, lambda inner: (inner.tag or "") in _UNREAD or _is_hidden(inner)):
+        words.append(node.text(deep=False) if node.is_text_node else " " if node.tag in _BREAKS else "")
+    return " ".join("".join(words).split())
+
+
+def _inline(text: str) -> str:
+    return _AROUND_BREAK.sub("\n", re.sub(" +", " ", text)).strip()
+
+
+def _is_hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    if not attributes:
+        return False
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or bool(_UNSEEN_STYLE.search(attributes.get("style") or ""))
+    )
+
+
+def _is_frame(node: LexborNode) -> bool:
+    attributes = node.attributes
+    if not attributes:
+        return False
+    words = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split()
+    return (attributes.get("role") or "") in _FRAME_ROLES or not _FRAME_WORDS.isdisjoint(words)

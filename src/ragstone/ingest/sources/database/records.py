@@ -24,9 +24,8 @@ from ragstone.core.reader_pool import ReaderPool
 from ragstone.core.registry import nearest
 from ragstone.core.search import QueryType
 from ragstone.core.types import Hit
-from ragstone.ingest.sources.database.rows import Row, RowReader
+from ragstone.ingest.sources.database.rows import Row, RowReader, as_metadata, as_text, columns_of, render
 from ragstone.ingest.sources.database.source import Columns, DatabaseConfig
-from ragstone.ingest.sources.database.values import as_metadata, as_text, columns_of, render
 from ragstone.language.analyzer import STOP_WORDS, analyze, fold
 from ragstone.settings.records import RecordSettings
 

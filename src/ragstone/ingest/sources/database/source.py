@@ -16,14 +16,18 @@ from ragstone.core.ids import content_hash
 from ragstone.core.registry import nearest
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.config import SourceContext
-from ragstone.ingest.sources.database.rows import Row, RowQuery, RowReader, Undecoded, same_place
-from ragstone.ingest.sources.database.values import (
+from ragstone.ingest.sources.database.rows import (
+    Row,
+    RowQuery,
+    RowReader,
     Template,
+    Undecoded,
     as_metadata,
     as_text,
     columns_of,
     from_cursor,
     render,
+    same_place,
     to_cursor,
 )
 from ragstone.ingest.sources.files.archives import MEGABYTE

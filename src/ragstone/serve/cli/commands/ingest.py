@@ -181,7 +181,7 @@ async def keep_ingesting(session: CliSession, paths: Sequence[Path]) -> int:
 
 
 async def _ingest_rounds(session: CliSession, workspace: Workspace, paths: Sequence[Path]) -> None:
-    from ragstone.ingest.sources.files.watch import watch_rounds
+    from ragstone.ingest.sources.files.walk import watch_rounds
 
     first = True
     told: set[str] = set()

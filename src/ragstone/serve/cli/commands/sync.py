@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragstone.core.jobs import Job
     from ragstone.core.types import Failure
     from ragstone.engine.workspace import Workspace
-    from ragstone.ingest.jobs.sync_outcome import SyncOutcome
+    from ragstone.ingest.jobs.sync import SyncOutcome
     from ragstone.serve.cli.options import Common
 
 MOST_SHOWN = 10

@@ -1,1 +1,0 @@
-"""Source code: symbols and outline by tree-sitter."""
