@@ -156,7 +156,8 @@ def _parser_name(item: Item) -> str:
 
 
 def _pack(parsed: Parsed) -> bytes:
-    fields = {**asdict(replace(parsed, attachments=(), blocks=())), "blocks": [_row(block) for block in parsed.blocks]}
+    rows = [(block.kind, block.start, block.end, block.level, block.label, block.page) for block in parsed.blocks]
+    fields = {**asdict(replace(parsed, attachments=(), blocks=())), "blocks": rows}
     return zlib.compress(json.dumps(fields).encode(), 1)
 
 
@@ -166,10 +167,6 @@ def _unpack(data: bytes) -> Parsed:
     fields["warnings"] = tuple(fields["warnings"])
     fields["attachments"] = ()
     return Parsed(**fields)
-
-
-def _row(block: Block) -> list[str | int | None]:
-    return [block.kind, block.start, block.end, block.level, block.label, block.page]
 
 
 def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Parsed:

@@ -325,7 +325,9 @@ class _Run:
                 embedded = await self.embedder.embed(fitting)
                 if before:
                     await before
-                await self._check_tenant()
+                if await self.gate.write(self.tenant) != self.tenant_id:
+                    # The name may belong to another tenant by now, or writing would create one.
+                    raise TenantGone(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
                 embedded = await self.embedder.ensure_current(fitting, embedded)
                 stored = await store(self.ledger, self.tenant, self.pinned.kb, fitting, embedded, self.report)
             except KbGone as error:
@@ -337,11 +339,6 @@ class _Run:
         for document in stored:
             await self.outcomes.record_stored(document)
         await self.verifier.check(self.tenant, self.pinned.kb, fitting, embedded, stored, self.report)
-
-    async def _check_tenant(self) -> None:
-        # The name may belong to another tenant by now, or writing would create one.
-        if await self.gate.write(self.tenant) != self.tenant_id:
-            raise TenantGone(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
 
 
 def _kb_gone_failure(work: WorkItem, error: KbGone) -> Failure:

@@ -358,11 +358,8 @@ def _sum_stages(first: Sequence[Stage], second: Sequence[Stage]) -> tuple[Stage,
     stages = {stage.stage: stage for stage in first}
     for stage in second:
         before = stages.get(stage.stage)
-        stages[stage.stage] = stage if before is None else _add_stage(before, stage)
+        if before:
+            ms = round(before.ms + stage.ms, 1)
+            stage = replace(before, ms=ms, entered=before.entered + stage.entered, left=before.left + stage.left)
+        stages[stage.stage] = stage
     return tuple(stages.values())
-
-
-def _add_stage(stage: Stage, other: Stage) -> Stage:
-    return replace(
-        stage, ms=round(stage.ms + other.ms, 1), entered=stage.entered + other.entered, left=stage.left + other.left
-    )

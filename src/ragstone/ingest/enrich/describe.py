@@ -186,7 +186,8 @@ def find_keywords(excerpt: Excerpt, limit: int) -> list[str]:
                 key = stems[first:last]
                 uses[key] = uses.get(key, 0) + 1
                 spelt.setdefault(key, words[first:last])
-    best = _take_distinct(_rank(uses, whole_runs, _heading_terms(excerpt)), limit)
+    in_headings = {stem for heading in (excerpt.title, *excerpt.headings) for stem in heading.terms}
+    best = _take_distinct(_rank(uses, whole_runs, in_headings), limit)
     usual = _usual_spelling(excerpt, {key[0] for key in best if len(key) == 1})
     return take_fitting(" ".join(spelt[key]) if len(key) > 1 else usual[key[0]] for key in best)
 
@@ -207,11 +208,6 @@ def _spans(length: int) -> tuple[tuple[int, int], ...]:
     return tuple(
         (first, last) for first in range(length) for last in range(first + 1, min(first + MAX_WORDS, length) + 1)
     )
-
-
-def _heading_terms(excerpt: Excerpt) -> set[str]:
-    """Return the stems of the title and the headings."""
-    return {stem for heading in (excerpt.title, *excerpt.headings) for stem in heading.terms}
 
 
 def _rank(uses: dict[Words, int], whole_runs: set[Words], in_headings: set[str]) -> list[Words]:

@@ -81,7 +81,7 @@ class Cleaned(NamedTuple):
 
 
 def clean(text: str) -> Cleaned:
-    """Unix line ends, composed letters, plain spaces; nothing invisible that a reader would not see."""
+    """Return text with Unix line ends, composed letters and plain spaces, without anything invisible."""
     if text.isascii() and not _UNCLEAN_ASCII.search(text):
         return Cleaned(text, 0)
     text = _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", text))
@@ -95,7 +95,7 @@ def clean(text: str) -> Cleaned:
 
 @cache
 def _towers() -> re.Pattern[str]:
-    """Combining marks, the first few of them in a group."""
+    """Return a pattern of too many combining marks, with those that stay in a group."""
     marks = "".join(chr(code) for code in range(0x300, _LAST_MARK) if unicodedata.combining(chr(code)))
     return re.compile(f"([{marks}]{{{_MOST_MARKS}}})[{marks}]+")
 

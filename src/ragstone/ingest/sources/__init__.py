@@ -128,6 +128,6 @@ def _problems(error: ValidationError) -> list[ErrorDetails]:
 
 
 def secret_keys(kind: str) -> frozenset[str]:
-    """Which settings of a kind of source are secrets."""
+    """Return the settings of a kind of source that are secrets."""
     fields = config_class(SOURCES.load(kind)).model_fields
     return frozenset(name for name, field in fields.items() if "SecretStr" in str(field.annotation))

@@ -91,3 +91,10 @@ class SourceContext:
     fetcher: Fetcher
     limits: LimitSettings
     databases: Mapping[str, SecretStr]
+
+
+class StatelessSource:
+    """A source that keeps nothing open between two runs."""
+
+    async def close(self) -> None:
+        """Close nothing: a connection lives no longer than a run, and the fetcher is the operator's."""

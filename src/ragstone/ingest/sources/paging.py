@@ -67,7 +67,11 @@ async def in_batches(entries: Iterable[Item | Failure]) -> AsyncIterator[Entries
 
 def split(entries: Iterable[Item | Failure]) -> Iterator[Entries]:
     """Do the same inside a thread."""
-    return batch_by_size(entries, _weigh, MAX_ITEMS, MAX_BYTES)
+
+    def weigh(entry: Item | Failure) -> int:
+        return len(entry.content) if isinstance(entry, Item) else 0
+
+    return batch_by_size(entries, weigh, MAX_ITEMS, MAX_BYTES)
 
 
 def batch_by_size(
@@ -85,7 +89,3 @@ def batch_by_size(
         size += weight
     if batch:
         yield tuple(batch)
-
-
-def _weigh(entry: Item | Failure) -> int:
-    return len(entry.content) if isinstance(entry, Item) else 0

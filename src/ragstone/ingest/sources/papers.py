@@ -12,7 +12,7 @@ from ragstone.core.errors import FetchError
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.ingest.parsers.draft import one_line
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.web.pages import WebAddress, read_json, unreadable_answer
 from ragstone.settings.base import SettingsModel
 
@@ -35,7 +35,7 @@ class SemanticScholarConfig(SettingsModel):
     base_url: WebAddress | None = None
 
 
-class SemanticScholarSource:
+class SemanticScholarSource(StatelessSource):
     """Finds papers by a query. Each run goes through all of them, since citations grow."""
 
     def __init__(self, config: SemanticScholarConfig, name: str, context: SourceContext) -> None:
@@ -66,9 +66,6 @@ class SemanticScholarSource:
                 return
             token = following
             yield Page(tuple(map(self._item, papers)), {"token": token, "count": count})
-
-    async def close(self) -> None:
-        """The fetcher is the operator's: nothing to close."""
 
     async def _search(self, token: str) -> Mapping[str, Any]:
         params: dict[str, str | int] = {"query": self._config.query, "fields": FIELDS}

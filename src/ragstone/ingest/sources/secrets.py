@@ -61,7 +61,7 @@ class SecretMask:
         return self._references.sub(lambda found: "${" if found[0] == _ESCAPE else values[found[0]], text)
 
     def hide_in_addresses(self, text: str) -> str:
-        """Other text is left alone: a value may be a word that a title has by chance."""
+        """Return an address with names in place of values; other text may hold a value by chance and stays as it is."""
         return self.hide(text) if "://" in text else text
 
     def contains_secret(self, value: Json) -> bool:

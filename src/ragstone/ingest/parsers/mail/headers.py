@@ -138,7 +138,7 @@ class Envelope:
 
     @property
     def title(self) -> str:
-        """The subject as people see it."""
+        """Return the subject as people see it."""
         return self.subject or NO_SUBJECT
 
     def metadata(self) -> dict[str, Json]:
@@ -200,7 +200,7 @@ def _headers(message: Message, name: str) -> Iterator[str]:
 
 
 def _addresses(message: Message, *names: str) -> Iterator[str]:
-    """`Anna Berg <anna@example.org>`, or the address alone."""
+    """Yield addresses as `Anna Berg <anna@example.org>`, or the address alone."""
     # Addresses are taken apart before their names are decoded: an encoded name may hold a comma.
     given = [str(value) for key, value in message.raw_items() if key.lower() in names]
     try:

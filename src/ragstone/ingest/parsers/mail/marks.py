@@ -78,7 +78,7 @@ def header_block(lines: Sequence[str], first: int) -> HeaderBlock | None:
         if role in seen and role != "other":
             break  # the next message's headers
         if role is not None:
-            seen.setdefault(role, _value(lines[place]))
+            seen.setdefault(role, _COLON.split(lines[place][:LONGEST_LINE], maxsplit=1)[1].strip("*_| \t"))
             end = place + 1
         elif place - end >= _LONGEST_FOLD:
             break
@@ -112,7 +112,3 @@ def is_dated(said: str) -> bool:
 def _role(line: str) -> Role | None:
     label = _COLON.split(line[:60], maxsplit=1)
     return _ROLES.get(label[0].strip("*_| \t").casefold()) if len(label) == 2 else None
-
-
-def _value(line: str) -> str:
-    return _COLON.split(line[:LONGEST_LINE], maxsplit=1)[1].strip("*_| \t")

@@ -192,7 +192,7 @@ class PartReader:
         return sum(words_in(passages_of(piece, self.name)) for piece in version if isinstance(piece, Body))
 
     def _leaf(self, part: Message, kind: str) -> list[Piece]:
-        given = _file_name(part)
+        given = decode_words(part.get_filename("") or "")
         if kind in _TNEF or given.lower() == "winmail.dat":
             self._warn("winmail.dat, a container of Outlook's own, was not opened")
             return []
@@ -251,10 +251,6 @@ def _payload(part: Message) -> bytes:
 def _parameter(part: Message, name: str) -> str:
     value = part.get_param(name)
     return value if isinstance(value, str) else value[2] if isinstance(value, tuple) else ""
-
-
-def _file_name(part: Message) -> str:
-    return decode_words(part.get_filename("") or "")
 
 
 def _has_html(version: list[Piece]) -> bool:

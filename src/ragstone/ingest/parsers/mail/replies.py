@@ -66,7 +66,7 @@ def words_in(passages: list[Passage]) -> int:
 
 
 def _plain(text: str) -> Iterator[Passage]:
-    """Paragraphs are what blank lines keep apart, and where quoting begins or ends."""
+    """Yield paragraphs: blank lines keep them apart, and a new one begins where quoting begins or ends."""
     lines: list[str] = []
     quoted = False
     for raw in [*text.split("\n"), ""]:
@@ -107,7 +107,7 @@ def _without_armour(text: str) -> str:
 
 
 def _html(markup: str, name: str) -> Iterator[Passage]:
-    for quoted, piece in _pieces(_FRAME_TAG.sub(r"<\1div", _TAG.sub(_strip_names, markup))):
+    for quoted, piece in _pieces(_FRAME_TAG.sub(r"<\1div", _TAG.sub(lambda tag: _FRAME_NAME.sub(" ", tag[0]), markup))):
         try:
             parsed = parse_markup(piece, name)
         except EmptyDocument:
@@ -117,10 +117,6 @@ def _html(markup: str, name: str) -> Iterator[Passage]:
             # A tag that was closed in another piece still says quote.
             kind = "paragraph" if block.kind == "quote" else block.kind
             yield Passage(kind, text, quoted, block.level, block.label)
-
-
-def _strip_names(tag: re.Match[str]) -> str:
-    return _FRAME_NAME.sub(" ", tag[0])
 
 
 def _pieces(markup: str) -> Iterator[tuple[bool, str]]:

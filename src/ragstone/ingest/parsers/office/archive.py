@@ -60,7 +60,7 @@ def read_xml(archive: zipfile.ZipFile, part: str, name: str, kind: str) -> Any:
 
 
 def office_properties(archive: zipfile.ZipFile, name: str, kind: str) -> dict[str, str]:
-    """Title, author and date that an office program saved with the file."""
+    """Return title, author and date as an office program saved them with the file."""
     if "docProps/core.xml" not in archive.namelist():
         return {}
     found: dict[str, str] = {}

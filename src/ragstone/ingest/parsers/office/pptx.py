@@ -109,7 +109,7 @@ def _shapes(shapes: Any) -> Iterator[Any]:
 
 
 def _add_text(draft: Draft, shape: Any, number: int) -> None:
-    """A text box as it stands; several paragraphs of a content placeholder are its bullets."""
+    """Add a text box as it stands; several paragraphs of a content placeholder are its bullets."""
     paragraphs = [(paragraph.level, " ".join(paragraph.text.split())) for paragraph in shape.text_frame.paragraphs]
     written = [(level, text) for level, text in paragraphs if text]
     if shape.is_placeholder and len(written) > 1:

@@ -27,7 +27,7 @@ _MOST_AMOUNT = 1e15
 
 
 def format_value(value: object, number_format: str = "General") -> str:
-    """Dates in ISO form, numbers with the digits and the sign their format gives them, anything else as it is."""
+    """Return dates in ISO form, numbers with the digits and the sign of their format, anything else as it is."""
     match value:
         case None:
             return ""
@@ -172,7 +172,7 @@ def _regions(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:
 
 
 def _add_region(draft: Draft, region: list[list[str]]) -> None:
-    """A table; lines of one cell above it, as titles are, and regions of one column are text."""
+    """Add a table; lines of one cell above it, as titles are, and regions of one column become text."""
     while region and sum(map(bool, region[0])) == 1:
         draft.add("paragraph", next(filter(None, region.pop(0))))
     if not region:

@@ -53,7 +53,8 @@ def add_pages(draft: Draft, pages: Mapping[int, LaidOutPage]) -> None:
     prose = _prose(kept)
     printed = {number: lines for number, lines in prose.items() if not pages[number].scanned}
     print_style = _Style(body, _heading_levels(printed, body), _line_pitch(printed))
-    vocabulary = _vocabulary(prose)
+    all_lines = (line for lines in prose.values() for line in lines)
+    vocabulary = Counter(word.casefold() for line in all_lines for word in _WORDS.findall(line.text))
     for page, lines in kept.items():
         # Sizes that OCR guessed make no headings, and its pages have a pitch of their own.
         scan_style = _Style(math.inf, {}, _line_pitch({page: prose[page]}))
@@ -117,7 +118,7 @@ def _without_running_lines(pages: Mapping[int, LaidOutPage], body: float) -> Pag
 
 
 def _is_running(key: str, count: int, pages: int) -> bool:
-    """On most pages, or on some with a page number, as chapters' heads are; a bare number is one by itself."""
+    """Return whether a line is a number, or stands on most pages, or on some with a page number as chapters' heads do."""
     return count * 2 > pages or (count >= 3 and "#" in key) or _PAGE_NUMBER.fullmatch(key) is not None
 
 
@@ -207,10 +208,6 @@ def _continues(group: list[TextSpan], line: TextSpan, style: _Style) -> bool:
         return bool(_BULLET.match(group[0].text))
     indented = line.left - last.left > 0.8 * line.size
     return not indented or bool(_BULLET.match(last.text)) or len(group) == 1
-
-
-def _vocabulary(pages: Pages) -> Counter[str]:
-    return Counter(word.casefold() for lines in pages.values() for line in lines for word in _WORDS.findall(line.text))
 
 
 def _whole_words(text: str, vocabulary: Mapping[str, int]) -> str:

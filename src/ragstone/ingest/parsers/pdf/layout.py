@@ -88,7 +88,7 @@ def lines_of(words: Sequence[TextSpan]) -> list[TextSpan]:
 
 
 def _segments(words: Sequence[TextSpan]) -> list[TextSpan]:
-    """Neighbouring words of one line, split where the white between them is wider than any space."""
+    """Return the words of a line in segments, split where the white between them is wider than any space."""
     segments: list[list[TextSpan]] = []
     for word in words:
         last = segments[-1][-1] if segments else None
@@ -102,7 +102,7 @@ def _segments(words: Sequence[TextSpan]) -> list[TextSpan]:
 
 
 def _order(segments: list[TextSpan], depth: int) -> list[TextSpan]:
-    """Bands from top to bottom; inside a band, columns from left to right."""
+    """Return bands from top to bottom and, inside a band, columns from left to right."""
     return [line for band in _bands(segments) for line in _ordered_band(band, depth)]
 
 

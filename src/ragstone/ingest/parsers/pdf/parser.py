@@ -175,7 +175,7 @@ class PdfReadResult:
         return notes + self.notes
 
     def failure(self) -> str:
-        """Why there is no text, when something went wrong; empty when nothing did."""
+        """Return the reason why there is no text; empty when nothing went wrong."""
         if self.ocr_failures:
             return f"it has no text layer, and {next(iter(self.ocr_failures.values()))}"
         return "it is a damaged PDF, and no page can be read" if self.unreadable and not self.pages else ""
@@ -254,7 +254,7 @@ def _letters(spans: list[TextSpan]) -> int:
 
 
 def _laid_out(page: _Printed, tables: list[Table]) -> LaidOutPage:
-    """One page as most of its words stand; text set at another angle comes last, tables in their places."""
+    """Return a page as most of its words stand; text set at another angle comes last, tables in their places."""
     turns = sorted({turn for turn, _ in page.words}, key=lambda turn: -sum(turn == other for other, _ in page.words))
     main = turns[0] if turns else 0
     lines: list[TextSpan] = []

@@ -72,7 +72,7 @@ def turn_box(box: Box, turn: Turn) -> Box:
 
 
 def _characters(handle: object) -> str:
-    """One character per index of the page, so that a match's offsets are pdfium's own."""
+    """Return one character per index of the page, so that a match's offsets are pdfium's own."""
     from pypdfium2 import raw
 
     count = raw.FPDFText_CountChars(handle)
@@ -164,14 +164,14 @@ def _tables_on(page: Any, media_box: Box) -> list[Table]:
 
 
 def _is_table(rows: Sequence[Sequence[str]]) -> bool:
-    """Two rows and two columns with something in them: less is a frame around text."""
+    """Return whether two rows and two columns hold something: less is a frame around text."""
     filled = [row for row in rows if any(cell.strip() for cell in row)]
     columns = {place for row in filled for place, cell in enumerate(row) if cell.strip()}
     return len(filled) >= 2 and len(columns) >= 2
 
 
 def _restore_box(box: Sequence[float], page: Any, media_box: Box) -> Box:
-    """From pdfplumber's place on the page as it is shown to the place in the file, where y grows upwards."""
+    """Return pdfplumber's place on the page as it is shown as the place in the file, where y grows upwards."""
     left, right, bottom, top = media_box
     x0, x1 = box[0] - page.mediabox[0], box[2] - page.mediabox[0]
     y0, y1 = box[1] - page.mediabox[1], box[3] - page.mediabox[1]

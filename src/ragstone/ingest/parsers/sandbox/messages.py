@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import EmptyDocument, NoTextSeen, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.types import Attachment, Block, Parsed
 from ragstone.ingest.parsers.draft import MAX_BLOCKS, broken_rules
@@ -71,18 +72,15 @@ def encode_parsed(parsed: Parsed, size: int, name: str) -> Iterator[bytes]:
     }
     yield frame(json.dumps(head).encode())
     yield frame(text)
-    for first in range(0, len(parsed.blocks), BLOCKS_PER_FRAME):
-        rows = [
-            (block.kind, block.start, block.end, block.level, block.label, block.page)
-            for block in parsed.blocks[first : first + BLOCKS_PER_FRAME]
-        ]
+    for blocks in batched(parsed.blocks, BLOCKS_PER_FRAME):
+        rows = [(block.kind, block.start, block.end, block.level, block.label, block.page) for block in blocks]
         yield frame(json.dumps(rows).encode())
     for attachment in parsed.attachments:
         yield frame(attachment.content)
 
 
 def encode_error(error: RagstoneError) -> bytes:
-    """The one frame of a failure."""
+    """Return the frame of a failure."""
     return frame(json.dumps({"error": {"code": error.code, "message": str(error), "hint": error.hint}}).encode())
 
 

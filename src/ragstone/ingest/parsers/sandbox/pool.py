@@ -50,9 +50,9 @@ def start_isolated(module: str, *arguments: str) -> subprocess.Popen[bytes]:
 
 
 def _environment() -> dict[str, str]:
-    """Nothing of the parent's but where programs are; one thread and one heap, or each core maps memory of its own.
+    """Return an environment with nothing of the parent's but where programs are.
 
-    What reads pictures would tell its maker of this machine, unless told not to.
+    One thread and one heap, or each core maps memory of its own; OCR sends no telemetry.
     """
     return {
         "MALLOC_ARENA_MAX": "1",
@@ -79,7 +79,7 @@ class ParserProcess:
         self._mapped = self._mapped_at_start = self._wait_until_ready()
 
     def _wait_until_ready(self) -> int:
-        """Starting Python takes its own time on a busy machine: that is not the first file's fault."""
+        """Wait until the child runs: on a busy machine that takes a while, which the first file must not pay for."""
         deadline = time.monotonic() + START_SECONDS
         try:
             return _read_mapped(wire.read_frame(lambda length: self._read(length, deadline), wire.MAX_HEAD))
@@ -197,7 +197,7 @@ class ParserPool:
 
     @property
     def pids(self) -> frozenset[int]:
-        """The process ids of the children that are there now."""
+        """Return the process ids of the children that are there now."""
         with self._lock:
             return frozenset(child.pid for child in self._children)
 

@@ -328,7 +328,7 @@ class _Prose:
 
 
 def _exports(text: str) -> list[tuple[bool, str]]:
-    """Prose apart from what the page exports: data and functions that people search it for. Imports are left out."""
+    """Return prose apart from what the page exports, such as data and functions; imports are left out."""
     lines = text.splitlines(keepends=True)
     pieces: list[tuple[bool, str]] = []
     position = kept_from = 0

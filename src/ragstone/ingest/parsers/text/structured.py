@@ -179,7 +179,7 @@ def _first(fields: dict[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def _fields(value: Any, path: str = "", *, skip: tuple[str, ...] = ()) -> Iterator[str]:
-    """`key: value` lines; keys of what is nested are joined by dots, places in lists count from 1."""
+    """Yield `key: value` lines; nested keys are joined by dots, and places in lists count from 1."""
     if isinstance(value, dict):
         for key, entry in value.items():
             if not (isinstance(entry, str) and entry.strip() and entry.strip() in skip):

@@ -59,7 +59,7 @@ def decode(content: bytes, name: str, *, declared: str = "") -> Decoded:
         raise EmptyDocument(f"{name} is empty", hint="remove it, or put text in it")
     for mark, encoding in _MARKS:
         if content.startswith(mark):
-            return _check(_decode_marked(content[len(mark) :], encoding), name)
+            return _check(_with_replacements(content[len(mark) :].decode(encoding, "replace"), encoding), name)
     if b"\x00" in content:
         return _check(_unmarked_utf16(content, name), name)
     sample = content[:SAMPLE]
@@ -83,10 +83,6 @@ def _check(decoded: Decoded, name: str) -> Decoded:
     if not decoded.text.strip("\ufeff\u200b \t\r\n\f\v"):
         raise EmptyDocument(f"{name} is empty", hint="remove it, or put text in it")
     return decoded
-
-
-def _decode_marked(content: bytes, encoding: str) -> Decoded:
-    return _with_replacements(content.decode(encoding, "replace"), encoding)
 
 
 def _unmarked_utf16(content: bytes, name: str) -> Decoded:

@@ -266,7 +266,7 @@ class _BlockWalk:
 
 
 def _events(root: LexborNode, skips: Callable[[LexborNode], bool]) -> Iterator[tuple[LexborNode, bool]]:
-    """Text, and elements as they open and (with True) close, in document order."""
+    """Yield text, and elements as they open and (with True) close, in document order."""
     open_nodes = [root]
     yield root, False
     node = root.first_child
@@ -322,13 +322,13 @@ def _header_rows(table: LexborNode) -> int:
 
 
 def _go_on(cells: list[str], merged: Mapping[int, tuple[str, int]]) -> None:
-    """A cell that reaches down from a row above says in this one, too, what it says there."""
+    """Repeat cells that reach down from a row above."""
     while len(cells) in merged:
         cells.append(merged[len(cells)][0])
 
 
 def _span(cell: LexborNode, name: str) -> int:
-    """Over how many columns or rows a cell reaches; a file may say anything."""
+    """Return how many columns or rows a cell reaches over, within bounds: a file may say anything."""
     said = str(cell.attributes.get(name) or "")
     return min(max(int(said), 1), MOST_SPANNED) if said.isdecimal() and len(said) < 6 else 1
 

@@ -72,7 +72,7 @@ class RecordFinder:
 
     @property
     def about(self) -> frozenset[QueryType]:
-        """The types of queries that some rows are for."""
+        """Return the types of queries that some rows are for."""
         types = frozenset(own.about for own in self._sets.values())
         return frozenset({"product", "service", "general"}) if "general" in types else types
 

@@ -214,7 +214,7 @@ class RowQuery:
 
 
 def _behind(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> ColumnElement[bool]:
-    """`(a, b) > (x, y)` as every database understands it."""
+    """Return the condition `(a, b) > (x, y)` as every database understands it."""
     after = [cast(literal(value.raw, LargeBinary), Text) if isinstance(value, Undecoded) else value for value in after]
     return or_(
         *(
@@ -254,12 +254,12 @@ class RowReader:
             return [dict(row) for row in connection.execute(statement).mappings()]
 
     def number(self, statement: Select[int]) -> int:
-        """The one number a statement asks for."""
+        """Return the number that a statement asks for."""
         with self._connect() as connection:
             return connection.execute(statement).scalar_one()
 
     def _start_clock(self) -> None:
-        """The clock runs while the database works, not while the rows that came are being looked at."""
+        """Start the clock: it runs while the database works, not while its rows are looked at."""
         self._deadline = time.monotonic() + self._seconds
 
     @contextmanager

@@ -15,7 +15,7 @@ from ragstone.core.filters import FIELD
 from ragstone.core.ids import content_hash
 from ragstone.core.registry import nearest
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.database.rows import (
     Row,
     RowQuery,
@@ -84,7 +84,7 @@ class DatabaseConfig(SettingsModel):
     """How long the database may take for one page."""
 
 
-class DatabaseSource:
+class DatabaseSource(StatelessSource):
     """The rows of one query, known by their key."""
 
     def __init__(self, config: DatabaseConfig, name: str, context: SourceContext) -> None:
@@ -107,9 +107,6 @@ class DatabaseSource:
         pages = self._since(cursor) if self._config.cursor else self._all()
         while page := await asyncio.to_thread(next, pages, None):
             yield page
-
-    async def close(self) -> None:
-        """A connection lives no longer than the reading it was made for."""
 
     def _all(self) -> Iterator[Page]:
         listed: set[str] = set()
@@ -153,7 +150,7 @@ class DatabaseSource:
         return RowReader(self._config.database, self._address, self._config.seconds)
 
     def _fingerprint(self) -> str:
-        """Another query or another template means other documents: then the cursor starts again."""
+        """Return a name for query and template: others mean other documents, for which the cursor starts again."""
         return content_hash(self._config.model_dump_json(exclude={"page_size", "seconds"}))[:16]
 
     @property

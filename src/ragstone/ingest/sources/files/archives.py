@@ -41,7 +41,7 @@ def name_damage(uri: str) -> Iterator[None]:
 
 @contextmanager
 def open_zip(file: BinaryIO, uri: str, limits: LimitSettings) -> Iterator[zipfile.ZipFile]:
-    """The archive with its list of members, once it is known to be short enough."""
+    """Open an archive whose list of members is known to be short enough."""
     most = 2 * _CHUNK + limits.archive_entries * _DIRECTORY_ENTRY
     with name_damage(uri):
         archive = zipfile.ZipFile(cast("IO[bytes]", _Guarded(file, most)))
@@ -84,7 +84,7 @@ def check_member(info: zipfile.ZipInfo, uri: str) -> None:
 
 
 def modified_at(info: zipfile.ZipInfo) -> datetime | None:
-    """When a member was changed, as far as its archive says; ZIP knows no time zone."""
+    """Return when a member was changed, if its archive says so; ZIP knows no time zone."""
     try:
         return datetime(*info.date_time, tzinfo=UTC)
     except ValueError:
@@ -133,7 +133,7 @@ def is_archive(content: bytes, name: str) -> bool:
 
 
 def is_archive_file(file: BinaryIO, name: str) -> bool:
-    """The same of an open file, of which little is read."""
+    """Return the same for an open file, of which little is read."""
     head = file.read(4)
     file.seek(0)
     if not name.lower().endswith(".zip") or head not in _MAGIC:

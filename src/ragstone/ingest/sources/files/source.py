@@ -13,7 +13,7 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import TenantSources
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.files.read import SOURCE, is_container, list_ids, read_documents
 from ragstone.ingest.sources.files.walk import FoundFile, Patterns, Selection, as_text, find, real
 from ragstone.ingest.sources.paging import in_batches
@@ -32,7 +32,7 @@ class FilesConfig(SettingsModel):
     exclude: Patterns = ()
 
 
-class FilesSource:
+class FilesSource(StatelessSource):
     """The documents under a folder, known by their path under it."""
 
     def __init__(self, config: FilesConfig, name: str, context: SourceContext) -> None:
@@ -49,14 +49,12 @@ class FilesSource:
             yield Page((), listed=listed)
         broken = []
         async for entries in in_batches(self._read(found)):
-            broken += [entry.uri for entry in entries if _broke_off(entry)]
+            closed = (entry for entry in entries if isinstance(entry, Failure) and entry.code == "unreadable")
+            broken += [entry.uri for entry in closed if is_container(entry.uri)]
             yield Page(entries)
         if broken and listed is not None:
             # It was listed and then broke off: what was not read of it must not count as removed.
             raise SourceError(f"{broken[0]} could not be read to its end", hint="nothing was removed; try again")
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
     def _find(self) -> list[FoundFile | Failure]:
         if not self._root.exists():
@@ -77,10 +75,6 @@ class FilesSource:
         return Item(self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
 
 
-def _broke_off(entry: Item | Failure) -> bool:
-    return isinstance(entry, Failure) and entry.code == "unreadable" and is_container(entry.uri)
-
-
 def _files_before_links(entries: Sequence[FoundFile | Failure]) -> Iterator[FoundFile | Failure]:
     """Yield each file once, under its own path if it was found there, else under that of the first link to it."""
     files = (entry.path for entry in entries if isinstance(entry, FoundFile))
@@ -99,7 +93,7 @@ class CorpusConfig(SettingsModel):
     corpus_path: Path = Path("data/corpus.txt")
 
 
-class CorpusSource:
+class CorpusSource(StatelessSource):
     """A single text file, known by the path it was configured with."""
 
     def __init__(self, config: CorpusConfig, name: str, context: SourceContext) -> None:
@@ -121,9 +115,6 @@ class CorpusSource:
         entries = read_documents(found, origin, self._limits)
         async for batch in in_batches(entries):
             yield Page(batch, listed=frozenset({external_id}))
-
-    async def close(self) -> None:
-        """Nothing is held open."""
 
 
 @dataclass(frozen=True, slots=True)

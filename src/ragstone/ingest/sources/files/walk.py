@@ -210,7 +210,7 @@ async def changes(path: Path, seconds: float, *, wait: Wait = asyncio.sleep) -> 
 
 
 def signature(path: Path) -> str:
-    """Changes with the names, sizes and times of the documents under a path; empty while it is not there."""
+    """Return a digest of the names, sizes and times of the documents under a path; empty while it is not there."""
     if not path.exists():
         return ""
     digest = hashlib.blake2b(digest_size=16)

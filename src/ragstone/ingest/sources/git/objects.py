@@ -194,7 +194,7 @@ class Repository:
             facts, _, path = record.partition(b"\t")
             mode, _, blob = facts.split(b" ")
             if mode in _REGULAR:
-                yield Blob(_path(path), blob.decode())
+                yield Blob(path.decode("utf-8", "backslashreplace"), blob.decode())
 
     def changes(self, old: str, new: str) -> Iterator[Change]:
         """Yield what differs between two commits. A file that was moved is one removed and one added.
@@ -208,7 +208,7 @@ class Repository:
         yield from (Change(path, None) for path in before)
 
     def reader(self) -> BlobReader:
-        """Reads blobs one after another through one process."""
+        """Return a reader of blobs, one after another, through one process."""
         return BlobReader(self._command("cat-file", "--batch"))
 
     def _records(self, *arguments: str) -> Iterator[bytes]:
@@ -336,10 +336,6 @@ def _stop_error(blob: str) -> SourceError:
 def _skip(stream: IO[bytes], size: int) -> None:
     while size > 0 and (part := stream.read(min(size, _CHUNK))):
         size -= len(part)
-
-
-def _path(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
 
 
 def _environment() -> dict[str, str]:

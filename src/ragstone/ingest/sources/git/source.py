@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.files.archives import MEGABYTE
 from ragstone.ingest.sources.files.walk import (
     Patterns,
@@ -65,7 +65,7 @@ class _Work(NamedTuple):
     """What could not be read before and is as it was, by path; what cannot be read now comes to it."""
 
 
-class GitSource:
+class GitSource(StatelessSource):
     """The committed files of a repository, known by their path in it. What is not committed is not seen."""
 
     def __init__(self, config: GitConfig, name: str, context: SourceContext) -> None:
@@ -91,11 +91,8 @@ class GitSource:
             leaving = ()
         yield Page((), cursor={**reached, **_note_unread(work.unread)}, removed=work.removed)
 
-    async def close(self) -> None:
-        """Nothing is held open."""
-
     def _fingerprint(self) -> str:
-        """Another selection means other documents of the same commit."""
+        """Return a name for the selection: another one means other documents of the same commit."""
         config = self._config
         return content_hash(repr((config.subfolder, config.glob, config.exclude)))[:16]
 

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 
 from pydantic import SecretStr
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import FetchError, ParseError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.mail.gmail_api import SERVICE, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE
 from ragstone.ingest.sources.paging import PageTokens
@@ -31,7 +32,7 @@ class GmailConfig(SettingsModel):
     token_url: str = "https://oauth2.googleapis.com/token"  # noqa: S105 - an address
 
 
-class GmailSource:
+class GmailSource(StatelessSource):
     """The mails of one Gmail account."""
 
     def __init__(self, config: GmailConfig, name: str, context: SourceContext) -> None:
@@ -54,9 +55,6 @@ class GmailSource:
                 pages = self._everything(names, set(), "", "")
         async for found in pages:
             yield found
-
-    async def close(self) -> None:
-        """The fetcher is its owner's to close."""
 
     async def _everything(
         self, names: Mapping[str, str], unread: set[str], since: str, page: str
@@ -120,17 +118,13 @@ class GmailSource:
     async def _messages(
         self, names: Mapping[str, str], ids: Iterable[str], unread: set[str]
     ) -> AsyncIterator[tuple[tuple[Item | Failure, ...], tuple[str, ...]]]:
-        """Items, a few at a time, and the ids among them that are gone or left out; what cannot be had is noted."""
-        wanted = list(ids)
-        for first in range(0, len(wanted), AT_ONCE):
-            some = wanted[first : first + AT_ONCE]
-            found = await self._entries(names, some, unread)
+        """Yield a few items at a time, and the ids that are gone or left out; those that fail are noted in `unread`."""
+        for some in batched(list(ids), AT_ONCE):
+            found = dict(zip(some, await self._entries(names, some, unread), strict=True))
             unread.difference_update(some)
-            unread.update(
-                message_id for message_id, entry in zip(some, found, strict=True) if isinstance(entry, Failure)
-            )
-            gone = tuple(message_id for message_id, entry in zip(some, found, strict=True) if entry is None)
-            yield tuple(entry for entry in found if entry is not None), gone
+            unread.update(message_id for message_id, entry in found.items() if isinstance(entry, Failure))
+            gone = tuple(message_id for message_id, entry in found.items() if entry is None)
+            yield tuple(entry for entry in found.values() if entry is not None), gone
 
     async def _entries(
         self, names: Mapping[str, str], ids: Iterable[str], unread: Collection[str]

@@ -131,7 +131,7 @@ class GmailClient:
         )
 
     async def size(self, message_id: str) -> int:
-        """About how many bytes a message has; 0 when it is gone."""
+        """Return about how many bytes a message has; 0 when it is gone."""
         answer = await self._message(message_id, "MINIMAL")
         size = answer.get("sizeEstimate") if answer else 0
         return size if isinstance(size, int) else 0
@@ -158,7 +158,9 @@ class GmailClient:
 
     async def _answer(self, url: str, token: str) -> dict[str, Json]:
         headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
-        answer = await self._fetcher.get(url, headers=headers, max_bytes=_as_base64(self._max_bytes))
+        # A message comes as base64, in JSON.
+        room = self._max_bytes // 3 * 4 + 1024 * 1024
+        answer = await self._fetcher.get(url, headers=headers, max_bytes=room)
         return _object(answer.content, "Gmail")
 
     async def _valid_token(self, refused: str = "") -> str:
@@ -232,11 +234,6 @@ def _decode_raw(raw: str, message_id: str) -> bytes:
         return base64.b64decode(raw + "=" * (-len(raw) % 4), altchars=b"-_", validate=True)
     except (binascii.Error, ValueError) as problem:
         raise ParseError(f"gmail:{message_id} is not encoded as Gmail documents it") from problem
-
-
-def _as_base64(size: int) -> int:
-    """Return how large an answer with a message of this size may be, with room for the JSON around it."""
-    return size // 3 * 4 + 1024 * 1024
 
 
 def _moment(milliseconds: str) -> datetime | None:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import Field, SecretStr, field_validator
 
 from ragstone.core.types import Failure, Item, Json, Page
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.mail.imap_session import ImapSession, Mailbox, Security, Server
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE, read_head
 from ragstone.ingest.sources.paging import batch_by_size
@@ -55,7 +55,7 @@ class _MailboxPlace:
         return place | {"unread": sorted(self.unread)} if self.unread else place
 
 
-class ImapSource:
+class ImapSource(StatelessSource):
     """The messages of one account."""
 
     def __init__(self, config: ImapConfig, name: str, context: SourceContext) -> None:
@@ -68,7 +68,7 @@ class ImapSource:
         """Yield new mails and those that could not be read before; at the end a list of all."""
         session = await self._connect()
         try:
-            seen = _load_seen(cursor)
+            seen: dict[str, Json] = dict(cursor) if isinstance(cursor, Mapping) else {}
             listed: set[str] | None = set()
             for name in self._config.mailboxes:
                 mailbox = await asyncio.to_thread(session.open_mailbox, name)
@@ -86,9 +86,6 @@ class ImapSource:
             yield Page((), seen, listed=None if listed is None else frozenset(listed))
         finally:
             await asyncio.to_thread(session.close)
-
-    async def close(self) -> None:
-        """A connection lives no longer than a run."""
 
     async def _connect(self) -> ImapSession:
         its = self._config
@@ -118,7 +115,7 @@ class ImapSource:
             yield tuple(entries.values()), place
 
     def _entry(self, name: str, mailbox: Mailbox, uid: int, size: int, content: bytes | None) -> Item | Failure:
-        uri = self._uri(name, uid)
+        uri = f"imap://{self._config.host}/{quote(name)};UID={uid}"
         size = max(size, len(content or b""))
         if size > self._max_bytes:
             megabytes = size / 1024 / 1024
@@ -138,13 +135,6 @@ class ImapSource:
     def _report_closed(self, name: str) -> Failure:
         uri = f"imap://{self._config.host}/{quote(name)}"
         return Failure(uri, "not_found", f"the mailbox {uri} cannot be opened; nothing of it was removed")
-
-    def _uri(self, name: str, uid: int) -> str:
-        return f"imap://{self._config.host}/{quote(name)};UID={uid}"
-
-
-def _load_seen(cursor: Json) -> dict[str, Json]:
-    return dict(cursor) if isinstance(cursor, Mapping) else {}
 
 
 def _place(seen: Mapping[str, Json], name: str, mailbox: Mailbox) -> _MailboxPlace:

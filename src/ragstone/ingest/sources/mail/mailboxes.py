@@ -14,7 +14,7 @@ from ragstone.core.errors import ParseError, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.parsers.mail.headers import Envelope, read_envelope, read_message
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.settings.base import SettingsModel
 from ragstone.settings.tree import LimitSettings
 
@@ -76,7 +76,7 @@ class _MessageBuilder:
 
 
 def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
-    """Lines, long ones in parts, and whether each begins a message.
+    """Yield lines, long ones in parts, and whether each begins a message.
 
     A separator stands behind a blank line and before a header; other lines that begin so are somebody's words.
     """
@@ -202,7 +202,7 @@ class _FilePlace:
         return place | {"unread": [list(span) for span in self.unread]} if self.unread else place
 
 
-class MboxSource:
+class MboxSource(StatelessSource):
     """The messages of one mailbox file."""
 
     def __init__(self, config: MboxConfig, name: str, context: SourceContext) -> None:
@@ -215,9 +215,6 @@ class MboxSource:
         pages = self._pages(_place(cursor))
         while (page := await asyncio.to_thread(next, pages, None)) is not None:
             yield page
-
-    async def close(self) -> None:
-        """Nothing is held open between runs."""
 
     def _pages(self, place: _FilePlace | None) -> Iterator[Page]:
         try:

@@ -17,7 +17,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import Disallowed, PoliteFetcher
 from ragstone.fetch.urls import canonical_link, canonical_url, redact_url
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import GONE, PageReader, WebAddress, Words, media_type
 from ragstone.ingest.sources.web.sitemap import matches_path
@@ -100,7 +100,7 @@ class Frontier:
         return url, depth
 
 
-class CrawlSource:
+class CrawlSource(StatelessSource):
     """Follows links inside one host, nearest first, with robots.txt and pauses."""
 
     def __init__(self, config: CrawlConfig, name: str, context: SourceContext) -> None:
@@ -131,9 +131,6 @@ class CrawlSource:
         found = frozenset(frontier.read)
         reader.keep_only(found)
         yield Page(tuple(entries), reader.cursor, listed=found if frontier.complete else None)
-
-    async def close(self) -> None:
-        """The fetcher is the operator's: nothing to close."""
 
     async def _start(self) -> Fetched:
         try:
@@ -221,7 +218,7 @@ class Links:
 
     @property
     def canonical(self) -> str:
-        """The page that this one names as the proper one; empty when it names none."""
+        """Return the page that this one names as the proper one; empty when it names none."""
         return next((self._absolute(href) for href in self._hrefs('link[rel="canonical" i]')), "")
 
     def pages(self, host: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ from ragstone.fetch.urls import canonical_link, redact_url
 from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.parsers.sandbox.pool import start_isolated
 from ragstone.ingest.parsers.text.text import decode
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.web.pages import (
     CHARSET,
     WebAddress,
@@ -98,7 +98,7 @@ class FeedEntry:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with anything that a reader would see."""
+        """Return a digest of everything that a reader sees."""
         parts = (self.id, self.link, self.title, self.content, self.author, str(self.published))
         return content_hash("\x1f".join(parts))[:16]
 
@@ -123,7 +123,8 @@ async def read_feed(fetched: Fetched, limits: LimitSettings) -> Feed:
     said = await parse_apart(b"\n" + text.encode(), name, limits)
     if not said["version"] and not said["entries"]:
         raise SourceError(f"{name} is no RSS or Atom feed", hint="give the address of the feed, not of the page")
-    return await asyncio.to_thread(_feed, said, fetched.url, broken)
+    entries = await asyncio.to_thread(lambda: tuple(_entry(entry, fetched.url) for entry in said["entries"]))
+    return Feed(one_line(said["title"]), entries, broken)
 
 
 def _text(fetched: Fetched, name: str) -> str:
@@ -142,7 +143,7 @@ def _text(fetched: Fetched, name: str) -> str:
 
 
 def _check(text: str, name: str) -> bool:
-    """Refuse what reaches outside or is too much; whether the XML is broken."""
+    """Refuse a feed that reaches outside or is too large, and return whether its XML is broken."""
     if text.count("<") > MAX_TAGS or sum(1 for _ in _ENTRY.finditer(text)) > MAX_ENTRIES:
         raise SourceError(
             f"{name} has more than {MAX_ENTRIES:,} entries or {MAX_TAGS:,} tags", hint="ask for a shorter feed"
@@ -159,10 +160,6 @@ def _check(text: str, name: str) -> bool:
     except BrokenXml:
         return True
     return False
-
-
-def _feed(said: Mapping[str, Any], base: str, broken: bool) -> Feed:
-    return Feed(one_line(said["title"]), tuple(_entry(entry, base) for entry in said["entries"]), broken)
 
 
 def _entry(entry: Mapping[str, Any], base: str) -> FeedEntry:
@@ -226,7 +223,7 @@ class ArticleNames:
         return next((name for name in names if name and name in self.had), "") or names[0] or narrow
 
 
-class FeedsSource:
+class FeedsSource(StatelessSource):
     """Reads several feeds. Articles that have left their feed stay: feeds carry only the newest."""
 
     def __init__(self, config: FeedsConfig, name: str, context: SourceContext) -> None:
@@ -257,9 +254,6 @@ class FeedsSource:
         if problem and len(failures) == len(urls):
             raise problem
         yield Page(tuple(failures), {"feeds": known})
-
-    async def close(self) -> None:
-        """The fetcher is the operator's: nothing to close."""
 
     async def _read(self, url: str, known: Mapping[str, Any]) -> tuple[tuple[Item | Failure, ...], Json]:
         memory: Mapping[str, Any] = known.get(url) or {}
@@ -313,7 +307,8 @@ class FeedsSource:
             page = await self._pages.get(entry.link)
         except FetchError as problem:
             lost = failure_of(redact_url(entry.link), problem, f"{problem}; what the feed says of it was taken")
-            return Article((item, lost), settled=_is_final(problem))
+            refused = 400 <= problem.status < 500 and not is_transient_status(problem.status)
+            return Article((item, lost), settled=refused or not problem.retryable)
         full = replace(
             item,
             uri=page.url,
@@ -340,10 +335,6 @@ class FeedsSource:
             modified_at=entry.published,
             media_type="text/html" if entry.is_html else "text/plain",
         )
-
-
-def _is_final(problem: FetchError) -> bool:
-    return not problem.retryable or (400 <= problem.status < 500 and not is_transient_status(problem.status))
 
 
 def as_page(title: str, body: str) -> bytes:

@@ -15,7 +15,7 @@ from ragstone.core.errors import FetchError
 from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_link, redact_url
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.web.feeds import as_page
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type, read_json, unreadable_answer
 from ragstone.settings.base import SettingsModel
@@ -63,12 +63,12 @@ class Story:
 
     @property
     def body(self) -> str:
-        """Its own text and where it leads, as HTML."""
+        """Return its own text and its link, as HTML."""
         place = html.escape(self.link)
         return self.text + (f'<p><a href="{place}">{place}</a></p>' if place else "")
 
 
-class HackerNewsSource:
+class HackerNewsSource(StatelessSource):
     """Reads stories, each once: points and comments are those of that moment."""
 
     def __init__(self, config: HackerNewsConfig, name: str, context: SourceContext) -> None:
@@ -86,11 +86,8 @@ class HackerNewsSource:
         async for page in pages:
             yield page
 
-    async def close(self) -> None:
-        """The fetcher is the operator's: nothing to close."""
-
     async def _search(self, cursor: Mapping[str, int]) -> AsyncIterator[Page]:
-        """Newest first, in slices of time: the API shows a thousand hits of each.
+        """Yield the newest first, in slices of time: the API shows a thousand hits of each.
 
         The cursor says since when (`since`) and, until the oldest is reached, up to when (`until`) stories are
         still to be read; `newest` becomes the next run's `since`.
@@ -119,7 +116,7 @@ class HackerNewsSource:
             until = oldest if oldest < until else until - 1
 
     async def _hits(self, since: int, until: int, number: int) -> tuple[list[Story], bool]:
-        """One page of stories, and whether there are more."""
+        """Return one page of stories, and whether there are more."""
         answer = await self._json(
             "/search_by_date",
             {

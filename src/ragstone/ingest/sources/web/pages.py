@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from ragstone.core.batches import batched
 from ragstone.core.clock import canonical, now, parse_mail_date
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.ids import content_hash
@@ -19,7 +20,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import Fetched
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_url, redact_url
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.files.walk import as_tuple
 from ragstone.settings.base import SettingsModel
 
@@ -82,7 +83,7 @@ class PageReader:
 
     @property
     def cursor(self) -> Json:
-        """The state to remember: only what is known, since there may be thousands of pages."""
+        """Return the state to remember: only what is known, since there may be thousands of pages."""
         return {
             "pages": {
                 url: {name: value for name, value in asdict(sight).items() if value}
@@ -206,7 +207,7 @@ class WebConfig(SettingsModel):
     urls: Annotated[tuple[WebAddress, ...], Field(min_length=1, max_length=10_000)]
 
 
-class WebSource:
+class WebSource(StatelessSource):
     """Reads the pages of a list. Somebody named each of them, so no robots.txt is asked; hosts still get time."""
 
     def __init__(self, config: WebConfig, name: str, context: SourceContext) -> None:
@@ -220,10 +221,10 @@ class WebSource:
         reader.keep_only(frozenset(self._urls))
         known = frozenset((cursor or {}).get("pages") or {})
         gone: set[str] = set()
-        for start in range(0, len(self._urls), PAGE_ITEMS):
+        for urls in batched(self._urls, PAGE_ITEMS):
             entries: list[Item | Failure] = []
             missing: list[str] = []
-            for url in self._urls[start : start + PAGE_ITEMS]:
+            for url in urls:
                 reading = await reader.read(url)
                 if reading.entry:
                     entries.append(reading.entry)
@@ -233,9 +234,5 @@ class WebSource:
                     entries.append(Failure(url, "not_found", f"there is no page at {redact_url(url)}"))
                     gone.add(url)
             gone.update(missing)
-            last = start + PAGE_ITEMS >= len(self._urls)
-            listed = frozenset(self._urls) - gone if last else None
+            listed = frozenset(self._urls) - gone if urls[-1] == self._urls[-1] else None
             yield Page(tuple(entries), reader.cursor, tuple(missing), listed)
-
-    async def close(self) -> None:
-        """The fetcher is the operator's: nothing to close."""

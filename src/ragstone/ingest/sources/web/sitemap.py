@@ -16,7 +16,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.exchange import BodyTooLarge, Damaged, unzip
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_url, redact_url
-from ragstone.ingest.sources.config import SourceContext
+from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.pages import PageReader, WebAddress, Words
 from ragstone.ingest.sources.web.safe_xml import read_records
@@ -48,7 +48,7 @@ class SitemapListing:
     cut: bool = False
 
 
-class SitemapSource:
+class SitemapSource(StatelessSource):
     """Reads the pages of one host that its sitemap lists. The protocol lets a sitemap speak for its own host only."""
 
     def __init__(self, config: SitemapConfig, name: str, context: SourceContext) -> None:
@@ -88,9 +88,6 @@ class SitemapSource:
                 yield Page(tuple(entries), reader.cursor, tuple(missing))
                 entries, missing, turn = [], [], PageTurn()
         yield Page((), reader.cursor, listed=urls - gone if complete else None)
-
-    async def close(self) -> None:
-        """The fetcher is the operator's: nothing to close."""
 
     async def _list(self, listing: SitemapListing) -> AsyncIterator[None]:
         """Read the sitemap and all that it leads to into the listing, yielding after each."""
