@@ -1,4 +1,4 @@
-"""The documents of a tenant: how they come in, what there is of them, and how they go."""
+"""The documents of a tenant: take them in, list and read them, and remove them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Documents:
         from ragstone.ingest.work import JobBatch, WorkItem
 
         tenant, name = await self._scope.admit(), self._scope.kb_name(kb)
-        item = self._uploaded(content, filename, title, metadata or {}, external_id)
+        item = self._build_item(content, filename, title, metadata or {}, external_id)
         scope, seed = await self._open_kb(tenant, name)
         called = item.external_id
         identity = (await assign_ids(self._ledger, tenant, seed, scope, SOURCE, [called]))[called]
@@ -91,16 +91,16 @@ class Documents:
         failed: list[Failure] = []
         while batch := await asyncio.to_thread(lambda: [*islice(entries, BATCH)]):
             failed += [entry for entry in batch if isinstance(entry, Failure)]
-            tasks = [WorkItem(entry, JobBatch()) for entry in batch if isinstance(entry, Item)]
-            todo, current = await diff.compare(tasks)
-            for task in todo:
+            work_items = [WorkItem(entry, JobBatch()) for entry in batch if isinstance(entry, Item)]
+            todo, current = await diff.compare(work_items)
+            for work in todo:
                 try:
-                    await self._queue_document(tenant, scope, task, Priority.UPLOAD, keep=False)
-                    current.append(task)
+                    await self._queue_document(tenant, scope, work, Priority.UPLOAD, keep=False)
+                    current.append(work)
                 except QuotaExceeded as error:
-                    failed.append(failure_of(task.item.uri, error))
+                    failed.append(failure_of(work.item.uri, error))
             # A document that was deleted since has no status, and that is no failure of the others.
-            statuses = [await self._ledger.status(tenant, task.document_id) for task in current]
+            statuses = [await self._ledger.status(tenant, work.document_id) for work in current]
             queued += [status for status in statuses if status]
         await diff.remove_missing()
         return queued, failed
@@ -247,7 +247,9 @@ class Documents:
                 await self._components.file_upkeep.refresh(tenant)
         return deleted
 
-    def _uploaded(self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None) -> Item:
+    def _build_item(
+        self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None
+    ) -> Item:
         from ragstone.core.documents import checked_facts
         from ragstone.ingest.prepare import find_unusable
         from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
@@ -276,21 +278,21 @@ class Documents:
         return scope, await self._access.seed(tenant)
 
     async def _queue_document(
-        self, tenant: str, kb: KnowledgeBase, task: WorkItem, priority: Priority, *, keep: bool = True
+        self, tenant: str, kb: KnowledgeBase, work: WorkItem, priority: Priority, *, keep: bool = True
     ) -> None:
         from ragstone.ingest.jobs.sync import new_jobs
 
         # What is there already, or on its way, needs no room for another document.
-        new = await self._access.is_limited(tenant) and not await self._ledger.status(tenant, task.document_id)
+        new = await self._access.is_limited(tenant) and not await self._ledger.status(tenant, work.document_id)
         # A file that is kept and its text need room beside each other: what is let in can also be finished.
-        size = len(task.item.content) * (2 if keep else 1)
+        size = len(work.item.content) * (2 if keep else 1)
         async with self._access.taking_in(tenant, documents=int(new), size=size, queued=True):
-            (wanted,) = await new_jobs(self._ledger, tenant, [task], priority, keep=keep, notify=True)
+            (wanted,) = await new_jobs(self._ledger, tenant, [work], priority, keep=keep, notify=True)
             async with self._ledger.transaction(tenant) as tx:
                 job = await tx.enqueue(kb, wanted)
         if job.facts["original"] != wanted.facts["original"]:
             # The same bytes were on their way already: the job has its own copy.
-            await self._ledger.drop_originals(tenant, [(task.document_id, wanted.facts["original"])])
+            await self._ledger.drop_originals(tenant, [(work.document_id, wanted.facts["original"])])
         await self._components.stores.queue.signal_work(tenant)
 
     async def _record_read(self, tenant: str, document_id: str, found: bool) -> None:

@@ -248,30 +248,30 @@ class TenantScheduler:
         self._only = only
         self._sweep_seconds = sweep_seconds
         self._heard: dict[str, int] = {}
-        self._bells: tuple[float, Mapping[str, int]] = (float("-inf"), {})
+        self._signals: tuple[float, Mapping[str, int]] = (float("-inf"), {})
         self._due: dict[str, dict[WorkerSlot, float]] = {}
         self._order: list[str] = []
         self._swept = float("-inf")
 
     async def tenants(self) -> dict[str, int]:
         """Return all tenants that this worker works for, with their work signals."""
-        bells = await self._queue.work_signals()
-        return {name: bell for name, bell in bells.items() if self._only in (None, name)}
+        signals = await self._queue.work_signals()
+        return {name: signal for name, signal in signals.items() if self._only in (None, name)}
 
     async def next_tenants(self, slot: WorkerSlot) -> list[str]:
         """Return the tenants that may have work now, the one with the latest turn last."""
-        if time.monotonic() - self._bells[0] >= FRESH_SECONDS:
-            self._bells = time.monotonic(), await self.tenants()
-        moment, bells = time.monotonic(), self._bells[1]
+        if time.monotonic() - self._signals[0] >= FRESH_SECONDS:
+            self._signals = time.monotonic(), await self.tenants()
+        moment, signals = time.monotonic(), self._signals[1]
         # A crash between commit and signal loses the signal, so all tenants are looked at now and then.
         everyone = moment - self._swept >= self._sweep_seconds
         if everyone:
             self._swept = moment
-        for tenant, bell in bells.items():
-            if everyone or self._heard.get(tenant) != bell:
-                self._heard[tenant] = bell
+        for tenant, signal in signals.items():
+            if everyone or self._heard.get(tenant) != signal:
+                self._heard[tenant] = signal
                 self._due[tenant] = {}
-        ready = [tenant for tenant in bells if self._due[tenant].get(slot, moment) <= moment]
+        ready = [tenant for tenant in signals if self._due[tenant].get(slot, moment) <= moment]
         place = {tenant: index for index, tenant in enumerate(self._order)}
         return sorted(ready, key=lambda tenant: place.get(tenant, -1))
 
@@ -288,7 +288,6 @@ class TenantScheduler:
 
     def postpone(self, tenant: str, slot: WorkerSlot) -> None:
         """Skip a tenant with errors for a while."""
-
         self._due[tenant][slot] = time.monotonic() + self._sweep_seconds
 
     async def rest(self) -> None:

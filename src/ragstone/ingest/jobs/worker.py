@@ -284,10 +284,10 @@ class Worker:
             try:
                 if self._housekeeping:
                     await self._housekeeping()
-                for tenant, bell in (await self._scheduler.tenants()).items():
+                for tenant, signal in (await self._scheduler.tenants()).items():
                     heard, when = self._maintained.get(tenant, (-1, 0.0))
-                    if heard != bell or time.monotonic() - when >= SWEEP_SECONDS:
-                        self._maintained[tenant] = bell, time.monotonic()
+                    if heard != signal or time.monotonic() - when >= SWEEP_SECONDS:
+                        self._maintained[tenant] = signal, time.monotonic()
                         await self._maintain_tenant(tenant)
             except RagstoneError as error:
                 logger.warning("cannot run maintenance, trying again later: %s", error)

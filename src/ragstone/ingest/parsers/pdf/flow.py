@@ -118,7 +118,7 @@ def _without_running_lines(pages: Mapping[int, LaidOutPage], body: float) -> Pag
 
 
 def _is_running(key: str, count: int, pages: int) -> bool:
-    """Return whether a line is a number, or stands on most pages, or on some with a page number as chapters' heads do."""
+    """Return whether a line is a page number, or stands on most pages, or on some with a number as chapter heads do."""
     return count * 2 > pages or (count >= 3 and "#" in key) or _PAGE_NUMBER.fullmatch(key) is not None
 
 

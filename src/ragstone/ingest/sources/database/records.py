@@ -1,4 +1,4 @@
-"""Rows that are looked up while somebody asks: nothing of them is kept, so prices and stocks are those of now.
+"""Rows that are looked up for a question: nothing of them is kept, so prices and stocks are those of now.
 
 A row belongs to the tenant that one of its columns names and is given to no other. Only rows that hold a word of the
 query are read.

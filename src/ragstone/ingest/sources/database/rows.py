@@ -1,4 +1,4 @@
-"""Rows of somebody else's database: read, never written, within a time, a page at a time."""
+"""Rows of a foreign database: read, never written, within a time, a page at a time."""
 
 from __future__ import annotations
 

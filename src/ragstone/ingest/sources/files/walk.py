@@ -194,17 +194,17 @@ Wait = Callable[[float], Awaitable[None]]
 
 
 async def changes(path: Path, seconds: float, *, wait: Wait = asyncio.sleep) -> AsyncIterator[None]:
-    """Say so each time the documents under a path have changed and then stayed as they are for `seconds`.
+    """Yield each time the documents under a path have changed and then stayed as they are for `seconds`.
 
-    A file that is still being copied is thus not offered half. While the path is not there nothing is said:
+    A file that is still being copied is thus not offered half. While the path does not exist nothing is yielded:
     a disk that comes back as it was has not changed.
     """
-    told = before = await asyncio.to_thread(signature, path)
+    reported = before = await asyncio.to_thread(signature, path)
     while True:
         await wait(seconds)
         now = await asyncio.to_thread(signature, path)
-        if now and now == before != told:
-            told = now
+        if now and now == before != reported:
+            reported = now
             yield
         before = now
 
@@ -228,10 +228,10 @@ def signature(path: Path) -> str:
 
 async def watch_rounds(paths: Sequence[Path], seconds: float, wait: Wait = asyncio.sleep) -> AsyncGenerator[None, None]:
     """Yield once at the start, and then once after each change under any of the paths."""
-    stirred = asyncio.Event()
+    changed = asyncio.Event()
     watching = [asyncio.Event() for _ in paths]
     tasks = [
-        asyncio.ensure_future(_watch(path, seconds, wait, begun, stirred))
+        asyncio.ensure_future(_watch(path, seconds, wait, begun, changed))
         for path, begun in zip(paths, watching, strict=True)
     ]
     try:
@@ -240,8 +240,8 @@ async def watch_rounds(paths: Sequence[Path], seconds: float, wait: Wait = async
             await begun.wait()
         while True:
             yield
-            await stirred.wait()
-            stirred.clear()
+            await changed.wait()
+            changed.clear()
             for task in tasks:
                 if task.done():
                     task.result()  # that path is not watched any more: raise why
@@ -251,14 +251,14 @@ async def watch_rounds(paths: Sequence[Path], seconds: float, wait: Wait = async
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _watch(path: Path, seconds: float, wait: Wait, begun: asyncio.Event, stirred: asyncio.Event) -> None:
+async def _watch(path: Path, seconds: float, wait: Wait, begun: asyncio.Event, changed: asyncio.Event) -> None:
     async def waiting(time: float) -> None:
         begun.set()
         await wait(time)
 
     try:
         async for _ in changes(path, seconds, wait=waiting):
-            stirred.set()
+            changed.set()
     finally:
         begun.set()
-        stirred.set()
+        changed.set()

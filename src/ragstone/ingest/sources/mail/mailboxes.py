@@ -78,7 +78,7 @@ class _MessageBuilder:
 def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
     """Yield lines, long ones in parts, and whether each begins a message.
 
-    A separator stands behind a blank line and before a header; other lines that begin so are somebody's words.
+    A separator stands behind a blank line and before a header; other lines that begin so are text.
     """
     held = b""
     after_blank = begins_line = True

@@ -79,41 +79,41 @@ class PageReader:
     def __init__(self, name: str, gets: SupportsGet, cursor: Json) -> None:
         self._name = name
         self._gets = gets
-        self._sights = {url: PageState(**sight) for url, sight in ((cursor or {}).get("pages") or {}).items()}
+        self._states = {url: PageState(**state) for url, state in ((cursor or {}).get("pages") or {}).items()}
 
     @property
     def cursor(self) -> Json:
         """Return the state to remember: only what is known, since there may be thousands of pages."""
         return {
             "pages": {
-                url: {name: value for name, value in asdict(sight).items() if value}
-                for url, sight in self._sights.items()
+                url: {name: value for name, value in asdict(state).items() if value}
+                for url, state in self._states.items()
             }
         }
 
     def lastmod(self, url: str) -> str:
         """Return the date that a sitemap gave for the page when it was last read."""
-        sight = self._sights.get(url)
-        return sight.lastmod if sight else ""
+        state = self._states.get(url)
+        return state.lastmod if state else ""
 
     def keep_only(self, urls: frozenset[str]) -> None:
         """Forget pages that are no longer of concern."""
-        self._sights = {url: sight for url, sight in self._sights.items() if url in urls}
+        self._states = {url: state for url, state in self._states.items() if url in urls}
 
     async def read(self, url: str, *, lastmod: str = "") -> PageResult:
         """Fetch a page, if it has changed since it was last read."""
-        known = self._sights.get(url)
+        known = self._states.get(url)
         headers = conditions(known.etag, known.modified) if known else {}
         try:
             fetched = await self._gets.get(url, headers=headers)
         except FetchError as problem:
             if problem.status in GONE:
-                self._sights.pop(url, None)
+                self._states.pop(url, None)
                 return PageResult(gone=True)
             return PageResult(failure_of(redact_url(url), problem))
         if fetched.status == 304:
             if known:
-                self._sights[url] = replace(known, lastmod=lastmod)
+                self._states[url] = replace(known, lastmod=lastmod)
             return PageResult(fetched=fetched)
         return PageResult(self.item(url, fetched, lastmod=lastmod), fetched=fetched)
 
@@ -123,10 +123,10 @@ class PageReader:
         The date of scraping is that of the first time this content was seen. Were it the date of the last visit,
         a page would differ from itself every day and be ingested again each time.
         """
-        known = self._sights.get(url)
+        known = self._states.get(url)
         digest = content_hash(fetched.content)[:32]
         scraped = known.scraped if known and known.hash == digest else canonical(now())
-        self._sights[url] = PageState(
+        self._states[url] = PageState(
             hash=digest,
             scraped=scraped,
             etag=fetched.headers.get("etag", ""),
