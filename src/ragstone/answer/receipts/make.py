@@ -8,19 +8,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from ragstone.answer.styles import DEFAULT_FORMAT, FLAG, INDEX, NO_EVIDENCE, add_marks, list_sources, word_sentence
-from ragstone.core.answers import Answer, Citation, Sentence, Support
-from ragstone.core.clock import canonical
+from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
+from ragstone.schemas.receipts import ReceiptSchema
 from ragstone.settings.answers import CitationStyle
-from ragstone.settings.base import SettingsModel
 
 _SPEECHLESS = frozenset(string.punctuation + " ")
 
@@ -60,62 +59,10 @@ def _write_sentence(sentence: Sentence, numbered: dict[int, Citation], wording: 
 
 VERSION = 1
 MOST_BYTES = 10_000_000
-MOST_SENTENCES = 200
-MOST_CITATIONS = 1000
-MOST_CITED = 200
-"""By one sentence: two quotes of each of a hundred passages."""
 MOST_CITED_IN_ALL = 2000
 MOST_QUOTED_CHARS = 500_000
-MOST_PARTS = 100
-MOST_CHARS = 8000
-"""Of a sentence or a quote, which are parts of a passage."""
 _NOT_ONE = "this is not a receipt of an answer"
 _MAKE_ONE = Remedy(Action.CREATE_RECEIPT)
-
-
-class _Citation(SettingsModel):
-    n: int
-    document_id: str
-    chunk_id: str
-    title: str
-    uri: str
-    section: str
-    page: int | None
-    site: str
-    start: int = Field(ge=0)
-    end: int = Field(ge=0)
-    quote: str = Field(min_length=1, max_length=MOST_CHARS)
-    hash: str
-
-
-class _Sentence(SettingsModel):
-    text: str = Field(max_length=MOST_CHARS)
-    support: Support
-    citations: tuple[int, ...] = Field(max_length=MOST_CITED)
-
-
-class _Wording(SettingsModel):
-    style: CitationStyle = "index"
-    format: str = Field(default=DEFAULT_FORMAT, max_length=100)
-
-
-class _Receipt(SettingsModel):
-    receipt: Literal[1]
-    engine: str
-    moment: str
-    tenant: str
-    kb: str
-    profile: str
-    wording: _Wording = _Wording()
-    models: dict[str, str | None]
-    question: str
-    answer: str
-    answer_hash: str
-    status: Literal["answered", "no_evidence"]
-    sentences: tuple[_Sentence, ...] = Field(max_length=MOST_SENTENCES)
-    citations: tuple[_Citation, ...] = Field(max_length=MOST_CITATIONS)
-    unanswered: tuple[Annotated[str, Field(max_length=MOST_CHARS)], ...] = Field(default=(), max_length=MOST_PARTS)
-    digest: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,24 +98,19 @@ def make_receipt(
             "this answer stands on no passage, so a receipt could prove nothing of it",
             hint="unset answer.confident and ask again",
         )
-    written = wording or Wording()
-    body: dict[str, Json] = {
-        "receipt": VERSION,
-        "engine": engine,
-        "moment": canonical(moment),
-        "tenant": tenant,
-        "kb": kb,
-        "profile": profile,
-        "wording": {"style": written.style, "format": written.format},
-        "models": dict(models),
-        "question": answer.question,
-        "answer": answer.answer,
-        "answer_hash": content_hash(answer.answer),
-        "status": answer.status,
-        "sentences": [_sentence_json(sentence) for sentence in answer.sentences],
-        "citations": [_citation_json(citation) for citation in answer.citations],
-        "unanswered": list(answer.unanswered),
-    }
+    body = ReceiptSchema.of(
+        answer,
+        receipt=VERSION,
+        engine=engine,
+        moment=moment,
+        tenant=tenant,
+        kb=kb,
+        profile=profile,
+        wording=wording or Wording(),
+        models=models,
+        answer_hash=content_hash(answer.answer),
+        digest="",
+    ).as_json()
     return {**body, "digest": digest(body)}
 
 
@@ -199,7 +141,7 @@ def load_receipt(path: Path) -> dict[str, Any]:
 def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
     """Return the content of a receipt. Raises `InputError` for other JSON."""
     try:
-        read = _Receipt.model_validate(value)
+        read = ReceiptSchema.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -213,14 +155,14 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         answered=read.status == "answered",
         answer=read.answer,
         wording=Wording(read.wording.style, read.wording.format),
-        sentences=tuple(Sentence(item.text, item.support, item.citations) for item in read.sentences),
+        sentences=tuple(Sentence(item.text, item.support, tuple(item.citations)) for item in read.sentences),
         citations=tuple(Citation(**item.model_dump(exclude={"hash"})) for item in read.citations),
         misfits=tuple(_find_misfits(read, digest(value))),
-        unanswered=read.unanswered,
+        unanswered=tuple(read.unanswered),
     )
 
 
-def _find_misfits(read: _Receipt, fingerprint: str) -> list[str]:
+def _find_misfits(read: ReceiptSchema, fingerprint: str) -> list[str]:
     found = []
     if fingerprint != read.digest:
         found.append("its digest does not fit: it is not as it was made")
@@ -235,24 +177,3 @@ def _find_misfits(read: _Receipt, fingerprint: str) -> list[str]:
     if len(set(numbers)) != len(numbers):
         found.append("two citations have the same number")
     return found
-
-
-def _sentence_json(sentence: Sentence) -> dict[str, Json]:
-    return {"text": sentence.text, "support": sentence.support, "citations": list(sentence.citations)}
-
-
-def _citation_json(citation: Citation) -> dict[str, Json]:
-    return {
-        "n": citation.n,
-        "document_id": citation.document_id,
-        "chunk_id": citation.chunk_id,
-        "title": citation.title,
-        "uri": citation.uri,
-        "section": citation.section,
-        "page": citation.page,
-        "site": citation.site,
-        "start": citation.start,
-        "end": citation.end,
-        "quote": citation.quote,
-        "hash": content_hash(citation.quote),
-    }
