@@ -26,6 +26,7 @@ class Action(StrEnum):
 
     INGEST = "ingest", "ingest documents"
     INGEST_AGAIN = "ingest_again", "ingest the documents again"
+    CREATE_DATA = "create_data", "ingest documents, or name another data folder"
     CREATE_TENANT = "create_tenant", "choose one of the tenants, or ingest documents for a new one"
     LIST_DOCUMENTS = "list_documents", "list the documents"
     LIST_PASSAGES = "list_passages", "search for the passage to see its chunk_id"
@@ -49,6 +50,13 @@ class Action(StrEnum):
     FORCE_REEMBED = "force_reembed", "re-embed the knowledge base and make it live even though it finds less"
     IMPROVE_SEARCH = "improve_search", "compare fresh embeddings, look at the gaps, and tune the search"
     PULL_MODEL = "pull_model", "download the model"
+    USE_OWN_KB = "use_own_kb", "let the data set have a knowledge base of its own"
+    REPLACE_COLLECTION = "replace_collection", "replace the collection, or choose another name"
+    RENAME_COLLECTION = "rename_collection", "choose another name for the collection, or delete this one first"
+    PLACE_CORPUS = (
+        "place_corpus",
+        "put it into the folder that ingestion.corpus_root names, by default the data folder; or name another root",
+    )
     BUILD_CORPUS = "build_corpus", "build the collection again from its corpus file"
     SHOW_SETTINGS = "show_settings", "look at the settings and their values"
     CREATE_KEY = "create_key", "make an encryption key"

@@ -37,6 +37,7 @@ from ragstone.core.errors import (
     StoreError,
 )
 from ragstone.core.model_types import model_name
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase
 from ragstone.engine.access import TenantScope, record_caller
 
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from ragstone.stores.corpus.upkeep import FileUpkeep
 
 logger = logging.getLogger(__name__)
-OVERWRITE = "add --overwrite, or name another collection with --kb NAME"
+REPLACE = Remedy(Action.REPLACE_COLLECTION)
 UNTOUCHED = "nothing was replaced"
 READ = "document.read"
 PAGE = 500
@@ -172,7 +173,7 @@ class Collections:
                         live, gone = await tx.rename_kb(draft, name), 0
                 removal.mark_done(name, gone)
         except CollectionExists as error:
-            raise CollectionExists(EXISTS, hint=OVERWRITE) from error
+            raise CollectionExists(EXISTS, remedy=REPLACE) from error
         except NotFoundError as error:
             raise _taken_over(name) from error
         return live
@@ -198,12 +199,11 @@ class Collections:
         if there is None:
             return
         if not request.overwrite:
-            raise CollectionExists(EXISTS, hint=OVERWRITE)
+            raise CollectionExists(EXISTS, remedy=REPLACE)
         sources = {document.source for document in await self._documents(tenant, there)}
         if sources and CORPUS not in sources:
             raise InputError(
-                f"knowledge base '{name}' was not built from a corpus",
-                hint="name another collection with --kb NAME, or delete this one first",
+                f"knowledge base '{name}' was not built from a corpus", remedy=Remedy(Action.RENAME_COLLECTION)
             )
 
 

@@ -16,6 +16,7 @@ from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
 from ragstone.core.protocols import Embedder
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Item
 from ragstone.ingest.sources.files.walk import FoundFile, as_text, real
 from ragstone.settings.tree import ChunkingSettings, LimitSettings, Settings
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 CORPUS, CORPORA = "corpus", "corpora"
 """Folders in the data folder: of the default tenant, and with one folder for each other tenant."""
-HINT = "put it into the folder that ingestion.corpus_root names, by default the data folder; or give --root FOLDER"
+PLACE = Remedy(Action.PLACE_CORPUS)
 OPEN = Path("/dev/fd")
 """Where what a process has open can be read, whatever has become of its path."""
 SOURCE = "corpus"
@@ -54,7 +55,7 @@ def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
     root = real(_root(settings, tenant))
     inside = [path for path in _resolve_paths(root, given) if _may_be_read(settings, root, path)]
     if not inside:
-        raise InputError(f"the corpus {corpus_path!r} is outside of the data root", hint=HINT)
+        raise InputError(f"the corpus {corpus_path!r} is outside of the data root", remedy=PLACE)
     for path in inside:
         relative = path.relative_to(root)
         try:
@@ -66,7 +67,7 @@ def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
         if descriptor is not None:
             shown = as_text(relative.as_posix())
             return Corpus(FoundFile(OPEN / str(descriptor), shown, shown), descriptor)
-    raise NotFoundError(f"there is no corpus {corpus_path!r} in the data root", hint=HINT)
+    raise NotFoundError(f"there is no corpus {corpus_path!r} in the data root", remedy=PLACE)
 
 
 def _parse_path(corpus_path: str) -> PurePath:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol
 
 from ragstone.core.documents import IngestReport
 from ragstone.core.errors import InputError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Mode, Stats
 from ragstone.evaluate.dataset import SOURCE, Dataset, documents_as_items
@@ -272,9 +273,6 @@ async def _find_others(subject: Subject, kb: str, ids: set[str]) -> list[str]:
     while page := await subject.documents(after=after, limit=PAGE):
         after = page[-1].id
         if any(document.source != SOURCE for document in page):
-            raise InputError(
-                f"knowledge base '{kb}' holds documents of your own",
-                hint="leave out --kb: a data set gets a knowledge base of its own",
-            )
+            raise InputError(f"knowledge base '{kb}' holds documents of your own", remedy=Remedy(Action.USE_OWN_KB))
         others += [document.id for document in page if document.external_id not in ids]
     return others

@@ -77,7 +77,7 @@ def test_nothing_to_show(filled: Cli, cli: Cli, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (4, "Nothing is recorded.\n")
     empty = cli("audit", "--data-dir", tmp_path / "nowhere")
     assert empty.code == 4
-    assert "ragstone ingest PATH makes it" in empty.err
+    assert "ragstone ingest PATH --data-dir" in empty.err
     assert not (tmp_path / "nowhere").exists()
 
 

@@ -53,6 +53,7 @@ STEPS: Mapping[Action, tuple[Step, ...]] = {
         Step("all there are: {command}", "tenants", needs="tenant"),
     ),
     Action.INGEST_AGAIN: (Step("ingest again with: {command}", "ingest PATH --kb {kb}"),),
+    Action.CREATE_DATA: (Step("{command} makes it; --data-dir names another folder", "ingest PATH"),),
     Action.CREATE_TENANT: (Step(LIST, "tenants"), Step("make it with: {command}", "ingest PATH --tenant {tenant}")),
     Action.LIST_DOCUMENTS: (Step(LIST, "documents"),),
     Action.LIST_PASSAGES: (Step("{command} shows the chunk_id of each passage", "search … --json"),),
@@ -88,6 +89,14 @@ STEPS: Mapping[Action, tuple[Step, ...]] = {
         Step("{command}", "tune --kb {kb}"),
     ),
     Action.PULL_MODEL: (Step("{command}", "models pull {model}"),),
+    Action.USE_OWN_KB: (Step("leave out --kb: a data set gets a knowledge base of its own"),),
+    Action.REPLACE_COLLECTION: (Step("add --overwrite, or name another collection with --kb NAME"),),
+    Action.RENAME_COLLECTION: (Step("name another collection with --kb NAME, or delete this one first"),),
+    Action.PLACE_CORPUS: (
+        Step(
+            "put it into the folder that ingestion.corpus_root names, by default the data folder; or give --root FOLDER"
+        ),
+    ),
     Action.BUILD_CORPUS: (Step("build it again with: {command}", "corpus build PATH --overwrite"),),
     Action.SHOW_SETTINGS: (Step("{command} shows all settings and their values", "config"),),
     Action.CREATE_KEY: (Step(MAKE, "keys encryption"),),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import one_line, table, text
 from ragstone.serve.cli.session import CliSession
@@ -40,24 +40,12 @@ async def audit(session: CliSession, action: Action = None, since: Since = None,
 
     Entries name things by id and count them. They hold no text of documents, questions or answers.
     """
-    import asyncio
-
+    from ragstone.engine.installation import read_audit
     from ragstone.schemas.tenants import AuditSchema
-    from ragstone.stores.factory import open_stores
 
-    settings = session.settings()
-    if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
-        raise NotFoundError(
-            f"there is no data in {settings.data_dir} yet",
-            hint="ragstone ingest PATH makes it; --data-dir names another folder",
-        )
-    stores = await asyncio.to_thread(open_stores, settings)
-    try:
-        entries = await stores.audit.entries(
-            tenant_id=None, tenant=session.options.tenant, action=action, since=read_since(since), limit=limit
-        )
-    finally:
-        await stores.close()
+    entries = await read_audit(
+        session.settings(), tenant=session.options.tenant, action=action, since=read_since(since), limit=limit
+    )
     session.show(AuditSchema.of(audit=entries), lambda out: _draw(out, entries))
     return OK if entries else NOTHING_FOUND
 

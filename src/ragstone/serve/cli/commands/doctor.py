@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,9 +37,16 @@ async def doctor(
     """
     if forget_index and not repair:
         raise InputError("--forget-store changes what is known of a store", hint="give --repair as well")
+    from ragstone.engine.installation import check_installation, examine_stores
+
     async with session.slow_notice("checking …"):
-        checks = [check async for check in _check(session)]
-        stores = await _examine_stores(session, repair=repair, forget=forget_index)
+        checks = await check_installation(session.settings)
+        try:
+            settings = session.settings()
+        except RagstoneError:
+            stores = []  # the checks have said why
+        else:
+            stores = await examine_stores(settings, repair=repair, forget=forget_index)
     failed = "fail" in {check.state for check in checks} | {finding.state for finding in stores}
     from ragstone.schemas.installation import DoctorSchema
 
@@ -49,36 +55,6 @@ async def doctor(
         lambda out: _draw(out, [*checks, *map(_as_check, stores)]),
     )
     return FAILURE if failed else OK
-
-
-async def _check(session: CliSession) -> AsyncIterator[Check]:
-    from ragstone.models.installed import check_model, check_runtime
-    from ragstone.settings.tree import Settings
-    from ragstone.stores.health import installation
-
-    yield installation.check_python()
-    yield installation.check_sqlite()
-    settings = Settings()
-    try:
-        settings = session.settings()
-        yield Check("settings", "ok", f"profile {settings.profile}")
-    except RagstoneError as error:
-        yield Check("settings", "fail", str(error), error.advice)
-    yield check_runtime(settings)
-    yield await check_model(settings)
-    for check in (*installation.check_storage(settings), *installation.check_packages(settings)):
-        yield check
-
-
-async def _examine_stores(session: CliSession, *, repair: bool, forget: str) -> list[HealthFinding]:
-    from ragstone.engine.components import secret_keys
-    from ragstone.stores.health.check import examine_configured
-
-    try:
-        settings = session.settings()
-    except RagstoneError:
-        return []  # the checks have said why
-    return await examine_configured(settings, secret_keys, repair=repair, forget=forget)
 
 
 def _draw(out: Console, checks: list[Check]) -> None:

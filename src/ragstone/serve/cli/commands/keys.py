@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import OK, PARTIAL
@@ -17,10 +16,10 @@ if TYPE_CHECKING:
 
 async def new_encryption_key(session: CliSession) -> None:
     """Create a key for `security.key`. It is printed once and not stored."""
-    from ragstone.stores.vault import new_key
-
-    key = new_key()
+    from ragstone.engine.installation import create_key
     from ragstone.schemas.tenants import NewKeySchema
+
+    key = create_key()
 
     session.show(NewKeySchema.of(key=key), lambda out: out.print(key, soft_wrap=True))
 
@@ -30,16 +29,10 @@ async def rotate_encryption(session: CliSession) -> int:
 
     First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.
     """
-    from ragstone.engine.components import secret_keys
-    from ragstone.stores.factory import open_stores, rotate_keys
-
-    stores = await asyncio.to_thread(open_stores, session.settings(), secret_keys)
-    try:
-        done = await rotate_keys(stores)
-    finally:
-        await stores.close()
+    from ragstone.engine.installation import rotate_keys
     from ragstone.schemas.tenants import RotationSchema
 
+    done = await rotate_keys(session.settings())
     session.show(RotationSchema.of(tenants=done), lambda out: _draw(out, done))
     return PARTIAL if any(renewal.failed for renewal in done.values()) else OK
 

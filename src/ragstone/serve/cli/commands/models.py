@@ -19,11 +19,10 @@ COLOURS = {"installed": "green", "missing": "yellow", "remote": "cyan"}
 
 async def list_models(session: CliSession) -> None:
     """List models, and how to get those that are missing."""
-    from ragstone.models import installed
-
-    entries = list(installed.list_models(session.settings()))
+    from ragstone.engine import installation
     from ragstone.schemas.installation import ModelListSchema
 
+    entries = installation.list_models(session.settings())
     session.show(ModelListSchema.of(models=entries), lambda out: _draw(out, entries))
 
 
@@ -33,14 +32,11 @@ async def pull_model(
     revision: Annotated[str | None, typer.Option("--revision", help="A branch, tag or commit of the model.")] = None,
 ) -> None:
     """Download a model from the hub. This is the only command that downloads anything."""
-    import asyncio
-
-    from ragstone.models.weights.hub import pull
-
-    async with session.slow_notice(f"downloading {name} …"):
-        folder = await asyncio.to_thread(pull, name, revision=revision)
+    from ragstone.engine import installation
     from ragstone.schemas.installation import PulledModelSchema
 
+    async with session.slow_notice(f"downloading {name} …"):
+        folder = await installation.pull_model(name, revision=revision)
     shape = PulledModelSchema.of(model=name, path=str(folder))
     session.show(shape, lambda out: out.print(f"{name} is in {folder}"))
 
