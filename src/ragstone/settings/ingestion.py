@@ -12,6 +12,8 @@ class IngestionSettings(SettingsModel):
 
     corpus_root: str | None = None
     """The folder that a corpus may be read from; `{tenant}` in it gives each tenant a folder of its own."""
+    corpus_path: Path = Path("data/corpus.txt")
+    """The file that `ragstone corpus build` reads when none is named."""
     bm25_index_path: Path = Path("data/indices/bm25_index.pkl")
     """The BM25 index of the collection, for those who read it as a file."""
     chunk_metadata_path: Path = Path("data/indices/chunks.json")

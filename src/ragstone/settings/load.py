@@ -20,6 +20,7 @@ from pydantic import BaseModel, ValidationError
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
 from ragstone.core.remedies import Action, Remedy
+from ragstone.settings.designs import read_variables, translate, translate_file
 from ragstone.settings.tree import ProfileName, Settings
 
 PREFIX = "RAGSTONE_"
@@ -44,8 +45,11 @@ def load_settings(
     profile = next(
         (str(tree["profile"]) for tree in (arguments, from_env, from_file) if tree.get("profile")), "default"
     )
+    variables = read_variables(env, profile, from_file)
+    from_file = _merge_trees(_nested(translate_file(from_file, variables)), from_file)
+    from_variables = _nested(translate(variables))
     merged: Tree = {}
-    for tree in (_from_profile(profile), from_file, from_env, arguments, {"profile": profile}):
+    for tree in (_from_profile(profile), from_file, from_variables, from_env, arguments, {"profile": profile}):
         merged = _merge_trees(merged, tree)
     try:
         return Settings.model_validate(merged)

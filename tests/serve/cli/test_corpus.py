@@ -52,6 +52,14 @@ def test_build_tells_people(cli: Cli, corpus: Path) -> None:
     assert 'next: ragstone search "…" --data-dir data --kb corpus_embeddings' in ran.err
 
 
+@pytest.mark.req("R-CLI-04")
+def test_build_without_a_path_reads_the_configured_corpus(cli: Cli, corpus: Path) -> None:
+    assert cli("corpus", "build", *DATA, "--json").json["total_chunks"] == 1
+    corpus.unlink()
+    ran = cli("corpus", "build", *DATA, "--overwrite")
+    assert (ran.code, "data/corpus.txt" in ran.err) == (4, True)
+
+
 @pytest.mark.req("R-ING-25", "R-ING-26")
 def test_overwrite_has_to_be_asked_for(cli: Cli, corpus: Path) -> None:
     cli("corpus", "build", "corpus.txt", *DATA)

@@ -11,6 +11,7 @@ from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.llm import openai_client
+from ragstone.settings.load import load_settings
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -222,9 +223,12 @@ async def test_an_unknown_models_dimension_is_learnt_and_held_to(service: OpenAI
     await embedder.close()
 
 
-@pytest.mark.req("R-CLI-17")
-def test_the_key_in_the_environment_is_openais_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.req("R-CLI-17", "R-CLI-18")
+def test_a_key_in_the_environment_is_sent_to_its_service_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setenv("OPENROUTER_API_KEY", "router's")
+    router = openai_client.OpenAIService(load_settings(overrides={"profile": "takaro"}, environment={}).llm)
+    assert router._key() == "router's"
     openai = openai_client.OpenAIService(RemoteModel())
     other = openai_client.OpenAIService(RemoteModel(base_url="http://127.0.0.1:1/v1"))
     own = openai_client.OpenAIService(RemoteModel(api_key="mine"))

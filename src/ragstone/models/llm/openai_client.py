@@ -21,12 +21,14 @@ Reason = Literal[
 ]
 
 OPENAI = "https://api.openai.com/v1"
+KEY_VARIABLES = {OPENAI: "OPENAI_API_KEY", "https://openrouter.ai/api/v1": "OPENROUTER_API_KEY"}
+"""The environment variable with the key of a service; no other service is sent it."""
 PASSING: set[Reason] = {"busy", "broken", "down", "slow", "malformed"}
 LONGEST_WAIT = 30.0
 HINTS: dict[Reason, str] = {
     "no_client": 'pip install "ragstone[llm]"',
-    "no_key": "set OPENAI_API_KEY, or an api_key next to the model in the settings",
-    "auth": "check the api_key next to the model in the settings, or OPENAI_API_KEY",
+    "no_key": "set OPENAI_API_KEY or OPENROUTER_API_KEY, or an api_key next to the model in the settings",
+    "auth": "check the api_key next to the model in the settings, or the variable it is read from",
     "unknown_model": "check the model's name and the base_url",
     "busy": "try again later, or raise the provider's rate limit",
     "absent": "check the base_url and that the service runs",
@@ -122,10 +124,10 @@ class OpenAIService:
     def _key(self) -> str:
         if self._settings.api_key is not None:
             return self._settings.api_key.get_secret_value()
-        if not self.is_openai:
-            # Local servers want none. The key in the environment is OpenAI's: nobody else gets it.
-            return "none"
-        key = os.environ.get("OPENAI_API_KEY", "")
+        variable = KEY_VARIABLES.get(self.base_url.rstrip("/"))
+        if variable is None:
+            return "none"  # local servers want none
+        key = os.environ.get(variable, "")
         if not key:
             raise self._failed("no_key", "needs an API key")
         return key

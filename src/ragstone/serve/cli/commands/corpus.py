@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 async def build_corpus(
     session: CliSession,
-    path: Annotated[str, typer.Argument(metavar="PATH", help="The corpus: a file under the root.")],
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="PATH", help="The corpus: a file under the root; by default ingestion.corpus_path."),
+    ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing collection once the new one is complete.")
     ] = False,
@@ -43,6 +46,7 @@ async def build_corpus(
     """
     from ragstone.core.collections import BuildRequest
 
+    path = path or str(session.settings().ingestion.corpus_path)
     settings = _read_settings(session, Path(path), root)
     request = BuildRequest(_locate(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
     async with session.workspace(settings, create=True) as workspace:
