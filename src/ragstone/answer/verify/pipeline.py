@@ -15,7 +15,7 @@ from ragstone.answer.verify.judging import (
     judge_by_figures,
 )
 from ragstone.answer.verify.language import differs_in_figures, is_foreign
-from ragstone.answer.verify.reading import SentenceReader, SentenceReading
+from ragstone.answer.verify.reading import SentenceReader, SentenceReading, StepBudget
 from ragstone.answer.verify.split import MAX_CHARS, split_claim
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError
@@ -37,6 +37,8 @@ NOT_ENGLISH = (
     "unless an entailment model or an LLM judges them"
 )
 
+TOO_LONG = "verify: {count} sentences were not read: they and the claim have too many words to be compared"
+
 
 class ClaimVerifier:
     """Checks claims against what a search finds, with the strongest checker at hand."""
@@ -56,13 +58,16 @@ class ClaimVerifier:
         entailer = self._entailer()
         checkers: set[str] = set()
         parts = []
+        budget = StepBudget()
         for text in split_claim(claim):
             found = await search(text)
-            readings, missed = await self._reader.read(text, found.hits)
+            readings, missed = await self._reader.read(text, found.hits, PREMISES if entailer else CONSIDERED, budget)
             judgements, checker = await _judge(text, readings, entailer, notes)
             notes += [*found.degraded, *missed]
             checkers.add(checker)
             parts.append(JudgedPart(text, judgements))
+        if budget.unread:
+            notes.append(TOO_LONG.format(count=budget.unread))
         # Where the model failed on one part only, the verdict is no better than the weaker checker.
         return build_verdict(claim, parts, CHECKS if CHECKS in checkers else checkers.pop(), notes)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -32,8 +34,28 @@ SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
 REMEMBERED = 2000
 """Sentences whose vectors are kept."""
+MOST_STEPS = 400_000
+"""Comparisons of a claim's words with those of sentences, for a whole claim: about a second on a slow machine."""
 _MAX_CHARS = 1000
 _FEWEST_TERMS = 2
+_WORD = re.compile(r"\w+")
+
+
+class StepBudget:
+    """Counts what reading sentences beside a claim costs: a check compares each word of one with each of the other."""
+
+    def __init__(self, steps: int = MOST_STEPS) -> None:
+        self._left = steps
+        self.unread = 0
+        """Sentences that were left out because the steps were used up."""
+
+    def spend(self, claim: str, sentence: str, reserve: int = 0) -> bool:
+        """Take the steps of one comparison; False, taking nothing, when no more than the reserve would be left."""
+        steps = len(_WORD.findall(claim)) * len(_WORD.findall(sentence))
+        if steps > self._left - reserve:
+            return False
+        self._left -= steps
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +97,20 @@ class SentenceReader:
         self._unrelated = UnrelatedVectors()
         self._known: dict[tuple[str, str], Vector] = {}
 
-    async def read(self, claim: str, hits: Sequence[Hit]) -> tuple[list[SentenceReading], list[str]]:
-        """Return the sentences that bear most on the claim, strongest first, and what could not be done."""
-        terms = frozenset(analyze_query(claim))
-        quotes = select_for_claim(list(find_sentences(hits)), claim, terms)
-        read = [select_words(quote, terms) for quote in quotes]
-        headings = [quote.headings for quote in quotes]
-        covered = measure_coverage(asked_terms(claim), read, headings)
-        places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
-        chosen = places[:SHORTLIST]
+    async def read(
+        self, claim: str, hits: Sequence[Hit], most: int = SHORTLIST, budget: StepBudget | None = None
+    ) -> tuple[list[SentenceReading], list[str]]:
+        """Return the `most` sentences that bear most on the claim, strongest first, and what could not be done."""
+        # Texts may be made to take long: nothing of this runs on the event loop.
+        chosen = await asyncio.to_thread(_shortlist, claim, hits)
         notes: list[str] = []
-        near = [covered[place] for place in chosen]
+        near = [candidate.coverage for candidate in chosen]
         try:
-            near = await self._closeness(claim, [read[place] for place in chosen])
+            near = await self._closeness(claim, [candidate.words for candidate in chosen])
         except (ModelError, RemoteError) as error:
             notes.append(f"verify: sentences compared by words only: {error}")
-        readings = []
-        for place, value in zip(chosen, near, strict=True):
-            said = restate(claim, read[place])
-            share = covered[place]
-            if said != claim:
-                share = measure_coverage(asked_terms(said), read, headings)[place]
-            readings.append(_read_quote(claim, said, quotes[place], value, share))
-        return sorted(readings, key=lambda reading: -reading.strength), notes
+        budget = budget or StepBudget()
+        return await asyncio.to_thread(_read_strongest, claim, chosen, near, most, budget), notes
 
     async def _closeness(self, claim: str, read: Sequence[str]) -> list[float]:
         if not read:
@@ -134,6 +147,53 @@ def find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
             if stating and quote.place not in seen:
                 seen.add(quote.place)
                 yield quote
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence that may bear on a claim; `sentences` are all that it was chosen from."""
+
+    quote: Quote
+    words: str
+    coverage: float
+    place: int
+    sentences: tuple[Sequence[str], Sequence[str]]
+    """Their words and the headings above them."""
+
+
+def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
+    """Return the sentences that cover most of a claim."""
+    terms = frozenset(analyze_query(claim))
+    quotes = select_for_claim(list(find_sentences(hits)), claim, terms)
+    read = [select_words(quote, terms) for quote in quotes]
+    headings = [quote.headings for quote in quotes]
+    covered = measure_coverage(asked_terms(claim), read, headings)
+    places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
+    return [
+        _Candidate(quotes[place], read[place], covered[place], place, (read, headings)) for place in places[:SHORTLIST]
+    ]
+
+
+def _read_strongest(
+    claim: str, chosen: Sequence[_Candidate], near: Sequence[float], most: int, budget: StepBudget
+) -> list[SentenceReading]:
+    """Read the sentences that bear most on a claim, as far as the budget goes."""
+    ranked = []
+    for candidate, value in zip(chosen, near, strict=True):
+        said, share = claim, candidate.coverage
+        if budget.spend(claim, candidate.words, reserve=MOST_STEPS // 2):
+            said = restate(claim, candidate.words)
+        if said != claim:
+            share = measure_coverage(asked_terms(said), *candidate.sentences)[candidate.place]
+        ranked.append((value + COVERAGE_WEIGHT * share, candidate.quote, said, value, share))
+    ranked.sort(key=lambda item: -item[0])
+    readings = []
+    for _, quote, said, value, share in ranked[:most]:
+        if budget.spend(claim, quote.text):
+            readings.append(_read_quote(claim, said, quote, value, share))
+        else:
+            budget.unread += 1
+    return readings
 
 
 def _read_quote(claim: str, said: str, quote: Quote, near: float, covered: float) -> SentenceReading:

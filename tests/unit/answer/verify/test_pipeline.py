@@ -1,10 +1,14 @@
 from __future__ import annotations
 
+import re
+import threading
 from collections.abc import Awaitable, Callable, Sequence
 
 import pytest
 
-from ragstone.answer.verify import ClaimVerifier
+from ragstone.answer.verify import ClaimVerifier, reading
+from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.objections import Findings
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RagstoneError
 from ragstone.core.model_types import Entailment
@@ -208,3 +212,39 @@ async def test_a_claim_that_is_too_long_is_refused_rather_than_cut() -> None:
 @pytest.mark.parametrize("claim", ["\x00", "\ud800 is open", "?", "1"])
 async def test_odd_claims_get_a_verdict(claim: str) -> None:
     assert (await verified(claim, hit(FARE))).status == "UNVERIFIED"
+
+
+MADE_TO_HURT = {
+    "dates": ("1 May 2020, 2 May 2021, ", "2020-01-01, 5 May, "),
+    "figures": ("1 kg and 2 m, ", "a 1 m, b 2 m, c 3 m, "),
+    "joints": ("he and she is and ", "if when unless because "),
+}
+
+
+@pytest.mark.parametrize("kind", MADE_TO_HURT)
+async def test_a_claim_made_to_hurt_costs_a_limited_number_of_steps_off_the_loop(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading it all took 18 seconds on the event loop, which every other search waited for."""
+    asked, said = MADE_TO_HURT[kind]
+    threads: set[int] = set()
+    steps = 0
+
+    def count(claim: str, sentence: str, *rest: str) -> Findings:
+        nonlocal steps
+        steps += len(re.findall(r"\w+", claim)) * len(re.findall(r"\w+", sentence))
+        threads.add(threading.get_ident())
+        return check(claim, sentence, *rest)
+
+    monkeypatch.setattr(reading, "check", count)
+    hits = [hit(f"{number} {said * 40}", f"d{number}") for number in range(16)]
+    verdict = await verified((asked * 100)[:2000], *hits)
+    assert threading.get_ident() not in threads
+    assert 0 < steps <= reading.MOST_STEPS
+    assert [note for note in verdict.degraded if "sentences were not read" in note] != []
+
+
+async def test_an_ordinary_claim_is_read_to_the_end() -> None:
+    claim = f"{FARE[:-1]}, dogs travel free on every boat of the line, and children under six pay nothing at all."
+    hits = [hit(f"{FARE} Dogs travel free. Children under six pay nothing. Line {n}.", f"d{n}") for n in range(16)]
+    assert (await verified(claim, *hits)).degraded == ()
