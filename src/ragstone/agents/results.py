@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ragstone.core.answers import Verdict, source_of
+from ragstone.core.errors import SearchFailed
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit, Json
 from ragstone.language.analyzer import analyze, analyze_query
@@ -96,9 +97,24 @@ def claim_answer(verdict: Verdict) -> ClaimSchema:
     return ClaimSchema.of(verdict, evidence=verdict.evidence[:MOST_EVIDENCE])
 
 
+def add_degraded(value: Json, degraded: Sequence[str]) -> Json:
+    """Return an answer that says what could not be done; without a passage, a list cannot, and it is an error."""
+    if not degraded:
+        return value
+    notes: list[Json] = list(degraded)
+    if isinstance(value, list):
+        if not value:
+            raise SearchFailed(f"the search could not be completed: {'; '.join(degraded)}")
+        return [{**passage, "degraded": notes} if isinstance(passage, dict) else passage for passage in value]
+    return {**value, "degraded": notes} if isinstance(value, dict) else value
+
+
 def pack_value(value: Json) -> Json:
     """Return passages under the names they have in a tool message; anything else as it is."""
-    return tool_message(value).as_json() if isinstance(value, list) else value
+    if not isinstance(value, list):
+        return value
+    degraded = value[0].get("degraded") if value else None
+    return add_degraded(tool_message(value).as_json(), degraded or ())
 
 
 def tool_message(passages: Sequence[Mapping[str, Json]]) -> ToolMessageSchema:

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from ragstone.agents.arguments import Arguments
 from ragstone.agents.budget import Budget, CallRefused, Invocation, Run
+from ragstone.agents.results import add_degraded
 from ragstone.agents.roles import ROLES
 from ragstone.agents.tools import TOOLS, Outcome, Permission, Tool, ToolContext
 from ragstone.blocking import BlockingWorkspace
@@ -135,7 +136,7 @@ class Toolbox:
                 self._invocation.forget(call)
         if answered:
             self._invocation.learn(query, outcome.confidence)
-        return outcome.value
+        return add_degraded(outcome.value, outcome.degraded)
 
     async def _earlier(self, call: str, query: str) -> Json:
         """Return the result of an equal earlier call; it is not made twice, even when that result is out of date."""

@@ -37,8 +37,8 @@ class Outcome:
 
     value: Json
     confidence: float | None = None
-    degraded: bool = False
-    """Whether something could not be done: the same call may get more another time."""
+    degraded: tuple[str, ...] = ()
+    """What could not be done: the same call may get more another time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +76,18 @@ async def _search_knowledge(context: ToolContext, asked: takes.SearchKnowledge) 
 
 
 async def _rate(context: ToolContext, found: SearchResult, value: Json) -> Outcome:
-    return Outcome(value, await context.workspace.confidence(found, kb=context.kb), bool(found.degraded))
+    return Outcome(value, await context.workspace.confidence(found, kb=context.kb), found.degraded)
 
 
 async def _verify_claim(context: ToolContext, asked: takes.VerifyClaim) -> Outcome:
     # A claim that nothing supports is an answer, not a sign that searching on is useless.
     verdict = await context.workspace.verify(asked.claim, mode=context.mode, kb=context.kb)
-    return Outcome(claim_answer(verdict).as_json(), degraded=bool(verdict.degraded))
+    return Outcome(claim_answer(verdict).as_json(), degraded=verdict.degraded)
 
 
 async def _research_topic(context: ToolContext, asked: takes.ResearchTopic) -> Outcome:
     research = await context.workspace.research(asked.topic, depth=asked.depth, kb=context.kb)
-    return Outcome(SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded))
+    return Outcome(SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), research.degraded)
 
 
 async def _search_docs(context: ToolContext, asked: takes.SearchDocs) -> Outcome:
@@ -98,7 +98,7 @@ async def _search_docs(context: ToolContext, asked: takes.SearchDocs) -> Outcome
 
 async def _research_docs(context: ToolContext, asked: takes.ResearchDocs) -> Outcome:
     research = await context.workspace.research(asked.topic, iterations=asked.maxIterations, kb=context.kb)
-    return Outcome(DocsResearchSchema.of_research(research).as_json(), _sure_of(research), bool(research.degraded))
+    return Outcome(DocsResearchSchema.of_research(research).as_json(), _sure_of(research), research.degraded)
 
 
 def _sure_of(research: Research) -> float:
@@ -111,7 +111,7 @@ def _examples_of(kind: str) -> Callable[[ToolContext, takes.FindExamples], Await
         found = await context.workspace.search(
             SearchQuery(asked.topic, k=asked.top_k, mode=context.mode, where={USE_FOR: kind}, kb=context.kb)
         )
-        return Outcome(knowledge_answer(found).as_json(), degraded=bool(found.degraded))
+        return Outcome(knowledge_answer(found).as_json(), degraded=found.degraded)
 
     return find
 

@@ -26,7 +26,7 @@ from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, Vector
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.names import QUESTION_WORDS, is_code, is_identifier
-from ragstone.query.context import Fused, RankedChunk, SearchContext, Variants, WarmNames, degrade_on_timeout
+from ragstone.query.context import READ_BACK, Fused, RankedChunk, SearchContext, Variants, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import Fusion
 
 logger = logging.getLogger(__name__)
@@ -159,7 +159,7 @@ async def read_back(ledger: Ledger, search: SearchContext, fused: Sequence[Fused
     """Return the first `wanted` candidates that are live; fewer if the store is too slow, as `degraded` says."""
     found: list[RankedChunk] = []
     start = 0
-    async with degrade_on_timeout(search.record, "read_back", search.record.read_seconds):
+    async with degrade_on_timeout(search.record, READ_BACK, search.record.read_seconds):
         while len(found) < wanted and start < len(fused):
             part = fused[start : start + wanted - len(found)]
             live = await ledger.chunks(search.tenant, search.kb, [item.chunk_id for item in part])

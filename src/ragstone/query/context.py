@@ -23,6 +23,7 @@ Asked = Literal["query", "question", "topic", "claim"]
 """Kinds of text that a caller asks with."""
 MOST_HITS = 1000
 BOTH: tuple[Arm, ...] = ("dense", "lexical")
+READ_BACK = "read_back"
 EXAMPLES: dict[Asked, Remedy] = {
     "query": Remedy(Action.SEARCH, query="opening hours"),
     "question": Remedy(Action.ASK, question="When does the harbour open?"),
@@ -96,10 +97,16 @@ def checked_choice(name: str, value: T, allowed: tuple[str, ...]) -> T:
 
 
 def require_an_answer(arms: Arm, result: SearchResult) -> SearchResult:
-    """Return the result; raise `SearchFailed` if every arm failed and no other source found anything."""
+    """Return the result; raise `SearchFailed` if it is empty because every arm failed, or reading what was found."""
     asked = BOTH if arms == "hybrid" else (arms,)
     said = dict(note.split(": ", 1) for note in result.degraded if ": " in note)
-    if result.hits or result.web or result.records or not all(arm in said for arm in asked):
+    if result.hits or result.web or result.records:
+        return result
+    if READ_BACK in said:
+        raise SearchFailed(
+            f"passages were found and could not be read: {said[READ_BACK]}", remedy=Remedy(Action.CHECK_STORES)
+        )
+    if not all(arm in said for arm in asked):
         return result
     other = {"dense": "lexical", "lexical": "dense"}
     remedy = Remedy(Action.CHECK_STORES, **({"arms": other[arms]} if arms in other else {}))

@@ -20,6 +20,7 @@ from ragstone.core.types import Candidate, Chunk, Hit, KnowledgeBase, Vector
 from ragstone.query.arms import Arms, EmbedderFor, dense_weight, fuse, read_back
 from ragstone.query.compress import CompressStage
 from ragstone.query.context import (
+    READ_BACK,
     Fused,
     RankedChunk,
     Recorder,
@@ -138,11 +139,11 @@ class SearchPipeline:
             with record.stage("fuse", sum(map(len, arms.values()))) as span:
                 fused = self._fuse(search.request, arms)
                 span.left = len(fused)
-            with record.stage("read_back", len(fused)) as span:
+            with record.stage(READ_BACK, len(fused)) as span:
                 found = await read_back(self._ledger, search, fused, wanted)
                 span.left = len(found)
             exhausted = all(len(candidates) < depth for candidates in arms.values())
-            if len(found) >= wanted or exhausted or not record.search_seconds or record.is_degraded("read_back"):
+            if len(found) >= wanted or exhausted or not record.search_seconds or record.is_degraded(READ_BACK):
                 return fused, found
             depth *= 4
 

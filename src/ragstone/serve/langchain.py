@@ -32,8 +32,8 @@ from ragstone.agents.results import pack_value
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
-from ragstone.core.errors import InputError, RagstoneError
-from ragstone.core.search import SearchQuery
+from ragstone.core.errors import InputError, RagstoneError, SearchFailed
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Hit
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.settings.tree import LLMSettings
@@ -133,18 +133,23 @@ class RagstoneRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
-        found = self.stone.search(query, **{"k": self.k, **self.options, **given})
-        return [_document(hit) for hit in found.hits]
+        return _documents(self.stone.search(query, **{"k": self.k, **self.options, **given}))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **given: Any
     ) -> list[Document]:
         work = self.stone.part.search(SearchQuery(query, **{"k": self.k, **self.options, **given}))
-        found = await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.stone.loop))
-        return [_document(hit) for hit in found.hits]
+        return _documents(await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.stone.loop)))
 
 
-def _document(hit: Hit) -> Document:
+def _documents(found: SearchResult) -> list[Document]:
+    """Return the passages as documents; an empty list only when everything was searched and had nothing."""
+    if found.degraded and not found.hits:
+        raise SearchFailed(f"the search could not be completed: {'; '.join(found.degraded)}")
+    return [_document(hit, found.degraded) for hit in found.hits]
+
+
+def _document(hit: Hit, degraded: Sequence[str]) -> Document:
     where = {
         "chunk_id": hit.chunk_id,
         "document_id": hit.document_id,
@@ -153,6 +158,7 @@ def _document(hit: Hit) -> Document:
         "section": hit.section,
         "page": hit.page,
         "score": hit.score,
+        **({"degraded": list(degraded)} if degraded else {}),
     }
     return Document(page_content=hit.text, id=hit.chunk_id, metadata={**hit.metadata, **where})
 

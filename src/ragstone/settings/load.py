@@ -46,8 +46,8 @@ def load_settings(
         (str(tree["profile"]) for tree in (arguments, from_env, from_file) if tree.get("profile")), "default"
     )
     variables = read_variables(env, profile, from_file)
-    from_file = _merge_trees(_nested(translate_file(from_file, variables)), from_file)
-    from_variables = _nested(translate(variables))
+    from_file = _merge_trees(_nest_keys(translate_file(from_file, variables)), from_file)
+    from_variables = _nest_keys(translate(variables))
     merged: Tree = {}
     for tree in (_from_profile(profile), from_file, from_variables, from_env, arguments, {"profile": profile}):
         merged = _merge_trees(merged, tree)

@@ -41,3 +41,8 @@ def test_no_arm_that_was_asked_could_be_searched(
 def test_an_arm_that_found_nothing_has_answered(arms: Arm, degraded: tuple[str, ...]) -> None:
     found = result(*degraded)
     assert require_an_answer(arms, found) is found
+
+
+def test_passages_that_could_not_be_read_are_not_nothing() -> None:
+    with pytest.raises(SearchFailed, match="passages were found and could not be read: out of time"):
+        require_an_answer("hybrid", result("read_back: out of time"))
