@@ -32,19 +32,21 @@ class Sources:
         self._queue = scope.components.stores.queue
 
     async def add(
-        self, kind: str, name: str, config: Mapping[str, Any], *, schedule: str = "manual", kb: str | None = None
+        self, kind: str, name: str, config: Mapping[str, Any], *, schedule: str | None = None, kb: str | None = None
     ) -> SourceRecord:
         """Configure a connector; a setting that is missing or unknown is reported now, not at its first run.
 
+        Without a schedule it has that of its kind: mail daily, feeds hourly, the others when they are asked for.
         A variable that is not set here may be set where it runs.
         """
         from ragstone.ingest.jobs.schedule import next_run
-        from ragstone.ingest.sources import check_without_variables, unset_variables
+        from ragstone.ingest.sources import SCHEDULES, check_without_variables, unset_variables
 
         tenant = await self._scope.admit()
         check_name(name, "source")
         if name in RESERVED:
             raise InputError(f"'{name}' is what is ingested without a source", hint="choose another name")
+        schedule = schedule or SCHEDULES.get(kind, "manual")
         first = next_run(schedule, now())
         if unset_variables(config):
             check_without_variables(kind, name, config)

@@ -81,6 +81,7 @@ class SourceKindSchema(Schema):
 
     kind: str
     about: str
+    schedule: str
     settings: list[SourceSettingSchema]
 
 

@@ -102,6 +102,30 @@ def test_every_kind_is_listed_with_its_settings(cli: Cli) -> None:
     assert '    corpus_path           text, optional, "data/corpus.txt"' in for_people
 
 
+@pytest.mark.req("R-ING-39")
+def test_a_source_runs_as_often_as_its_kind_unless_told_otherwise(cli: Cli, pages: Path) -> None:
+    assert {kind.kind: kind.schedule for kind in kinds()} == {
+        "files": "manual",
+        "git": "manual",
+        "corpus": "manual",
+        "database": "manual",
+        "web": "as_needed",
+        "sitemap": "as_needed",
+        "crawl": "as_needed",
+        "feeds": "hourly",
+        "hacker_news": "hourly",
+        "semantic_scholar": "on_demand",
+        "mbox": "daily",
+        "imap": "daily",
+        "gmail": "daily",
+    }
+    feeds = cli("sources", "add", "feeds", "news", "urls=https://example.com/feed", "--json").json
+    assert (feeds["schedule"], feeds["next_run_at"][13:]) == ("hourly", ":00:00+00:00")
+    web = cli("sources", "add", "web", "site", "urls=https://example.com", "--json").json
+    assert (web["schedule"], web["next_run_at"]) == ("as_needed", None)
+    assert cli("sources", "kinds").out.count(" (daily)") == 3
+
+
 @pytest.mark.parametrize("kind", kinds(), ids=lambda kind: kind.kind)
 def test_a_kind_says_what_it_needs(kind: Any) -> None:
     assert all(setting.default is None for setting in kind.settings if setting.required)

@@ -47,7 +47,7 @@ def test_the_next_run_is_the_first_minute_that_fits(schedule: str, expected: str
 
 
 @pytest.mark.req("R-ING-39")
-@pytest.mark.parametrize("schedule", ["manual", "on_demand"])
+@pytest.mark.parametrize("schedule", ["manual", "on_demand", "as_needed"])
 def test_what_runs_by_hand_never_runs_by_itself(schedule: str) -> None:
     assert next_run(schedule, NOON) is None
 

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 
 from ragstone.core.errors import SettingsError
 
-BY_HAND = ("manual", "on_demand")
+BY_HAND = ("manual", "on_demand", "as_needed")
 WORDS = {"hourly": "0 * * * *", "daily": "0 0 * * *", "weekly": "0 0 * * mon", "monthly": "0 0 1 * *"}
 # Around 2100, which is no leap year, the 29th of February falls on the same weekday again only after forty years.
 LOOK_AHEAD = timedelta(days=366 * 40)

@@ -35,6 +35,14 @@ KINDS = {
     "gmail": "ragstone.ingest.sources.mail.gmail:GmailSource",
 }
 SOURCES = Registry("source", KINDS)
+SCHEDULES = {
+    **dict.fromkeys(("files", "git", "corpus", "database"), "manual"),
+    **dict.fromkeys(("web", "sitemap", "crawl"), "as_needed"),
+    **dict.fromkeys(("feeds", "hacker_news"), "hourly"),
+    "semantic_scholar": "on_demand",
+    **dict.fromkeys(("mbox", "imap", "gmail"), "daily"),
+}
+"""When a source of each kind runs, unless its owner says otherwise."""
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 

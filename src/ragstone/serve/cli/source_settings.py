@@ -44,6 +44,8 @@ class Kind:
 
     kind: str
     about: str
+    schedule: str
+    """When it runs unless its owner says otherwise."""
     settings: tuple[Setting, ...]
 
 
@@ -57,9 +59,9 @@ async def list_kinds(session: CliSession) -> None:
 
 def kinds() -> list[Kind]:
     """All kinds of source there are."""
-    from ragstone.ingest.sources import KINDS, SOURCES
+    from ragstone.ingest.sources import KINDS, SCHEDULES, SOURCES
 
-    return [Kind(kind, _about(SOURCES.load(kind)), _settings(config_of(kind))) for kind in KINDS]
+    return [Kind(kind, _about(SOURCES.load(kind)), SCHEDULES[kind], _settings(config_of(kind))) for kind in KINDS]
 
 
 def config_of(kind: str) -> type[SettingsModel]:
@@ -131,7 +133,9 @@ def _type(facts: Mapping[str, Any]) -> str:
 
 def _draw(out: Console, found: Sequence[Kind]) -> None:
     for kind in found:
-        out.print(text(f"{kind.kind:<18}", "bold").append(kind.about))
+        out.print(
+            text(f"{kind.kind:<18}", "bold").append(kind.about).append(f" ({kind.schedule.replace('_', ' ')})", "dim")
+        )
         for setting in kind.settings:
             default = "" if setting.default in (None, "", [], ()) else f", {json.dumps(setting.default)}"
             how = "needed" if setting.required else f"optional{default}"

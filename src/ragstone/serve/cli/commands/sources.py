@@ -37,13 +37,14 @@ async def add_source(
         ),
     ] = None,
     schedule: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--schedule",
             metavar="WHEN",
-            help="manual, hourly, daily, weekly, monthly, or five cron fields such as '30 6 * * mon-fri' (UTC).",
+            help="manual, hourly, daily, weekly, monthly, or five cron fields such as '30 6 * * mon-fri' (UTC); "
+            "by default that of its kind.",
         ),
-    ] = "manual",
+    ] = None,
 ) -> None:
     """Set up a source. `${VARIABLE}` in a setting is taken from the environment when it is read."""
     from ragstone.ingest.sources import unset_variables
