@@ -27,6 +27,7 @@ def test_stores_in_order(filled: Cli) -> None:
     assert (ran.code, ran.json["ok"]) == (0, True)
     assert findings(ran.json) == {
         ("sqlite", "reachable"): "ok",
+        ("sqlite", "ledger"): "ok",
         ("sqlite", "deletions"): "ok",
         ("sqlite", "reservations"): "ok",
         ("sqlite", "leftovers"): "ok",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import StoreBusy
+from ragstone.core.errors import StoreBusy, StoreCorrupt
 from ragstone.core.health import HealthFinding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Health, Point, VectorPartition
@@ -95,6 +95,7 @@ async def test_stores_in_order(stores: Stores) -> None:
     assert troubles(findings) == {}
     assert [(one.store, one.what) for one in findings] == [
         ("sqlite", "reachable"),
+        ("sqlite", "ledger"),
         ("sqlite", "deletions"),
         ("sqlite", "reservations"),
         ("sqlite", "leftovers"),
@@ -104,7 +105,7 @@ async def test_stores_in_order(stores: Stores) -> None:
         ("engine", "content"),
         ("collections", "files"),
     ]
-    assert findings[6].detail == "7.1"
+    assert findings[7].detail == "7.1"
 
 
 async def test_nothing_is_made_by_looking(tmp_path: Path) -> None:
@@ -276,3 +277,45 @@ def _has_anything(folder: Path) -> bool:
 def _make_old(folder: Path, name: str) -> None:
     (place,) = folder.rglob(name)
     os.utime(place, (time.time() - 7200,) * 2)
+
+
+def remove(ledger: Path) -> None:
+    ledger.unlink()
+
+
+def empty(ledger: Path) -> None:
+    ledger.write_bytes(b"")
+
+
+def zero(ledger: Path) -> None:
+    ledger.write_bytes(bytes(ledger.stat().st_size))
+
+
+def damage_a_page(ledger: Path) -> None:
+    content = bytearray(ledger.read_bytes())
+    for page in range(4096, len(content), 4096):
+        content[page : page + 512] = bytes(512)
+    ledger.write_bytes(content)
+
+
+@pytest.mark.parametrize("harm", [remove, empty, zero, damage_a_page])
+async def test_a_lost_ledger_is_a_failure_and_never_made_again(tmp_path: Path, harm: Callable[[Path], None]) -> None:
+    before = open_stores(Settings(data_dir=tmp_path))
+    await put(before.ledger, make_version("d1", ["x"]))
+    await put(before.ledger, make_version("d1", ["x"]), tenant="acme")
+    tenant = await before.tenants.get("default")
+    assert tenant is not None
+    await before.close()
+    harm(tmp_path / "tenants" / tenant.id / "ledger.db")
+    after = open_stores(Settings(data_dir=tmp_path))
+    (finding,) = (finding for finding in await examine(after) if finding.state == "fail")
+    assert (finding.what, "delete the tenant and ingest" in finding.advice) == ("ledger", True)
+    with pytest.raises(StoreCorrupt):
+        await after.ledger.kbs("default")
+    with pytest.raises(StoreCorrupt):
+        await put(after.ledger, make_version("d2", ["y"]))
+    assert [kb.name for kb in await after.ledger.kbs("acme")] == ["default"]
+    await after.tenants.delete("default")
+    assert [tenant.name for tenant in await after.tenants.all()] == ["acme"]
+    assert {finding.state for finding in await examine(after)} == {"ok"}
+    await after.close()

@@ -55,6 +55,17 @@ def read_tenants(connection: Connection) -> list[Tenant]:
     return [_tenant(row) for row in connection.execute(f"{TENANT} ORDER BY name")]
 
 
+def has_ledger(connection: Connection, tenant_id: str) -> bool:
+    """Return whether the tenant's ledger was made."""
+    row = connection.execute("SELECT has_ledger FROM tenants WHERE id = ?", (tenant_id,)).fetchone()
+    return bool(row and row[0])
+
+
+def mark_ledger(connection: Connection, tenant_id: str) -> None:
+    """Remember that the tenant's ledger was made."""
+    connection.execute("UPDATE tenants SET has_ledger = 1 WHERE id = ?", (tenant_id,))
+
+
 def existing(connection: Connection, name: str, *, deleting: bool = False) -> Tenant:
     """The tenant of that name; one that is being deleted only if asked for."""
     found = read_tenant(connection, name)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.collections import is_draft
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import RagstoneError, StoreCorrupt, TenantGone
 from ragstone.core.health import REPAIR, HealthFinding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
@@ -16,7 +16,7 @@ from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
 from ragstone.stores.health.vectors import check_abandoned_indexes, check_vectors
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import originals
-from ragstone.stores.ledger.sqlite.file import SqliteDialect
+from ragstone.stores.ledger.sqlite.file import RECOVER, SqliteDialect
 from ragstone.stores.ledger.unfinished import staged_leftovers
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.sql import schema
@@ -173,7 +173,14 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         return [_failed("ledger", "reachable", error)]
     if not findings:
         return [HealthFinding("ledger", "reachable", "ok", "nothing has been written yet")]
-    present = [tenant for tenant in tenants if tenant.state != "deleting"]
+    lost = {}
+    for tenant in tenants:
+        if tenant.state != "deleting" and (damage := await _find_damage(stores, tenant)):
+            lost[tenant.name] = damage
+            findings.append(_failed(kind, "ledger", damage))
+    if not lost:
+        findings.append(HealthFinding(kind, "ledger", "ok", "that of every tenant is whole"))
+    present = [tenant for tenant in tenants if tenant.state != "deleting" and tenant.name not in lost]
     checks: list[Callable[[], Awaitable[list[HealthFinding]]]] = [
         lambda: _deletions(stores, kind, tenants, repair),
         lambda: _reservations(stores, kind, repair),
@@ -190,6 +197,26 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         except RagstoneError as error:
             findings.append(_failed(kind, "checked", error))
     return findings
+
+
+async def _find_damage(stores: Stores, tenant: Tenant) -> RagstoneError | None:
+    """Return why a tenant's ledger cannot be read, or None."""
+    try:
+        problem = await stores.ledger.read(tenant.name, _check_pages)
+    except TenantGone:
+        return None  # deleted since
+    except RagstoneError as error:
+        return error
+    damaged = f"the documents of tenant '{tenant.name}' are damaged: {problem:.200}"
+    return StoreCorrupt(damaged, hint=RECOVER) if problem else None
+
+
+def _check_pages(connection: Connection, tenant_id: str) -> str:
+    """Return the first problem that SQLite finds in its file, or ""; a PostgreSQL server checks its own."""
+    if not isinstance(connection.dialect, SqliteDialect):
+        return ""
+    (said,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    return "" if said == "ok" else str(said)
 
 
 def _nothing() -> tuple[str, list[HealthFinding]]:

@@ -19,6 +19,7 @@ tenants = Table(
     Column("retention_days", Integer, nullable=True),
     Column("settings", Text, nullable=False, server_default="{}"),
     Column("seed", String(63), nullable=True),
+    Column("has_ledger", Integer, nullable=False, server_default="0"),
 )
 usage = Table(
     "usage",

@@ -97,6 +97,7 @@ class SqliteConnection(sqlite3.Connection):
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 BUSY_SECONDS = 60
+RECOVER = "restore it from a backup, or delete the tenant and ingest its documents again"
 _openings = itertools.count(1)
 READERS = 4
 """Of the indexes and of the ledger each, that read at once; one more thread is for what is read ahead."""
@@ -277,7 +278,8 @@ def translated(path: Path) -> Iterator[None]:
         raise (closed_error(path.name) if "closed" in str(error) else StoreError(f"{path.name}: {error}")) from error
     except sqlite3.DatabaseError as error:
         raise StoreCorrupt(
-            f"{path.name} cannot be read: {error}", hint="restore the data folder from a backup"
+            f"{path.name} cannot be read: {error}",
+            hint="restore it from a backup, or delete the tenant and ingest its documents again",
         ) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):

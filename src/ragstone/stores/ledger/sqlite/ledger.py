@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ragstone.core.audit import caller
 from ragstone.core.clock import now
-from ragstone.core.errors import StoreBusy, StoreError
+from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError
 from ragstone.core.ids import check_name
 from ragstone.stores.activity.old_files import OldFiles
 from ragstone.stores.activity.removal import Removed, clean_up_log, forget_logged
@@ -21,7 +21,7 @@ from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, Work, erasing
 from ragstone.stores.ledger.repository import UnknownTenant
-from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, SqliteFile, count_files, remove_folder, translated
+from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, RECOVER, SqliteFile, count_files, remove_folder, translated
 from ragstone.stores.ledger.sqlite.scrub import scrub
 from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
 from ragstone.stores.sql.database import Connection
@@ -219,8 +219,13 @@ class SqliteLedger(SqlLedger):
         if known is None and not make:
             raise UnknownTenant(tenant)
         tenant_id = known.id if known else await self._register(control, tenant)
+        made = await control.read(lambda db: tenant_rows.has_ledger(db, tenant_id))
+        if made and tenant_id != erasing.get():
+            await asyncio.to_thread(_require_ledger, self._folder / "tenants" / tenant_id / "ledger.db", tenant)
         try:
-            opened = await asyncio.to_thread(TenantFile, self._folder, tenant_id, self._vault)
+            opened = await asyncio.to_thread(self._open_file, tenant_id)
+            if not made:
+                await control.transact(lambda db: tenant_rows.mark_ledger(db, tenant_id))
         except StoreError:
             await self._check_stays(tenant, tenant_id)
             raise
@@ -235,6 +240,16 @@ class SqliteLedger(SqlLedger):
             opened.close()
             raise
         return opened
+
+    def _open_file(self, tenant_id: str) -> TenantFile:
+        try:
+            return TenantFile(self._folder, tenant_id, self._vault)
+        except StoreCorrupt:
+            if tenant_id != erasing.get():
+                raise
+            # What cannot be read must not keep its tenant from being deleted.
+            remove_folder(self._folder / "tenants" / tenant_id)
+            return TenantFile(self._folder, tenant_id, self._vault)
 
     async def _check_stays(self, tenant: str, tenant_id: str) -> None:
         """`TenantGone` when somebody has deleted the tenant, and its file, while that was opened or used."""
@@ -260,6 +275,15 @@ class SqliteLedger(SqlLedger):
         for file in [one for one in self._leaving if not one.users]:
             self._leaving.remove(file)
             file.close()
+
+
+def _require_ledger(path: Path, tenant: str) -> None:
+    """Raise `StoreCorrupt` when a file that was made is missing or empty: opening it would make a new one."""
+    if not path.exists() or path.stat().st_size == 0:
+        raise StoreCorrupt(
+            f"the documents of tenant '{tenant}' are lost: {path} is {'empty' if path.exists() else 'missing'}",
+            hint=RECOVER,
+        )
 
 
 def _remove(folder: Path) -> None:

@@ -5,7 +5,7 @@ CREATE TABLE alembic_version (
 CREATE TABLE tenants (
 	name VARCHAR(63) NOT NULL,
 	id VARCHAR(32) NOT NULL,
-	created_at VARCHAR(25) NOT NULL, bell INTEGER DEFAULT '0' NOT NULL, state VARCHAR(16) DEFAULT 'active' NOT NULL, quotas TEXT DEFAULT '{}' NOT NULL, retention_days INTEGER, settings TEXT DEFAULT '{}' NOT NULL, seed VARCHAR(63),
+	created_at VARCHAR(25) NOT NULL, bell INTEGER DEFAULT '0' NOT NULL, state VARCHAR(16) DEFAULT 'active' NOT NULL, quotas TEXT DEFAULT '{}' NOT NULL, retention_days INTEGER, settings TEXT DEFAULT '{}' NOT NULL, seed VARCHAR(63), has_ledger INTEGER DEFAULT '0' NOT NULL,
 	PRIMARY KEY (name),
 	UNIQUE (id)
 );
@@ -51,4 +51,4 @@ CREATE TABLE audit (
 , request_id VARCHAR(127) DEFAULT '' NOT NULL);
 CREATE INDEX idx_audit_tenant ON audit (tenant_id, id);
 CREATE INDEX idx_audit_kept ON audit (kind, moment);
-INSERT INTO alembic_version (version_num) VALUES ('0006');
+INSERT INTO alembic_version (version_num) VALUES ('0007');
