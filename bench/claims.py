@@ -72,7 +72,7 @@ async def _measure(folder: Path) -> list[Row]:
     with tempfile.TemporaryDirectory() as place:
         stores = open_stores(Settings(data_dir=Path(place)))
         await peers.build(stores, collection, await asyncio.to_thread(vectors, collection, MODEL))
-        pipeline, kb = pipeline_over(stores, embedder), await stores.ledger.kb("default", "default")
+        pipeline, kb = pipeline_over(stores, embedder), await stores.ledger.of("default").kb("default")
         assert kb is not None
 
         async def search(query: str) -> SearchResult:

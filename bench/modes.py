@@ -62,7 +62,7 @@ async def _measure(folder: Path) -> list[Row]:
 
 
 async def _mode(stores: Stores, embedder: Embedder, mode: Mode, limit: float, seed: int) -> list[Row]:
-    kb = await stores.ledger.kb("default", "default")
+    kb = await stores.ledger.of("default").kb("default")
     assert kb is not None
     text = SyntheticText(1000 + seed)
     # None twice: a query whose vector is remembered would cost nothing.

@@ -96,7 +96,7 @@ async def _search(stores: Stores, collection: Collection, made: Vectors) -> tupl
     embedder = KnownQueries(made.model, known, made.queries.shape[1])
 
     pipeline = pipeline_over(stores, embedder)
-    kb = await stores.ledger.kb("default", "default")
+    kb = await stores.ledger.of("default").kb("default")
     assert kb is not None
     spent, gains = [], []
     # The first pass loads what is kept in memory; the second is measured.

@@ -48,7 +48,7 @@ async def _measure(folder: Path, chunks: int) -> list[Row]:
 
 
 async def _dense(stores: Stores, chunks: int, part: str) -> list[Row]:
-    kb = await stores.ledger.kb("default", "default")
+    kb = await stores.ledger.of("default").kb("default")
     assert kb is not None
     embedder = SyntheticEmbedder()
     queries = embedder.vectors([f"query {n}" for n in range(ROUNDS)])
@@ -78,7 +78,7 @@ async def _dense(stores: Stores, chunks: int, part: str) -> list[Row]:
 
 
 async def _hybrid(stores: Stores, part: str) -> list[Row]:
-    kb = await stores.ledger.kb("default", "default")
+    kb = await stores.ledger.of("default").kb("default")
     assert kb is not None
     embedder = SyntheticEmbedder()
     text = SyntheticText(99)

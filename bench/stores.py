@@ -94,7 +94,7 @@ async def measure(settings: Settings, chunks: int) -> Measured:
 
 
 async def _searches(stores: Stores) -> tuple[float, float, float, float]:
-    kb = await stores.ledger.kb("default", "default")
+    kb = await stores.ledger.of("default").kb("default")
     assert kb is not None
     embedder, text = SyntheticEmbedder(), SyntheticText(99)
     queries = [text.query() for _ in range(ROUNDS)]

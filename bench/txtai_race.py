@@ -48,7 +48,7 @@ async def _race(place: Path, collection: Collection, made: Vectors) -> list[Row]
     stores = open_stores(Settings(data_dir=place))
     await build(stores, collection, made)
     pipeline = pipeline_over(stores, KnownQueries(made.model, known, made.queries.shape[1]))
-    kb = await stores.ledger.kb("default", "default")
+    kb = await stores.ledger.of("default").kb("default")
     assert kb is not None
     spent: dict[str, list[float]] = {"txtai": [], "Ragstone": []}
     gains: dict[str, list[float]] = {"txtai": [], "Ragstone": []}

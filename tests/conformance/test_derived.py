@@ -118,7 +118,7 @@ async def test_ids_that_the_engine_makes_up_do_not_take_anybody_s_place(tmp_path
     vectors = unit_vectors(30)
     kb = await put(ledger, make_version("a", ["x"] * 30, vectors=vectors))
     foreign = await put(ledger, make_version("b", vectors=unit_vectors(1), tenant="two"), tenant="two")
-    other = await ledger.document_chunks("two", (await ledger.documents("two", foreign))[0].id)
+    other = await ledger.of("two").document_chunks((await ledger.of("two").documents(foreign))[0].id)
     provider.invented = [Candidate(f"{n:032x}", 1.0) for n in range(25)] + [Candidate(other[0].id, 1.0)]
     found = await index.search("default", kb, vectors[0], 10)
     assert len(found) == 10

@@ -169,7 +169,7 @@ async def test_what_is_erased_while_another_process_writes_it_does_not_stay_ther
         assert kb.space is not None
         await world.second.fill("default", kb, kb.space)
     assert await world.texts(place) == ["about keep"]
-    newest = await world.one.sequence("default")
+    newest = await world.one.of("default").sequence()
     marks = await world.one.read("default", index_feed.marks, "memory")
     assert [mark.sequence for mark in marks] == [newest]
 
@@ -330,7 +330,7 @@ async def test_an_engine_is_filled_although_no_search_has_the_time_to_wait(
 ) -> None:
     """Otherwise each search would begin anew, and none would ever come to the end."""
     await put(world.one, version("boats"))
-    kb = await world.one.kb("default", "default")
+    kb = await world.one.of("default").kb("default")
     assert kb is not None
     await world.replay()
     go_on, writing = asyncio.Event(), asyncio.Event()
@@ -358,7 +358,7 @@ async def test_an_engine_is_filled_although_no_search_has_the_time_to_wait(
 
 async def test_closing_ends_what_is_being_filled(world: World) -> None:
     await put(world.one, version("boats"))
-    kb = await world.one.kb("default", "default")
+    kb = await world.one.of("default").kb("default")
     assert kb is not None
     await world.replay()
     writing = asyncio.Event()
@@ -378,7 +378,7 @@ async def test_closing_ends_what_is_being_filled(world: World) -> None:
 @pytest.mark.parametrize("trouble", [StoreError("the engine is away"), ValueError("the engine is away")])
 async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(world: World, trouble: Exception) -> None:
     await put(world.one, version("boats"))
-    kb = await world.one.kb("default", "default")
+    kb = await world.one.of("default").kb("default")
     assert kb is not None
     await world.replay()
 
@@ -398,7 +398,7 @@ async def test_an_engine_that_is_left_alone_is_named_while_the_ledger_answers(wo
 
 async def test_after_closing_the_ledger_answers_and_nothing_is_begun(world: World) -> None:
     await put(world.one, version("boats"))
-    kb = await world.one.kb("default", "default")
+    kb = await world.one.of("default").kb("default")
     assert kb is not None
     await world.replay()
     await world.second.close()

@@ -128,7 +128,7 @@ async def test_a_filter_that_leaves_one_in_a_hundred_still_gets_the_nearest(
     )
     opened = open_index(ledger, index=index, exact_below=0)
     assert [order.makes for order in await opened.maintain("default")] == [True]
-    live = {n: await ledger.document_chunks("default", make_version(f"d{n}").document_id) for n in (3, 77)}
+    live = {n: await ledger.of("default").document_chunks(make_version(f"d{n}").document_id) for n in (3, 77)}
     monkeypatch.delattr(pgvector._Query, "exactly")  # the index has to do it alone
     hits = total = 0
     for n, chunks in live.items():
@@ -287,7 +287,7 @@ async def test_vectors_that_the_index_cannot_hold_are_refused_when_a_space_is_ma
     for dimension, name in ((4_001, "one"), (16_001, "two")):
         with pytest.raises(SettingsError, match=r"4,000 dimensions at most"):
             await put(ledger, make_version(vectors=unit_vectors(1, dimension), kb=name), kb=name)
-        assert await ledger.kb("default", name) is None
+        assert await ledger.of("default").kb(name) is None
     kb = await put(ledger, make_version(vectors=unit_vectors(1, 4_000), kb="most"), kb="most")
     assert kb.space is not None
     with pytest.raises(SettingsError, match="4,000"):

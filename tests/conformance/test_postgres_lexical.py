@@ -167,7 +167,7 @@ async def test_whoever_goes_back_from_another_index_finds_everything(tmp_path: P
     index = PostgresLexicalIndex(third, IndexCache(64))
     await put(third, make_version("newest", ("a server",)))
     found = await index.search("default", kb, "server shop", 10)
-    live = await third.chunks("default", kb, [one.chunk_id for one in found])
+    live = await third.of("default").chunks(kb, [one.chunk_id for one in found])
     assert sorted(one.title for one in live.values()) == ["Title of new", "Title of newest", "Title of old"]
     assert await rows(third, STATISTICS) == [(3, 6)]
     await third.close()

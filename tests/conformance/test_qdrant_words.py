@@ -65,7 +65,7 @@ class _Strict(QdrantLexicalIndex):
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Any]:
-        if kb.space is not None and await self._ledger.kb(tenant, kb.name) is not None:
+        if kb.space is not None and await self._ledger.of(tenant).kb(kb.name) is not None:
             assert await self._derived.ready(tenant, kb.space) is not None, "the ledger would answer"
         return await super().search(tenant, kb, query, k, where)
 

@@ -63,8 +63,8 @@ def book(ledger: SqlLedger, time: Time) -> SqlTenantBook:
 
 
 async def names(ledger: SqlLedger, tenant: str) -> list[str]:
-    kb = await ledger.kb(tenant, "default")
-    return [one.external_id for one in await ledger.documents(tenant, kb)] if kb else []
+    kb = await ledger.of(tenant).kb("default")
+    return [one.external_id for one in await ledger.of(tenant).documents(kb)] if kb else []
 
 
 async def test_what_is_written_down_is_read_back(book: SqlTenantBook) -> None:
@@ -145,13 +145,13 @@ async def test_a_deleted_tenant_leaves_nothing(ledger: SqlLedger, tmp_path: Path
     seen: list[int] = []
 
     async def eraser(tenant: str) -> None:
-        seen.append(len(await ledger.kbs(tenant)))
+        seen.append(len(await ledger.of(tenant).kbs()))
         await ledger.write(tenant, lambda connection, _: connection.execute("SELECT 1").fetchone())
 
     book = SqlTenantBook(ledger, [eraser], time)
     version = make_version("a", tenant="acme")
     await put(ledger, version, tenant="acme")
-    await ledger.keep_originals("acme", [(version.document_id, b"the original")])
+    await ledger.of("acme").keep_originals([(version.document_id, b"the original")])
     await put(ledger, make_version("b"))
     await book.set_quotas("acme", Quotas(documents=9))
     await book.reserve("acme", {"documents": 1})
@@ -205,7 +205,7 @@ async def test_a_name_is_not_given_to_another_while_it_rests(
         with pytest.raises(InputError, match=RESTING):
             await asked
     late = make_version("late")
-    for made in (put(ledger, late, tenant="acme"), ledger.keep_originals("acme", [("ab", b"late")])):
+    for made in (put(ledger, late, tenant="acme"), ledger.of("acme").keep_originals([("ab", b"late")])):
         with pytest.raises(NotFoundError, match=r"tenant 'acme' was deleted \(or renamed\) just now"):
             await made
     assert [one.name for one in await book.all()] == ["globex", "old"]

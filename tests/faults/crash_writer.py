@@ -74,10 +74,10 @@ def say(*words: object) -> None:
 async def write_at_random(folder: Path, seed: int) -> None:
     choose = random.Random(seed)
     ledger = open_ledger(folder)
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     known = {}
     if kb:
-        for document in await ledger.documents("default", kb, limit=1_000_000):
+        for document in await ledger.of("default").documents(kb, limit=1_000_000):
             known[document.external_id] = int(document.metadata["revision"])
     made = 0
     while True:

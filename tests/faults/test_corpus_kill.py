@@ -32,7 +32,7 @@ BEFORE = {
     "the metadata half written": "ragstone.stores.corpus.atomic_file:os.fsync:3",
     "the metadata written": "ragstone.stores.corpus.files:save_metadata+",
     "the old one removed": "ragstone.stores.ledger.writes:delete_kb+",
-    "the new one renamed": "ragstone.stores.ledger.kb_names:rename_kb+",
+    "the new one renamed": "ragstone.stores.ledger.writes:rename_kb+",
 }
 AFTER = {
     "the swap committed": "ragstone.stores.corpus.files:FilePair.install",

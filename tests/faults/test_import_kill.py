@@ -44,7 +44,7 @@ async def test_an_import_that_is_killed_leaves_nothing_half_done(
         folder = tmp_path / f"b{turn}"
         _kill_one(tmp_path / "x.zip", folder, vectors, choose)
         async with site(folder, store={"vectors": vectors}) as there:
-            if await there.stores.ledger.kbs("default"):
+            if await there.stores.ledger.of("default").kbs():
                 theirs = {what: await lines_of(there, tmp_path / "y.zip", what) for what in ours}
                 for what, lines in theirs.items():
                     assert lines.items() <= ours[what].items(), f"{what} differ after a kill"
@@ -53,7 +53,7 @@ async def test_an_import_that_is_killed_leaves_nothing_half_done(
             for what, lines in ours.items():
                 assert await lines_of(there, tmp_path / "y.zip", what) == lines
             kb = await there.kb()
-            stats = await there.stores.ledger.stats("default", kb)
+            stats = await there.stores.ledger.of("default").stats(kb)
             assert (stats.documents, stats.chunks) == (DOCUMENTS, 3 * DOCUMENTS)
 
 

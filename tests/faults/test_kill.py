@@ -160,8 +160,8 @@ async def _settle(ledger: SqliteLedger, expected: Expected, under_way: tuple[str
 
 async def _revisions(ledger: SqliteLedger) -> dict[str, int]:
     kb = await _kb(ledger)
-    documents = await ledger.documents("default", kb, limit=1_000_000)
-    assert (await ledger.stats("default", kb)).documents == len(documents)
+    documents = await ledger.of("default").documents(kb, limit=1_000_000)
+    assert (await ledger.of("default").stats(kb)).documents == len(documents)
     return {one.external_id: one.metadata["revision"] for one in documents}
 
 
@@ -183,7 +183,7 @@ async def _check_searches(ledger: SqliteLedger, expected: Expected, names: list[
         revision = expected.live.get(name, 0)
         version = version_of(name, revision or 1)
         document = document_id("default", "default", "test", name)
-        chunks = await ledger.document_chunks("default", document)
+        chunks = await ledger.of("default").document_chunks(document)
         assert tuple(one.chunk for one in chunks) == (version.chunks if revision else ())
         for number in range(len(version.chunks)):
             own = [chunks[number].id] if revision else []
@@ -196,11 +196,11 @@ async def _check_searches(ledger: SqliteLedger, expected: Expected, names: list[
             near = await vectors.search("default", kb, vector, 1)
             assert [one.chunk_id for one in near if one.score > 0.999] == own
         if revision:
-            assert await ledger.text("default", document) == version.text
+            assert await ledger.of("default").text(document) == version.text
 
 
 async def _kb(ledger: SqliteLedger) -> KnowledgeBase:
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     assert kb is not None
     return kb
 

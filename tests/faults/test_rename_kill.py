@@ -18,8 +18,8 @@ from ragstone.testing.fakes import FakeEmbedder
 OLD, NEW = "corpus_embeddings", "game"
 QUESTION = "Where does the dragon sleep?"
 POINTS = {
-    "nothing renamed": "ragstone.stores.ledger.kb_names:rename_kb",
-    "the kb half renamed": "ragstone.stores.ledger.kb_names:rename_kb+",
+    "nothing renamed": "ragstone.stores.ledger.writes:rename_kb",
+    "the kb half renamed": "ragstone.stores.ledger.writes:rename_kb+",
     "the kb renamed": "ragstone.stores.corpus.upkeep:FileUpkeep.refresh",
     "one file in place": "ragstone.stores.corpus.files:put_in_place+",
     "the files in place": "ragstone.stores.corpus.files:FilePair.remove",

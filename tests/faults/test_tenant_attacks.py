@@ -141,10 +141,10 @@ async def test_the_same_document_is_made_anew_for_each(engine: Engine, model: Fa
     assert [batch for batch, role in model.calls if role == "document"] == [(SECRET,)]
     ledger = engine._components.ledger
     own = await kb_of(engine, THIEF)
-    assert set(await ledger.known_vectors(THIEF, own, [SECRET, SHARED])) == {SECRET, SHARED}
+    assert set(await ledger.of(THIEF).known_vectors(own, [SECRET, SHARED])) == {SECRET, SHARED}
     await engine.workspace(THIEF).knowledge_bases.delete(KB)
     await engine.workspace(THIEF).documents.ingest_items([item("shared", SHARED)], kb=KB)
-    assert set(await ledger.known_vectors(THIEF, await kb_of(engine, THIEF), [SECRET, SHARED])) == {SHARED}
+    assert set(await ledger.of(THIEF).known_vectors(await kb_of(engine, THIEF), [SECRET, SHARED])) == {SHARED}
     twins = [(await engine.workspace(tenant).documents.list(kb=KB)) for tenant in (VICTIM, THIEF)]
     assert {one.id for one in twins[0]}.isdisjoint(one.id for one in twins[1])
     assert await texts(engine, VICTIM) == [SHARED, SECRET]
@@ -161,9 +161,9 @@ async def test_a_kb_of_another_tenant_opens_nothing(engine: Engine) -> None:
         found = await parts.stores.vectors.search(THIEF, forged, vector, 100)
         found += await parts.stores.lexical.search(THIEF, forged, "zanzibar opens", 100)
         assert theirs.isdisjoint(one.chunk_id for one in found)
-        assert await parts.ledger.chunks(THIEF, forged, sorted(theirs)) == {}
-        assert SECRET not in await parts.ledger.known_vectors(THIEF, forged, [SECRET])
-        assert {one.title for one in await parts.ledger.documents(THIEF, forged)} <= {"shared"}
+        assert await parts.ledger.of(THIEF).chunks(forged, sorted(theirs)) == {}
+        assert SECRET not in await parts.ledger.of(THIEF).known_vectors(forged, [SECRET])
+        assert {one.title for one in await parts.ledger.of(THIEF).documents(forged)} <= {"shared"}
 
 
 @pytest.mark.req("R-TEN-09", "R-TEN-18")
@@ -173,12 +173,12 @@ async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> N
     ledger = engine._components.ledger
     (job,) = await engine.workspace(VICTIM).jobs.list()
     named = [(taken[0].document_id, job.facts["original"])]
-    assert await ledger.originals(VICTIM, named) == [b"Zanzibar."]
+    assert await ledger.of(VICTIM).originals(named) == [b"Zanzibar."]
     for guess in (*named, (f"../{taken[0].document_id}", job.facts["original"])):
-        assert await ledger.originals(THIEF, [guess]) == [None]
-    await ledger.drop_originals(THIEF, named)
+        assert await ledger.of(THIEF).originals([guess]) == [None]
+    await ledger.of(THIEF).drop_originals(named)
     await engine.workspace(THIEF).knowledge_bases.delete(KB)
-    assert await ledger.originals(VICTIM, named) == [b"Zanzibar."]
+    assert await ledger.of(VICTIM).originals(named) == [b"Zanzibar."]
 
 
 @pytest.mark.req("R-TEN-18")
@@ -189,7 +189,7 @@ async def test_ids_of_a_tenant_that_is_gone_are_nobody_s(engine: Engine, monkeyp
     await engine.tenants.delete(VICTIM)
     await engine.workspace(VICTIM).documents.ingest_items([item("other", SHARED)], kb=KB)
     kb = await kb_of(engine, VICTIM)
-    assert await engine._components.ledger.chunks(VICTIM, kb, sorted(chunks)) == {}
+    assert await engine._components.ledger.of(VICTIM).chunks(kb, sorted(chunks)) == {}
     for document in documents:
         assert await engine.workspace(VICTIM).documents.delete(document.id) is False
     assert await texts(engine, VICTIM) == [SHARED]

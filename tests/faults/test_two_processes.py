@@ -72,18 +72,18 @@ class Reader:
 
     async def sees(self, name: str) -> set[str]:
         """How the first chunk of a document is found."""
-        kb = await self.ledger.kb("default", "default")
+        kb = await self.ledger.of("default").kb("default")
         assert kb is not None
         ways = set()
         document = document_id("default", "default", "test", name)
-        if await self.ledger.document("default", document):
+        if await self.ledger.of("default").document(document):
             ways.add("id")
         by_word = await self.lexical.search("default", kb, word_of(name, 1, 0), 5)
-        if await self.ledger.chunks("default", kb, [one.chunk_id for one in by_word]):
+        if await self.ledger.of("default").chunks(kb, [one.chunk_id for one in by_word]):
             ways.add("word")
         near = await self.vectors.search("default", kb, vectors_of(name, 1, 1)[0], 5)
         close = [one.chunk_id for one in near if one.score > 0.999]
-        if await self.ledger.chunks("default", kb, close):
+        if await self.ledger.of("default").chunks(kb, close):
             ways.add("vector")
         assert len(by_word) <= 1
         return ways
@@ -106,9 +106,9 @@ async def test_each_sees_what_the_other_has_committed(peer: Peer, tmp_path: Path
         assert await peer.acknowledged() == ("put", name)
         assert await reader.sees(name) == {"id", "word", "vector"}
     await writing
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     assert kb is not None
-    assert (await ledger.stats("default", kb)).documents == 2 * DOCUMENTS
+    assert (await ledger.of("default").stats(kb)).documents == 2 * DOCUMENTS
 
     async def remove() -> None:
         for name in mine[::2]:
@@ -134,13 +134,13 @@ async def test_both_may_write_the_same_document(peer: Peer, tmp_path: Path) -> N
         await crash_writer.put(ledger, "same", 1)
     for _ in range(DOCUMENTS):
         assert await peer.acknowledged() == ("put", "same")
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     assert kb is not None
-    (document,) = await ledger.documents("default", kb)
+    (document,) = await ledger.of("default").documents(kb)
     assert document.version == 2 * DOCUMENTS
     version = crash_writer.version_of("same", 1)
-    chunks = await ledger.document_chunks("default", document.id)
+    chunks = await ledger.of("default").document_chunks(document.id)
     assert tuple(one.chunk for one in chunks) == version.chunks
     assert await reader.sees("same") == {"id", "word", "vector"}
-    assert (await ledger.stats("default", kb)).chunks == len(version.chunks)
+    assert (await ledger.of("default").stats(kb)).chunks == len(version.chunks)
     await ledger.close()

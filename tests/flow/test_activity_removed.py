@@ -129,7 +129,7 @@ async def test_nothing_stays_of_a_document_that_nobody_deleted_by_hand(
         _age(data_dir, harbour)
         await engine.tenants.set_retention("default", 30)
         await engine._components.maintenance.maintain("default")
-    assert await engine._components.ledger.status("default", harbour) is None
+    assert await engine._components.ledger.of("default").status(harbour) is None
     assert _told(data_dir) == (set() if way == "source" else {ferry})
     assert SAID not in _answers(data_dir)
     (turn,) = await workspace_of(engine).conversations.turns("talk")

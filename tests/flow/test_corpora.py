@@ -120,7 +120,7 @@ FAULTS = {
     "while the index is written": "ragstone.stores.lexical.bm25.save_index",
     "while the metadata is written": "ragstone.stores.corpus.files.save_metadata",
     "while it is validated": "ragstone.stores.corpus.upkeep.live_chunk_ids",
-    "while it is swapped in": "ragstone.stores.ledger.kb_names.present",
+    "while it is swapped in": "ragstone.stores.ledger.writes.present",
 }
 
 

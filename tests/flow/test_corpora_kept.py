@@ -187,7 +187,7 @@ def test_a_build_whose_work_was_removed_says_so(
 
     async def removed(*args: Any) -> Any:
         ledger = stone.engine._components.ledger
-        for kb in await ledger.kbs("default"):
+        for kb in await ledger.of("default").kbs():
             if is_draft(kb.name):
                 async with ledger.transaction("default") as tx:
                     await tx.delete_kb(kb.name)

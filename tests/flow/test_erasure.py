@@ -117,7 +117,7 @@ def left(receipt: Receipt) -> int:
 async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     secret = document("secret", CANARY)
     kb = await put(stores.ledger, secret, *(document(f"d{n}") for n in range(20)))
-    await stores.ledger.keep_originals("default", [(document("d1").document_id, b"of another")])
+    await stores.ledger.of("default").keep_originals([(document("d1").document_id, b"of another")])
     assert await found(stores, kb, CANARY, secret) == 4
     (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     rows = receipt.removed["ledger"]
@@ -127,7 +127,7 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     if stores.derived:
         assert (receipt.removed["engine"], receipt.remaining["engine"]) == ({"points": 3}, {"points": 0})
     assert await found(stores, kb, CANARY, secret) == 0
-    assert (await stores.ledger.stats("default", kb)).chunks == 60
+    assert (await stores.ledger.of("default").stats(kb)).chunks == 60
 
 
 async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) -> None:
@@ -137,7 +137,7 @@ async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) ->
     receipts = await open_eraser(stores).erase("default", [*targets, ErasureTarget("document", "0" * 32)])
     assert [receipt.target for receipt in receipts] == targets
     assert all(receipt.complete and receipt.removed["ledger"]["chunks"] == 3 for receipt in receipts)
-    assert (await stores.ledger.stats("default", kb)).documents == 2
+    assert (await stores.ledger.of("default").stats(kb)).documents == 2
 
 
 async def test_a_kb_is_erased(stores: Stores) -> None:
@@ -148,8 +148,8 @@ async def test_a_kb_is_erased(stores: Stores) -> None:
     assert (receipt.removed["ledger"]["documents"], receipt.removed["ledger"]["spaces"]) == (2, 1)
     if stores.derived:
         assert receipt.removed["engine"] == {"points": 6}
-    assert await stores.ledger.kb("default", "old") is None
-    assert (await stores.ledger.stats("default", kept)).documents == 1
+    assert await stores.ledger.of("default").kb("old") is None
+    assert (await stores.ledger.of("default").stats(kept)).documents == 1
 
 
 async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
@@ -157,7 +157,7 @@ async def test_a_source_is_erased_in_its_own_kb_only(stores: Stores) -> None:
     await put(stores.ledger, document("a", kb="two"), kb="two")
     (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("source", "test", "default")])
     assert (receipt.complete, receipt.removed["ledger"]["documents"]) == (True, 2)
-    counts = [(await stores.ledger.stats("default", kb)).documents for kb in await stores.ledger.kbs("default")]
+    counts = [(await stores.ledger.of("default").stats(kb)).documents for kb in await stores.ledger.of("default").kbs()]
     assert counts == [1, 1]
 
 
@@ -228,7 +228,7 @@ async def test_a_store_that_was_left_is_told_of(engine: Engine, tmp_path: Path) 
 async def test_a_tenant_is_erased_in_one_operation(stores: Stores, tmp_path: Path) -> None:
     kept = await put(stores.ledger, document("kept"))
     await put(stores.ledger, document("a", CANARY, tenant="acme"), tenant="acme")
-    await stores.ledger.keep_originals("acme", [("a" * 32, CANARY.encode())])
+    await stores.ledger.of("acme").keep_originals([("a" * 32, CANARY.encode())])
     receipt = await open_eraser(stores).erase_tenant("acme")
     assert (receipt.complete, receipt.requery, left(receipt)) == (True, 0, 0)
     assert receipt.removed["ledger"]["chunks"] == 3
@@ -236,7 +236,7 @@ async def test_a_tenant_is_erased_in_one_operation(stores: Stores, tmp_path: Pat
     if stores.derived:
         assert receipt.removed["engine"] == {"points": 3}
     assert [tenant.name for tenant in await stores.tenants.all()] == ["default"]
-    assert (await stores.ledger.stats("default", kept)).documents == 1
+    assert (await stores.ledger.of("default").stats(kept)).documents == 1
     assert _files_with(tmp_path, CANARY) == []
     with pytest.raises(NotFoundError, match="there is no tenant 'acme'"):
         await open_eraser(stores).erase_tenant("acme")
@@ -287,7 +287,7 @@ async def test_who_dies_between_ledger_and_files_leaves_them_to_the_sweep(
     stores = open_kind("sqlite", tmp_path)
     secret = document("secret", CANARY)
     await put(stores.ledger, secret)
-    (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, CANARY.encode())])
+    (name,) = await stores.ledger.of("default").keep_originals([(secret.document_id, CANARY.encode())])
 
     def die(*_: object) -> None:
         raise Killed
@@ -307,7 +307,7 @@ async def test_a_file_that_may_be_on_its_way_in_is_kept_and_told_of(tmp_path: Pa
     stores = open_kind("sqlite", tmp_path)
     secret = document("secret", CANARY)
     await put(stores.ledger, secret)
-    (name,) = await stores.ledger.keep_originals("default", [(secret.document_id, b"newer bytes")])
+    (name,) = await stores.ledger.of("default").keep_originals([(secret.document_id, b"newer bytes")])
     (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     assert (receipt.complete, receipt.remaining["files"]) == (False, {"originals": 1})
     assert receipt.unfinished[0].endswith(f"a worker, or {Action.REPAIR_STORES.sentence}")

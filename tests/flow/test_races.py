@@ -228,7 +228,7 @@ async def test_a_worker_that_cannot_hand_back_its_jobs_stops_all_the_same(
     assert done
 
 
-def _full(*_: object, **__: object) -> None:
+def _full(*_: Any, **__: Any) -> None:
     raise StoreFull("the disk is full")
 
 

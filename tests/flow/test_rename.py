@@ -117,7 +117,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, holder: Any, name: str, error: Exce
 @pytest.mark.parametrize(
     ("place", "error"),
     [
-        ("ragstone.stores.ledger.kb_names.rename_kb", StoreBusy("1 running jobs")),
+        ("ragstone.stores.ledger.writes.rename_kb", StoreBusy("1 running jobs")),
         ("ragstone.stores.control.audit.SqlAuditTrail.record", StoreFull("no space left")),
     ],
 )

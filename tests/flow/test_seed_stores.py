@@ -50,10 +50,10 @@ async def stores(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 @pytest.mark.req("R-STO-01", "R-DOM-27")
 async def test_a_vector_db_with_collections(stores: Stores, tmp_path: Path) -> None:
     ledger = stores.ledger
-    assert await ledger.kb("default", "corpus_embeddings") is None  # collection_exists
+    assert await ledger.of("default").kb("corpus_embeddings") is None  # collection_exists
     async with ledger.transaction("default") as tx:  # create_collection(name, dimension)
         kb = await tx.open_space(await tx.open_kb("corpus_embeddings"), MODEL, 2)
-    assert await ledger.kb("default", "corpus_embeddings") == kb
+    assert await ledger.of("default").kb("corpus_embeddings") == kb
     assert kb.space is not None
     assert kb.space.dimension == 2
     with pytest.raises(ModelMismatch):
@@ -73,17 +73,17 @@ async def test_a_vector_db_with_collections(stores: Stores, tmp_path: Path) -> N
 
     async def search(k: int, **filters: str) -> list[tuple[str, float]]:
         found = await stores.vectors.search("default", kb, BETWEEN, k, parse_filter(filters or None))
-        chunks = await ledger.chunks("default", kb, [one.chunk_id for one in found])
+        chunks = await ledger.of("default").chunks(kb, [one.chunk_id for one in found])
         return [(chunks[one.chunk_id].chunk.text, round(one.score, 2)) for one in found]
 
     assert await search(10) == [("the east gate", 0.8), ("the north gate", 0.6)]
     assert await search(1) == [("the east gate", 0.8)]
     assert await search(10, colour="blue") == [("the north gate", 0.6)]
-    stats = await ledger.stats("default", kb)  # get_collection_stats
+    stats = await ledger.of("default").stats(kb)  # get_collection_stats
     assert (stats.documents, stats.chunks, stats.model) == (2, 2, MODEL)
     async with ledger.transaction("default") as tx:  # delete_collection
         assert await tx.delete_kb(kb.name) == 2
-    assert await ledger.kb("default", kb.name) is None
+    assert await ledger.of("default").kb(kb.name) is None
     assert await stores.vectors.search("default", kb, EAST, 10) == []
 
 
@@ -265,7 +265,7 @@ async def test_a_point_has_id_text_embedding_and_metadata(stone: Ragstone) -> No
 
 
 async def _partition_of(engine: Engine) -> VectorPartition:
-    kb = await engine._components.ledger.kb("default", "default")
+    kb = await engine._components.ledger.of("default").kb("default")
     assert kb is not None
     assert kb.space is not None
     return VectorPartition(await engine._components.access.identity("default"), f"s{kb.space.id}", kb.space.dimension)

@@ -330,9 +330,9 @@ async def test_an_upload_survives_a_deletion_that_races_it(engine: Engine) -> No
     """The bytes of an upload that is on its way in are not the deleted document's."""
     taken = await workspace_of(engine).documents.upload(b"First words.", "a.txt", external_id="a")
     await work(engine)
-    (name,) = await engine._components.ledger.keep_originals("default", [(taken.document_id, b"Second words.")])
+    (name,) = await engine._components.ledger.of("default").keep_originals([(taken.document_id, b"Second words.")])
     assert await workspace_of(engine).documents.delete(taken.document_id)
-    assert await engine._components.ledger.originals("default", [(taken.document_id, name)]) == [b"Second words."]
+    assert await engine._components.ledger.of("default").originals([(taken.document_id, name)]) == [b"Second words."]
 
 
 async def test_an_older_job_cannot_be_retried_over_a_newer_one(engine: Engine) -> None:
@@ -356,7 +356,7 @@ async def test_files_that_a_crash_left_are_swept(engine: Engine, data_dir: Path)
     """FAULTS 16: killed between writing the original and queueing its job."""
     taken = await workspace_of(engine).documents.upload(b"Kept.", "kept.txt")
     lost = "ab" * 16
-    await engine._components.ledger.keep_originals("default", [(lost, b"left behind")])
+    await engine._components.ledger.of("default").keep_originals([(lost, b"left behind")])
 
     def age() -> None:
         for folder in (data_dir / "documents").rglob("*"):

@@ -13,11 +13,11 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.ids import content_hash
+from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder
 from ragstone.core.search import is_web
 from ragstone.core.types import Hit, KnowledgeBase, LiveChunk, Vector
@@ -27,12 +27,6 @@ WORD = re.compile(r"[\w'’]+")
 SAYS_NOTHING = frozenset(["an", "the", "please"])
 """Words that may be missing. An "a" may be a name, as of a vitamin."""
 PUNCTUATION = ".,;:!?…¿¡\"'“”‘’«»()[]{}。，、；：！？؟"
-
-
-class Chunks(Protocol):
-    """The part of a ledger that says what is live."""
-
-    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +52,7 @@ class _CachedAnswer:
 class AnswerCache:
     """Answers in memory, each tenant's and kb's apart, least recently used out first."""
 
-    def __init__(self, ledger: Chunks, similarity: float) -> None:
+    def __init__(self, ledger: Ledger, similarity: float) -> None:
         self._ledger = ledger
         self._similarity = similarity
         self._kept: OrderedDict[tuple[str, str], _CachedAnswer] = OrderedDict()
@@ -101,7 +95,7 @@ class AnswerCache:
         return len(self._kept)
 
     async def _is_current(self, asked: Asked, kept: _CachedAnswer) -> bool:
-        live = await self._ledger.chunks(asked.tenant, asked.kb, list(kept.evidence))
+        live = await self._ledger.of(asked.tenant).chunks(asked.kb, list(kept.evidence))
         return {name: _hash_of_chunk(chunk) for name, chunk in live.items()} == kept.evidence
 
 

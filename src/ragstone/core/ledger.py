@@ -162,121 +162,14 @@ class Transaction(Protocol):
 class Ledger(Protocol):
     """The source of truth: documents, versions, chunks, vectors and the change feed, per tenant."""
 
+    def of(self, tenant: str) -> TenantLedger:
+        """Return the ledger of one tenant."""
+        ...
+
     def transaction(self, tenant: str) -> AbstractAsyncContextManager[Transaction]: ...
-
-    async def kb(self, tenant: str, name: str) -> KnowledgeBase | None: ...
-
-    async def kbs(self, tenant: str) -> list[KnowledgeBase]: ...
-
-    async def space(self, tenant: str, kb: KnowledgeBase) -> Space | None:
-        """The live Space as it is now."""
-        ...
-
-    async def find(
-        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-    ) -> Mapping[str, Document]:
-        """The documents of a source by external id; ids without a document are left out."""
-        ...
-
-    async def document(self, tenant: str, document_id: str) -> Document | None: ...
-
-    async def documents(
-        self, tenant: str, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
-    ) -> list[Document]:
-        """A page of documents in order of id, starting behind `after`."""
-        ...
-
-    async def text(self, tenant: str, document_id: str) -> str:
-        """The live version's text, that citation offsets point into."""
-        ...
-
-    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
-        """Read candidates back: what is foreign, stale or deleted is not in the answer."""
-        ...
-
-    async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
-        """All live chunks of a document in order."""
-        ...
-
-    async def chunk_records(self, tenant: str, document_id: str) -> list[ChunkRecord]:
-        """The same with the models of their vectors, under the names that others know."""
-        ...
-
-    async def known_vectors(self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
-        """Vectors of the live Space for contextual texts it already holds: equal text is not embedded again."""
-        ...
-
-    async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
-        """Return the status of a document, also of one that is not live yet."""
-        ...
-
-    async def source_documents(
-        self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
-    ) -> Mapping[str, tuple[str, str]]:
-        """Id and content hash of a source's documents by external id, of those that begin with `under`.
-
-        The hash of one that is not live yet is empty.
-        """
-        ...
-
-    async def identities(
-        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-    ) -> Mapping[str, str]:
-        """Ids of documents by what their source calls them, live or not yet."""
-        ...
-
-    async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
-        """Those of the documents that there are, live or not yet."""
-        ...
-
-    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, UnderWay]:
-        """Return the last unfinished job of each document."""
-        ...
-
-    async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:
-        """Those of the chunks that are still live: ids are never used again, so the others were replaced or removed."""
-        ...
-
-    async def children(self, tenant: str, document_id: str) -> list[str]:
-        """Documents that came in with this one."""
-        ...
-
-    async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
-        """A part that `save_part` kept."""
-        ...
-
-    async def resembling(
-        self, tenant: str, kb: KnowledgeBase, bands: Mapping[str, Sequence[int]]
-    ) -> Mapping[str, Mapping[str, bytes]]:
-        """For each document, by its id and bands: signatures of other live ones that share a band, by id."""
-        ...
-
-    async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
-        """The last job there was for each document."""
-        ...
-
-    async def keep_originals(self, tenant: str, contents: Sequence[tuple[str, bytes]]) -> list[str]:
-        """Write files of documents down for good; their names."""
-        ...
-
-    async def originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
-        """Files by document id and name; None for one that is gone."""
-        ...
-
-    async def drop_originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> None: ...
 
     async def clean_up(self, tenant: str) -> None:
         """Remove what a crash left behind."""
-        ...
-
-    async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats: ...
-
-    async def sequence(self, tenant: str) -> int:
-        """The last commit's place in the change feed."""
-        ...
-
-    async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
-        """Source types of live documents, with how many documents and chunks there are of each."""
         ...
 
     @property
@@ -293,6 +186,115 @@ class Ledger(Protocol):
         ...
 
     async def close(self) -> None: ...
+
+
+class TenantLedger(Protocol):
+    """What the ledger holds of one tenant."""
+
+    async def kb(self, name: str) -> KnowledgeBase | None: ...
+
+    async def kbs(self) -> list[KnowledgeBase]: ...
+
+    async def space(self, kb: KnowledgeBase) -> Space | None:
+        """Return the live Space as it is now."""
+        ...
+
+    async def find(self, kb: KnowledgeBase, source: str, external_ids: Sequence[str]) -> Mapping[str, Document]:
+        """Return the documents of a source by external id; ids without a document are left out."""
+        ...
+
+    async def document(self, document_id: str) -> Document | None: ...
+
+    async def documents(
+        self, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
+    ) -> list[Document]:
+        """Return a page of documents in order of id, starting behind `after`."""
+        ...
+
+    async def text(self, document_id: str) -> str:
+        """Return the live version's text, which citation offsets point into."""
+        ...
+
+    async def chunks(self, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
+        """Read candidates back: what is foreign, stale or deleted is not in the answer."""
+        ...
+
+    async def document_chunks(self, document_id: str) -> list[LiveChunk]:
+        """Return all live chunks of a document in order."""
+        ...
+
+    async def chunk_records(self, document_id: str) -> list[ChunkRecord]:
+        """Return the same with the models of their vectors, under the names that others know."""
+        ...
+
+    async def known_vectors(self, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
+        """Return vectors of the live Space for contextual texts that it holds: equal text is not embedded again."""
+        ...
+
+    async def status(self, document_id: str) -> DocumentStatus | None:
+        """Return the status of a document, also of one that is not live yet."""
+        ...
+
+    async def source_documents(self, kb: KnowledgeBase, source: str, under: str = "") -> Mapping[str, tuple[str, str]]:
+        """Return id and content hash of a source's documents by external id, of those that begin with `under`.
+
+        The hash of one that is not live yet is empty.
+        """
+        ...
+
+    async def identities(self, kb: KnowledgeBase, source: str, external_ids: Sequence[str]) -> Mapping[str, str]:
+        """Return ids of documents by what their source calls them, live or not yet."""
+        ...
+
+    async def existing(self, document_ids: Sequence[str]) -> set[str]:
+        """Return those of the documents that exist, live or not yet."""
+        ...
+
+    async def under_way(self, document_ids: Sequence[str]) -> Mapping[str, UnderWay]:
+        """Return the last unfinished job of each document."""
+        ...
+
+    async def live_chunks(self, chunk_ids: Sequence[str]) -> set[str]:
+        """Return those of the chunks that are still live; ids are not used again."""
+        ...
+
+    async def children(self, document_id: str) -> list[str]:
+        """Return the documents that came in with this one."""
+        ...
+
+    async def part(self, document_id: str, made_from: str, part: str) -> bytes | None:
+        """Return a part that `save_part` kept."""
+        ...
+
+    async def resembling(
+        self, kb: KnowledgeBase, bands: Mapping[str, Sequence[int]]
+    ) -> Mapping[str, Mapping[str, bytes]]:
+        """Return signatures, by id, of other live documents that share a band with each of these."""
+        ...
+
+    async def newest_jobs(self, document_ids: Sequence[str]) -> Mapping[str, Job]:
+        """Return the last job there was for each document."""
+        ...
+
+    async def keep_originals(self, contents: Sequence[tuple[str, bytes]]) -> list[str]:
+        """Write files of documents down for good, and return their names."""
+        ...
+
+    async def originals(self, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
+        """Return files by document id and name; None for one that is gone."""
+        ...
+
+    async def drop_originals(self, named: Sequence[tuple[str, str]]) -> None: ...
+
+    async def stats(self, kb: KnowledgeBase) -> Stats: ...
+
+    async def sequence(self) -> int:
+        """Return the last commit's place in the change feed."""
+        ...
+
+    async def source_types(self) -> list[tuple[str, int, int]]:
+        """Return source types of live documents, with how many documents and chunks there are of each."""
+        ...
 
 
 class LedgerFollower(Protocol):

@@ -210,7 +210,7 @@ class TenantScope:
     async def kb(self, kb: str | None) -> KnowledgeBase:
         """Return the kb that is meant, or raise `NotFoundError`."""
         tenant, name = await self.admit(), self.kb_name(kb)
-        found = await self.components.ledger.kb(tenant, name)
+        found = await self.components.ledger.of(tenant).kb(name)
         if found is None:
             raise unknown_kb(name, tenant)
         return found

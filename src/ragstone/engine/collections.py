@@ -89,10 +89,10 @@ class Collections:
         from ragstone.stores.corpus.upkeep import live_chunk_ids
 
         tenant, name = await self._scope.admit(), _name(collection)
-        kb = await self._ledger.kb(tenant, name)
+        kb = await self._ledger.of(tenant).kb(name)
         if kb is None:
             return CollectionHealth(name, False, 0, 0, "missing", "missing")
-        stats = await self._ledger.stats(tenant, kb)
+        stats = await self._ledger.of(tenant).stats(kb)
         pair = await self._upkeep.pair(tenant, name)
         live = await self._ledger.read(tenant, live_chunk_ids, kb)
         index, metadata = (_state(ids, live) for ids in await asyncio.to_thread(pair.ids))
@@ -101,8 +101,8 @@ class Collections:
     async def chunk(self, chunk_id: str, collection: str | None = None) -> ChunkMetadata | None:
         """Return the metadata of a live chunk by its id; None when there is no such chunk in the collection."""
         tenant, audit = await self._scope.admit(), self._access.audit
-        kb = await self._ledger.kb(tenant, _name(collection))
-        found = (await self._ledger.chunks(tenant, kb, [chunk_id])).get(chunk_id) if kb else None
+        kb = await self._ledger.of(tenant).kb(_name(collection))
+        found = (await self._ledger.of(tenant).chunks(kb, [chunk_id])).get(chunk_id) if kb else None
         if kb is None or found is None:
             await audit.record_denial(tenant, READ, chunk_id)
             return None
@@ -163,7 +163,7 @@ class Collections:
 
     async def _replace_live(self, tenant: str, draft: KnowledgeBase, name: str, *, overwrite: bool) -> KnowledgeBase:
         """Give the collection's name to the kb that was built, and remove what had it."""
-        replaces = overwrite and await self._ledger.kb(tenant, name) is not None
+        replaces = overwrite and await self._ledger.of(tenant).kb(name) is not None
         try:
             async with self._access.audit.record_action(tenant, "kb.delete", [name] * replaces, name) as removal:
                 async with self._ledger.transaction(tenant) as tx:
@@ -180,7 +180,7 @@ class Collections:
 
     async def _documents(self, tenant: str, kb: KnowledgeBase) -> list[Document]:
         found: list[Document] = []
-        while page := await self._ledger.documents(tenant, kb, after=found[-1].id if found else "", limit=PAGE):
+        while page := await self._ledger.of(tenant).documents(kb, after=found[-1].id if found else "", limit=PAGE):
             found += page
         return found
 
@@ -195,7 +195,7 @@ class Collections:
         """Refuse to replace what is there unasked, or what was never built from a corpus."""
         from ragstone.ingest.sources.files.source import CORPUS
 
-        there = await self._ledger.kb(tenant, name)
+        there = await self._ledger.of(tenant).kb(name)
         if there is None:
             return
         if not request.overwrite:

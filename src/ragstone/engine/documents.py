@@ -62,8 +62,8 @@ class Documents:
         scope, seed = await self._open_kb(tenant, name)
         called = item.external_id
         identity = (await assign_ids(self._ledger, tenant, seed, scope, SOURCE, [called]))[called]
-        live = (await self._ledger.find(tenant, scope, SOURCE, [called])).get(called)
-        waiting = (await self._ledger.under_way(tenant, [identity])).get(identity, UnderWay())
+        live = (await self._ledger.of(tenant).find(scope, SOURCE, [called])).get(called)
+        waiting = (await self._ledger.of(tenant).under_way([identity])).get(identity, UnderWay())
         is_coming = waiting.content_hash not in ("", content_hash(content))
         if is_coming or not self._components.preparer.is_current(item, live):
             await self._queue_document(tenant, scope, WorkItem(item, JobBatch(), document_id=identity), priority)
@@ -100,7 +100,7 @@ class Documents:
                 except QuotaExceeded as error:
                     failed.append(failure_of(work.item.uri, error))
             # A document that was deleted since has no status, and that is no failure of the others.
-            statuses = [await self._ledger.status(tenant, work.document_id) for work in current]
+            statuses = [await self._ledger.of(tenant).status(work.document_id) for work in current]
             queued += [status for status in statuses if status]
         await diff.remove_missing()
         return queued, failed
@@ -159,7 +159,7 @@ class Documents:
         limits = self._scope.settings.limits
         items, listings = await scan_paths(paths, limits)
         tenant = await self._scope.admit()
-        scope = await self._ledger.kb(tenant, self._scope.kb_name(kb))
+        scope = await self._ledger.of(tenant).kb(self._scope.kb_name(kb))
         preparer = self._components.preparer
         return await dry_run(self._ledger, preparer, tenant, scope, items, listings, limits, on_progress)
 
@@ -169,14 +169,14 @@ class Documents:
         """Return a page of documents in order of id, starting behind `after`."""
         checked_count("limit", limit, most=10_000)
         scope = await self._scope.kb(kb)
-        return await self._ledger.documents(
-            self._scope.tenant, scope, where=parse_filter(where), after=after, limit=limit
+        return await self._ledger.of(self._scope.tenant).documents(
+            scope, where=parse_filter(where), after=after, limit=limit
         )
 
     async def get(self, document_id: str) -> Document:
         """Return a document, or raise `NotFoundError`."""
         tenant = await self._scope.admit()
-        found = await self._ledger.document(tenant, document_id)
+        found = await self._ledger.of(tenant).document(document_id)
         if found is None:
             await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
@@ -187,7 +187,7 @@ class Documents:
         """Return a document's text, that citation offsets point into."""
         tenant, audit = await self._scope.admit(), self._access.audit
         try:
-            text = await self._ledger.text(tenant, document_id)
+            text = await self._ledger.of(tenant).text(document_id)
         except NotFoundError:
             await audit.record_denial(tenant, READ, document_id)
             raise
@@ -197,21 +197,21 @@ class Documents:
     async def chunks(self, document_id: str) -> Sequence[LiveChunk]:
         """Return the live chunks of a document, in order."""
         tenant = await self._scope.admit()
-        found = await self._ledger.document_chunks(tenant, document_id)
+        found = await self._ledger.of(tenant).document_chunks(document_id)
         await self._record_read(tenant, document_id, bool(found))
         return found
 
     async def chunk_records(self, document_id: str) -> Sequence[ChunkRecord]:
         """Return the same with the models of their vectors and with metadata, under the names that others know."""
         tenant = await self._scope.admit()
-        found = await self._ledger.chunk_records(tenant, document_id)
+        found = await self._ledger.of(tenant).chunk_records(document_id)
         await self._record_read(tenant, document_id, bool(found))
         return found
 
     async def status(self, document_id: str) -> DocumentStatus:
         """Return what has become of a document, or raise `NotFoundError`."""
         tenant = await self._scope.admit()
-        found = await self._ledger.status(tenant, document_id)
+        found = await self._ledger.of(tenant).status(document_id)
         if found is None:
             await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
@@ -229,7 +229,7 @@ class Documents:
         tenant, audit = await self._scope.admit(), self._access.audit
         known = []
         for document_id in dict.fromkeys(document_ids):
-            if await self._ledger.status(tenant, document_id) is None:
+            if await self._ledger.of(tenant).status(document_id) is None:
                 await audit.record_denial(tenant, DELETE, document_id)
             else:
                 known.append(document_id)
@@ -283,7 +283,7 @@ class Documents:
         from ragstone.ingest.jobs.sync import new_jobs
 
         # What is there already, or on its way, needs no room for another document.
-        new = await self._access.is_limited(tenant) and not await self._ledger.status(tenant, work.document_id)
+        new = await self._access.is_limited(tenant) and not await self._ledger.of(tenant).status(work.document_id)
         # A file that is kept and its text need room beside each other: what is let in can also be finished.
         size = len(work.item.content) * (2 if keep else 1)
         async with self._access.taking_in(tenant, documents=int(new), size=size, queued=True):
@@ -292,12 +292,12 @@ class Documents:
                 job = await tx.enqueue(kb, wanted)
         if job.facts["original"] != wanted.facts["original"]:
             # The same bytes were on their way already: the job has its own copy.
-            await self._ledger.drop_originals(tenant, [(work.document_id, wanted.facts["original"])])
+            await self._ledger.of(tenant).drop_originals([(work.document_id, wanted.facts["original"])])
         await self._components.stores.queue.signal_work(tenant)
 
     async def _record_read(self, tenant: str, document_id: str, found: bool) -> None:
         """Record that a document was read, or asked for and not there: one may also have no chunks yet."""
-        if found or await self._ledger.status(tenant, document_id) is not None:
+        if found or await self._ledger.of(tenant).status(document_id) is not None:
             await self._access.audit.record_read(tenant, READ, target=document_id)
         else:
             await self._access.audit.record_denial(tenant, READ, document_id)

@@ -282,7 +282,7 @@ class Eraser:
     async def _searchable(self, tenant: str, kb: KnowledgeBase) -> KnowledgeBase | None:
         """The kb, if it can still be searched: one of the same name that was made since is another one."""
         try:
-            now_there = await self._ledger.kb(tenant, kb.name)
+            now_there = await self._ledger.of(tenant).kb(kb.name)
         except NotFoundError:
             return None  # the tenant is going
         return now_there if now_there and now_there.id == kb.id else None

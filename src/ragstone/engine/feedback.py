@@ -56,7 +56,7 @@ class Feedback:
             raise InputError(f"the voter's name has {len(voter)} characters; at most {MOST_VOTER_CHARS} fit")
         tenant, found = self._scope.tenant, await self._writable(kb)
         possible = [chunk_id for chunk_id in chunk_ids if _is_id(chunk_id)]
-        live = await self._ledger.chunks(tenant, found, possible)
+        live = await self._ledger.of(tenant).chunks(found, possible)
         unknown = next((chunk_id for chunk_id in chunk_ids if chunk_id not in live), None)
         if unknown is not None:
             await self._access.audit.record_denial(tenant, "feedback", unknown)
@@ -132,13 +132,13 @@ class Feedback:
 
         tenant, name = await self._scope.admit(), self._scope.kb_name(kb)
         votes = await self._repository.votes(name)
-        found = await self._ledger.kb(tenant, name) if votes else None
+        found = await self._ledger.of(tenant).kb(name) if votes else None
         if found is None:
             return {}
         grades = net_grades(votes)
         of_use = [vote for vote in votes if grades[same_query(vote.query)][vote.document_id]]
         chunks = list(dict.fromkeys(vote.chunk_id for vote in of_use))
-        live = await self._ledger.chunks(tenant, found, chunks)
+        live = await self._ledger.of(tenant).chunks(found, chunks)
         useful: dict[str, list[str]] = {}
         for vote in of_use:
             if vote.chunk_id in live:
@@ -166,8 +166,8 @@ class Feedback:
         tenant, found = self._scope.tenant, await self._writable(kb)
         documents = []
         # Ids are hashes, so the first of them are as good a sample as any.
-        for document in await self._ledger.documents(tenant, found, limit=count):
-            text = await self._ledger.text(tenant, document.id)
+        for document in await self._ledger.of(tenant).documents(found, limit=count):
+            text = await self._ledger.of(tenant).text(document.id)
             documents.append((document.id, document.title, text))
         async with self._access.paying(tenant):
             made = await golden_queries(found.name, documents, self._components.llm)
@@ -182,7 +182,7 @@ class Feedback:
         identity = await self._access.write(tenant)
         for document_id in document_ids:
             possible = identity and _is_id(document_id)
-            document = await self._ledger.document(tenant, document_id) if possible else None
+            document = await self._ledger.of(tenant).document(document_id) if possible else None
             if document is None or document.kb != name:
                 await self._access.audit.record_denial(tenant, "golden", document_id)
                 raise NotFoundError(
@@ -214,7 +214,7 @@ class Feedback:
         """Return a kb of a tenant that may write, or raise `NotFoundError`."""
         tenant, name = self._scope.tenant, self._scope.kb_name(kb)
         identity = await self._access.write(tenant)
-        found = await self._ledger.kb(tenant, name) if identity else None
+        found = await self._ledger.of(tenant).kb(name) if identity else None
         if found is None:
             raise unknown_kb(name, tenant)
         return found

@@ -24,7 +24,7 @@ class KnowledgeBases:
 
     async def list(self) -> Sequence[KnowledgeBase]:
         """Return all knowledge bases."""
-        return await self._ledger.kbs(await self._scope.admit())
+        return await self._ledger.of(await self._scope.admit()).kbs()
 
     async def get(self, kb: str | None = None) -> KnowledgeBase:
         """Return a knowledge base, or raise `NotFoundError`."""
@@ -33,12 +33,12 @@ class KnowledgeBases:
     async def stats(self, kb: str | None = None) -> Stats:
         """Return the counts of live content."""
         scope = await self._scope.kb(kb)
-        return await self._ledger.stats(self._scope.tenant, scope)
+        return await self._ledger.of(self._scope.tenant).stats(scope)
 
     async def source_types(self) -> Sequence[Collection]:
         """Return what there is of each source type, by the names that people use, such as `emails_acme`."""
         tenant = await self._scope.admit()
-        found = await self._ledger.source_types(tenant)
+        found = await self._ledger.of(tenant).source_types()
         return [Collection(collection_name(kind, tenant), kind, *counts) for kind, *counts in found]
 
     async def reindex(self, kb: str | None = None) -> Sequence[str]:
@@ -50,7 +50,7 @@ class KnowledgeBases:
     async def delete(self, kb: str) -> int:
         """Remove a kb; return the number of documents that went with it."""
         tenant = await self._scope.admit()
-        if await self._ledger.kb(tenant, kb) is None:
+        if await self._ledger.of(tenant).kb(kb) is None:
             return 0
         async with self._audit.record_action(tenant, "kb.delete", [kb], kb) as removal:
             async with self._ledger.transaction(tenant) as tx:
@@ -64,11 +64,11 @@ class KnowledgeBases:
 
         Once the ledger has the new name nothing fails any more, and the same again finishes what was cut short.
         """
-        from ragstone.stores.ledger.kb_names import name_taken
+        from ragstone.stores.ledger.writes import name_taken
 
         tenant = await self._scope.write()
         check_kb_name(name)
-        found, taken = await self._ledger.kb(tenant, kb), await self._ledger.kb(tenant, name)
+        found, taken = await self._ledger.of(tenant).kb(kb), await self._ledger.of(tenant).kb(name)
         if found is None:
             if taken is None or not await self._was_cut_short(tenant, kb, name):
                 raise unknown_kb(kb, tenant)

@@ -165,7 +165,7 @@ class Search:
         scope, tenant = await self.kb(kb), self._scope.tenant
         identity = await self._access.identity(tenant)
         settings = await self._access.settings_for(tenant)
-        return KbSnapshot(identity, scope, settings.retrieval, await self._components.ledger.sequence(tenant))
+        return KbSnapshot(identity, scope, settings.retrieval, await self._components.ledger.of(tenant).sequence())
 
     async def confidence(self, found: SearchResult, kb: str | None = None) -> float:
         """Return how far the best passage of a search is about its query, from 0 to 1."""

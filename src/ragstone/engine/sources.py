@@ -98,8 +98,8 @@ class Sources:
         """Remove a source and, unless they are to be kept, its documents; return how many went."""
         record = await self.get(name, kb=kb)
         tenant, scope = self._scope.tenant, self._scope.kb_name(kb)
-        found = await self._ledger.kb(tenant, scope)
-        there = await self._ledger.source_documents(tenant, found, name) if found else {}
+        found = await self._ledger.of(tenant).kb(scope)
+        there = await self._ledger.of(tenant).source_documents(found, name) if found else {}
         audit = self._components.audit
         if found and not keep_documents:
             gone = sum(bool(hashed) for _, hashed in there.values())

@@ -149,7 +149,7 @@ class SpaceMaintenance:
 
     async def fill(self, tenant: str) -> None:
         """Embed some of the chunks without vectors; the rest the next time, so that other tenants have their turn."""
-        for kb in await self._ledger.kbs(tenant):
+        for kb in await self._ledger.of(tenant).kbs():
             if not await self._book.of(tenant).word_only(kb):
                 continue
             try:

@@ -26,10 +26,10 @@ async def assign_ids(
     found: dict[str, str] = {}
     unknown = list(dict.fromkeys(external_ids))
     for turn in count():
-        found.update(await ledger.identities(tenant, kb, source, unknown))
+        found.update(await ledger.of(tenant).identities(kb, source, unknown))
         root = f"{seed}/{kb.id}/{turn}" if turn else seed
         new = {name: document_id(root, kb.name, source, name) for name in unknown if name not in found}
-        taken = await ledger.existing(tenant, list(new.values())) if new else set()
+        taken = await ledger.of(tenant).existing(list(new.values())) if new else set()
         found.update({name: identity for name, identity in new.items() if identity not in taken})
         # Another run was faster, and the document is known now; or a document that moved away kept the id.
         unknown = [name for name, identity in new.items() if identity in taken]
@@ -116,7 +116,7 @@ class SourceDiff:
 
     async def expect_listing(self, listing: SourceListing) -> None:
         """Note which documents are not listed: they are gone, or moved and turn up among later items."""
-        there = await self.ledger.source_documents(self.tenant, self.kb, listing.source, listing.under)
+        there = await self.ledger.of(self.tenant).source_documents(self.kb, listing.source, listing.under)
         # A file that was read as a document, perhaps cut off, and is an archive now is no document any more.
         archives = {name.partition(MEMBER)[0] for name in listing.listed if MEMBER in name}
         for external_id, (identity, hashed) in there.items():
@@ -130,7 +130,7 @@ class SourceDiff:
     async def expect_removals(self, source: str, external_ids: Sequence[str]) -> None:
         """Note which documents are about to be removed: they may have moved and turn up among later items."""
         read = current_read_time()
-        leaving = await self.ledger.find(self.tenant, self.kb, source, external_ids)
+        leaving = await self.ledger.of(self.tenant).find(self.kb, source, external_ids)
         for external_id, document in leaving.items():
             self._missing[source, external_id] = _Missing(document.id, read)
             self._lost.setdefault((source, document.content_hash), []).append(external_id)
@@ -139,7 +139,7 @@ class SourceDiff:
         """Return the new and changed items, and the unchanged ones."""
         live = {}
         for source, ids in _by_source(work_items):
-            found = await self.ledger.find(self.tenant, self.kb, source, ids)
+            found = await self.ledger.of(self.tenant).find(self.kb, source, ids)
             live.update({(source, external_id): document for external_id, document in found.items()})
         todo, current = [], []
         for work in work_items:
@@ -159,7 +159,7 @@ class SourceDiff:
     ) -> tuple[list[WorkItem], list[WorkItem]]:
         """Replace queued jobs for older content of the same documents, which must not go live any more."""
         ids = [work.document_id for work in (*todo, *current) if work.batch.ticket is None]
-        waiting = await self.ledger.under_way(self.tenant, ids) if ids else {}
+        waiting = await self.ledger.of(self.tenant).under_way(ids) if ids else {}
         if not waiting:
             return todo, current
         late = [replace(work, known=True) for work in current if _is_other(work, waiting)]

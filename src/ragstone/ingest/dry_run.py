@@ -42,7 +42,7 @@ async def dry_run(
         await run.read_all(fetched)
     if diff:
         await diff.remove_missing()
-    return report.finish(await ledger.stats(tenant, kb) if kb else EMPTY)
+    return report.finish(await ledger.of(tenant).stats(kb) if kb else EMPTY)
 
 
 @dataclass(frozen=True, slots=True)

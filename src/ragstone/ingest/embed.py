@@ -88,7 +88,7 @@ class LedgerPartStore:
     recipe_key: str
 
     async def load(self, part: str) -> bytes | None:
-        return await self.ledger.part(self.tenant, self.work.document_id, self.recipe_key, part)
+        return await self.ledger.of(self.tenant).part(self.work.document_id, self.recipe_key, part)
 
     async def save(self, part: str, data: bytes) -> None:
         """Save a part, unless the document was deleted or its job given to another worker."""
@@ -176,7 +176,7 @@ class WaveEmbedder:
 
     async def _embed_wave(self, embedder: Embedder, kb: KnowledgeBase, wave: Sequence[Prepared]) -> Embedded:
         texts = [chunk.contextual for document in wave for chunk in document.chunks]
-        known = await self.pinned.ledger.known_vectors(self.pinned.tenant, kb, texts)
+        known = await self.pinned.ledger.of(self.pinned.tenant).known_vectors(kb, texts)
         space = kb.space.model if kb.space else ""
         try:
             with self.report.times.measure("embed", len(texts)):

@@ -109,7 +109,7 @@ class IngestPipeline:
             report,
         )
         await run.run(expand_items(items, self._limits, report.note_progress))
-        ended = report.finish(await self._ledger.stats(tenant, kb))
+        ended = report.finish(await self._ledger.of(tenant).stats(kb))
         logger.info("ingested %d, failed %d in %.1f s", ended.added + ended.updated, len(ended.failed), ended.seconds)
         return ended
 
@@ -117,7 +117,7 @@ class IngestPipeline:
         if isinstance(name, KnowledgeBase):
             return await PinnedKb(self._ledger, tenant, name).current()
         if not create:
-            found = await self._ledger.kb(tenant, name)
+            found = await self._ledger.of(tenant).kb(name)
             if found is None:
                 raise LeaseLost(f"knowledge base '{name}' was deleted, and its jobs with it")
             return found
@@ -268,7 +268,7 @@ class _Run:
 
     async def _drop_children(self, document: Prepared, keep: set[str]) -> None:
         work = document.work
-        for child in await self.ledger.children(self.tenant, work.document_id):
+        for child in await self.ledger.of(self.tenant).children(work.document_id):
             if child in keep:
                 continue
             async with self.ledger.transaction(self.tenant) as tx:

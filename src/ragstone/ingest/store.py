@@ -70,7 +70,7 @@ async def _room(
 ) -> AbstractAsyncContextManager[None]:
     chunks = 0
     for document in documents:
-        before = await ledger.document(tenant, document.work.document_id) if document.work.known else None
+        before = await ledger.of(tenant).document(document.work.document_id) if document.work.known else None
         chunks += max(0, len(document.chunks) - (before.chunks if before else 0))
     return gate.taking_in(
         tenant,
@@ -334,7 +334,7 @@ class Outcomes:
 
     async def _remove_emptied(self, work: WorkItem, failure: Failure) -> Failure:
         """Remove the live version of an emptied file, unless the file was read again since."""
-        queued = (await self.ledger.under_way(self.tenant, [work.document_id])).get(work.document_id, UnderWay())
+        queued = (await self.ledger.of(self.tenant).under_way([work.document_id])).get(work.document_id, UnderWay())
         async with self.ledger.transaction(self.tenant) as tx:
             live = await tx.live_contents(related_ids(work))
             overtaken = is_overtaken(work, content_hash(work.item.content), live)

@@ -46,7 +46,7 @@ class Verifier:
         return problems
 
     async def _is_of(self, tenant: str, kb: KnowledgeBase, document: Prepared, found: Sequence[Candidate]) -> bool:
-        chunks = await self._ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
+        chunks = await self._ledger.of(tenant).chunks(kb, [candidate.chunk_id for candidate in found])
         return any(chunk.document_id == document.work.document_id for chunk in chunks.values())
 
     async def check(
@@ -59,7 +59,7 @@ class Verifier:
         report: RunReport,
     ) -> None:
         """Search for some of what a wave has stored: all of a single upload, a sample of a batch."""
-        kb = await self._ledger.kb(tenant, opened.name)
+        kb = await self._ledger.of(tenant).kb(opened.name)
         if kb is None or kb.id != opened.id:
             return
         sample = {id(document) for document in stored[:VERIFIED_PER_WAVE]}
@@ -78,6 +78,6 @@ class Verifier:
     async def _report(self, tenant: str, document: Prepared, problem: str, report: RunReport) -> None:
         # A document that was deleted or replaced since is rightly not found.
 
-        live = await self._ledger.document(tenant, document.work.document_id)
+        live = await self._ledger.of(tenant).document(document.work.document_id)
         if live and live.content_hash == document.content_hash:
             report.degraded[f"verify: {document.work.item.uri}: {problem}"] = None

@@ -166,9 +166,9 @@ class PinnedKb:
 
     async def current(self) -> KnowledgeBase:
         """Return the kb as it is now; raise `KbGone` if it was renamed or deleted."""
-        found = await self.ledger.kb(self.tenant, self.kb.name)
+        found = await self.ledger.of(self.tenant).kb(self.kb.name)
         if found is None or found.id != self.kb.id:
-            names = {kb.id: kb.name for kb in await self.ledger.kbs(self.tenant)}
+            names = {kb.id: kb.name for kb in await self.ledger.of(self.tenant).kbs()}
             raise kb_gone(self.kb.name, names.get(self.kb.id))
         return found
 

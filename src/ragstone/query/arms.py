@@ -162,7 +162,7 @@ async def read_back(ledger: Ledger, search: SearchContext, fused: Sequence[Fused
     async with degrade_on_timeout(search.record, READ_BACK, search.record.read_seconds):
         while len(found) < wanted and start < len(fused):
             part = fused[start : start + wanted - len(found)]
-            live = await ledger.chunks(search.tenant, search.kb, [item.chunk_id for item in part])
+            live = await ledger.of(search.tenant).chunks(search.kb, [item.chunk_id for item in part])
             found += [RankedChunk(item, live[item.chunk_id]) for item in part if item.chunk_id in live]
             start += len(part)
     return found

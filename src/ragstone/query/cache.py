@@ -14,10 +14,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
+from ragstone.core.ledger import Ledger
 from ragstone.core.search import SearchResult, Stage
 from ragstone.core.types import KnowledgeBase
 from ragstone.query.context import SearchRequest
@@ -34,12 +34,6 @@ MOST_RESULTS = 1024
 _Key = tuple[str, str, int, str]
 Identity = Callable[[str], Awaitable[str]]
 """Returns the id of the tenant that has a name now, or an empty text."""
-
-
-class Sequenced(Protocol):
-    """The part of a ledger that says whether anything has changed."""
-
-    async def sequence(self, tenant: str) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ class SearchCache:
 
     def __init__(
         self,
-        ledger: Sequenced,
+        ledger: Ledger,
         identity: Identity,
         *,
         seconds: float = 60.0,
@@ -114,7 +108,7 @@ class SearchCache:
         try:
             async with asyncio.timeout(WORTH * settings.timeout):
                 tenant_id = await self._identity(tenant)
-                sequence = await self._ledger.sequence(tenant)
+                sequence = await self._ledger.of(tenant).sequence()
         except (TimeoutError, StoreBusy) as error:
             logger.info("search cache skipped: %s", error)
             return await search()

@@ -32,12 +32,12 @@ async def explain(
     analysis: QueryAnalysis | None = None,
 ) -> Explanation:
     """Follow one document through the search that `request` describes; `analysis` is what it was taken for."""
-    document = await ledger.document(tenant, document_id)
+    document = await ledger.of(tenant).document(document_id)
     if document is None or document.kb != kb.name:
         raise NotFoundError(
             f"no document {document_id} in knowledge base '{kb.name}'", remedy=Remedy(Action.LIST_DOCUMENTS)
         )
-    chunks = await ledger.document_chunks(tenant, document_id)
+    chunks = await ledger.of(tenant).document_chunks(document_id)
     own = {chunk.id for chunk in chunks}
     search = pipeline.begin(tenant, kb, request)
     results = await pipeline.run(search)
@@ -65,7 +65,7 @@ async def _arm_steps(
     passes: bool,
 ) -> list[Step]:
     """Return the rank of the document in each arm among all that the arm has."""
-    everything = (await ledger.stats(search.tenant, search.kb)).chunks or 1
+    everything = (await ledger.of(search.tenant).stats(search.kb)).chunks or 1
     request = search.request if passes else replace(search.request, where=None)
     # Looking at everything may take longer than a search.
     deep = SearchContext(search.tenant, search.kb, request, Recorder(request.mode, DEEP_SECONDS))

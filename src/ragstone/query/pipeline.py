@@ -169,7 +169,7 @@ class SearchPipeline:
         record, texts = search.record, [item.chunk.chunk.contextual for item in chosen]
         with record.stage("diversify", len(chosen)) as span:
             async with degrade_on_timeout(record, "diversify", max(record.left_ms, 0.0) / 1000):
-                vectors = await self._ledger.known_vectors(search.tenant, search.kb, texts)
+                vectors = await self._ledger.of(search.tenant).known_vectors(search.kb, texts)
                 chosen = diversify(chosen, search.request.k, self._retrieval.diversity, vectors)
             span.left = len(chosen)
         return chosen
@@ -248,7 +248,7 @@ async def load_contexts(
     for item in found:
         live = item.chunk
         if live.document_id not in chunks:
-            read = await ledger.document_chunks(search.tenant, live.document_id)
+            read = await ledger.of(search.tenant).document_chunks(live.document_id)
             # Of another version the offsets would not fit.
             chunks[live.document_id] = [other.chunk for other in read if other.version == live.version]
         own = chunks[live.document_id]

@@ -240,7 +240,7 @@ class Rebuildable(Protocol):
 
 async def reindex(stores: Stores, tenant: str, name: str) -> list[str]:
     """Make a kb's indexes anew; which of them, `vectors` and `lexical`, there was something to make of."""
-    kb = await stores.ledger.kb(tenant, name)
+    kb = await stores.ledger.of(tenant).kb(name)
     if kb is None:
         raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))
     rebuilt = []

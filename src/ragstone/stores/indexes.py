@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate
-from ragstone.stores.ledger.reads import read_sequence
+from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.sql.database import Connection
 
 

@@ -89,7 +89,7 @@ async def lose_a_vector() -> None:
     assert stores.derived is not None
     provider = stores.derived.provider
     tenant_id = await stores.ledger.read("default", lambda _, tenant_id: tenant_id)
-    (kb,) = await stores.ledger.kbs("default")
+    (kb,) = await stores.ledger.of("default").kbs()
     assert kb.space is not None
     place = partition_of(tenant_id, kb.space)
     ids = [one async for page in provider.ids(place) for one in page]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -29,8 +29,18 @@ class Shelf:
         live = LiveChunk("c1", "d1", 1, chunk, "Ferry", "ferry.md", "files", {})
         self.live: dict[str, dict[str, LiveChunk]] = {"acme": {"c1": live}, "globex": {"c1": live}}
 
-    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
-        return {name: self.live[tenant][name] for name in chunk_ids if name in self.live[tenant]}
+    def of(self, tenant: str) -> TenantShelf:
+        return TenantShelf(self.live[tenant])
+
+
+@dataclass
+class TenantShelf:
+    """What is live for one tenant: by chunk id."""
+
+    live: dict[str, LiveChunk]
+
+    async def chunks(self, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
+        return {name: self.live[name] for name in chunk_ids if name in self.live}
 
 
 @pytest.fixture

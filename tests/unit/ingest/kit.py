@@ -59,15 +59,15 @@ class Kit:
         return await self.pipeline(embedder, model).run("t", "default", items, on_progress, listings=listings)
 
     async def kb(self) -> KnowledgeBase:
-        kb = await self.ledger.kb("t", "default")
+        kb = await self.ledger.of("t").kb("default")
         assert kb is not None
         return kb
 
     async def document(self, external_id: str) -> Document:
-        return (await self.ledger.find("t", await self.kb(), "test", [external_id]))[external_id]
+        return (await self.ledger.of("t").find(await self.kb(), "test", [external_id]))[external_id]
 
     async def names(self) -> list[str]:
-        documents = await self.ledger.documents("t", await self.kb())
+        documents = await self.ledger.of("t").documents(await self.kb())
         return sorted(document.external_id for document in documents)
 
     async def by_word(self, query: str) -> set[str]:
@@ -81,8 +81,8 @@ class Kit:
         return await self._owners([one.chunk_id for one in found])
 
     async def _owners(self, chunk_ids: Sequence[str]) -> set[str]:
-        live = await self.ledger.chunks("t", await self.kb(), chunk_ids)
-        found = [await self.ledger.document("t", chunk.document_id) for chunk in live.values()]
+        live = await self.ledger.of("t").chunks(await self.kb(), chunk_ids)
+        found = [await self.ledger.of("t").document(chunk.document_id) for chunk in live.values()]
         return {document.external_id for document in found if document}
 
     def embedded_texts(self) -> list[str]:

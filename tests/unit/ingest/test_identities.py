@@ -52,9 +52,13 @@ class LateReader:
         self._ledger = ledger
         self.reads = 0
 
-    async def identities(self, tenant: str, kb: KnowledgeBase, source: str, names: Sequence[str]) -> Mapping[str, str]:
-        self.reads += 1
-        return {} if self.reads == 1 else await self._ledger.identities(tenant, kb, source, names)
+    def of(self, tenant: str) -> LateReader:
+        self._rows = self._ledger.of(tenant)
+        return self
 
-    async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
-        return await self._ledger.existing(tenant, document_ids)
+    async def identities(self, kb: KnowledgeBase, source: str, names: Sequence[str]) -> Mapping[str, str]:
+        self.reads += 1
+        return {} if self.reads == 1 else await self._rows.identities(kb, source, names)
+
+    async def existing(self, document_ids: Sequence[str]) -> set[str]:
+        return await self._rows.existing(document_ids)

@@ -17,6 +17,7 @@ from ragstone.ingest.diff import LOOK_UP
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.work import Progress
+from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
 from ragstone.testing.fakes import FakeEmbedder
 
 WORDS = ("pier", "buoy", "gull", "rope", "crane", "ferry", "anchor", "tide")
@@ -32,7 +33,7 @@ async def test_new_documents_are_added(kit: Kit) -> None:
     assert "buoy" in await kit.by_meaning("bell rings")
     document = await kit.document("buoy")
     assert (document.version, document.chunks, document.embedded) == (1, 2, True)
-    assert await kit.ledger.text("t", document.id) == "The buoy is red. The bell on it rings at night."
+    assert await kit.ledger.of("t").text(document.id) == "The buoy is red. The bell on it rings at night."
 
 
 @pytest.mark.req("R-EMB-16")
@@ -56,7 +57,7 @@ async def test_one_changed_document_costs_one_document(kit: Kit) -> None:
     assert kit.embedded_texts() == ["The pier has gone."]
     assert (await kit.document("pier")).version == 2
     assert await kit.by_word("pier gone") == {"pier"}
-    assert await kit.ledger.text("t", (await kit.document("pier")).id) == "The pier has gone."
+    assert await kit.ledger.of("t").text((await kit.document("pier")).id) == "The pier has gone."
 
 
 @pytest.mark.req("R-EMB-16")
@@ -79,7 +80,7 @@ async def test_equal_text_is_embedded_once_within_a_run_and_across_runs(kit: Kit
 async def test_an_item_that_comes_twice_in_a_run_is_one_document(kit: Kit) -> None:
     report = await kit.run([item("pier", "First words."), item("pier", "Second words.")])
     assert report.documents == 1
-    assert await kit.ledger.text("t", (await kit.document("pier")).id) == "Second words."
+    assert await kit.ledger.of("t").text((await kit.document("pier")).id) == "Second words."
 
 
 @pytest.mark.parametrize(
@@ -112,8 +113,8 @@ async def test_an_item_that_fails_is_named_and_the_rest_go_on(
 async def test_text_with_nul_and_lone_surrogates_is_taken_without_them(kit: Kit) -> None:
     report = await kit.run([item("nul", "One\x00 two."), item("half", "One \ud800 two.")])
     assert counts(report) == (2, 0, 0, 0)
-    assert await kit.ledger.text("t", (await kit.document("nul")).id) == "One two."
-    assert await kit.ledger.text("t", (await kit.document("half")).id) == "One \ufffd two."
+    assert await kit.ledger.of("t").text((await kit.document("nul")).id) == "One two."
+    assert await kit.ledger.of("t").text((await kit.document("half")).id) == "One \ufffd two."
 
 
 async def test_failures_of_the_source_and_items_without_identity_are_passed_on(kit: Kit) -> None:
@@ -227,7 +228,7 @@ async def test_a_store_that_fails_ends_the_run_with_its_error(kit: Kit, monkeypa
         monkeypatch.setattr(kit.ledger, "transaction", full)
         return {}
 
-    monkeypatch.setattr(kit.ledger, "find", find)
+    monkeypatch.setattr(SqlTenantLedger, "find", find)
     with pytest.raises(StoreFull, match="no space left"):
         await kit.run([item(f"n{number}") for number in range(100)])
     monkeypatch.undo()
@@ -270,10 +271,10 @@ async def test_documents_larger_than_a_wave_and_many_small_ones(kit: Kit) -> Non
     assert report.chunks == len(small) + len(sentences)
     document = await kit.document("long")
     assert document.chunks == len(sentences)
-    chunks = await kit.ledger.document_chunks("t", document.id)
+    chunks = await kit.ledger.of("t").document_chunks(document.id)
     assert [chunk.chunk.text for chunk in chunks] == sentences
     assert sorted(kit.embedded_texts()) == sorted([*sentences, *(str(one.content) for one in small)])
-    known = await kit.ledger.known_vectors("t", await kit.kb(), sentences[-1:])
+    known = await kit.ledger.of("t").known_vectors(await kit.kb(), sentences[-1:])
     assert known[sentences[-1]] @ (await FakeEmbedder().embed(sentences[-1:])).vectors[0] > 0.999
 
 
@@ -285,7 +286,7 @@ async def test_the_model_gets_full_batches_of_small_documents(kit: Kit) -> None:
 
 @pytest.mark.req("R-ING-38")
 async def test_a_kb_that_does_not_exist_is_made(kit: Kit) -> None:
-    assert await kit.ledger.kb("t", "default") is None
+    assert await kit.ledger.of("t").kb("default") is None
     report = await kit.run([])
     assert counts(report) == (0, 0, 0, 0)
     assert (report.documents, report.chunks) == (0, 0)

@@ -38,7 +38,7 @@ async def test_without_a_model_documents_are_found_by_word_and_the_next_run_heal
     assert counts(report) == (2, 0, 0, 0)
     assert report.degraded == ("embedding: the model fell over",)
     assert not (await kit.document("pier")).embedded
-    assert (await kit.ledger.stats("t", await kit.kb())).unembedded == 2
+    assert (await kit.ledger.of("t").stats(await kit.kb())).unembedded == 2
     assert (await kit.kb()).space is None
     assert await kit.by_word("pier") == {"pier"}
     healed = await kit.run(items)
@@ -112,15 +112,15 @@ async def test_a_model_that_dies_amid_the_first_run_leaves_one_space(kit: Kit) -
     space = (await kit.kb()).space
     assert space is not None
     assert space.model == "fake@1"
-    assert (await kit.ledger.stats("t", await kit.kb())).unembedded == 2 * WAVE_CHUNKS
+    assert (await kit.ledger.of("t").stats(await kit.kb())).unembedded == 2 * WAVE_CHUNKS
 
 
 async def test_another_configured_model_is_refused_before_anything_is_written(kit: Kit) -> None:
     await kit.run([item("pier")])
-    before = await kit.ledger.sequence("t")
+    before = await kit.ledger.of("t").sequence()
     with pytest.raises(ModelMismatch) as caught:
         await kit.run([item("buoy")], embedder=FakeEmbedder(name="other"))
     assert str(caught.value) == "knowledge base 'default' was built with fake@1, not with other@1"
     assert caught.value.remedy == Remedy(Action.REEMBED, model="other", kb="default", current_model="fake")
-    assert await kit.ledger.sequence("t") == before
+    assert await kit.ledger.of("t").sequence() == before
     assert await kit.names() == ["pier"]

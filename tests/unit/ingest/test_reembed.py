@@ -250,7 +250,7 @@ async def test_workers_fill_what_is_found_by_word_only_some_at_a_time(
     upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
     left = []
     for _ in range(3):
-        left.append((await filled.ledger.stats("t", await filled.kb())).unembedded)
+        left.append((await filled.ledger.of("t").stats(await filled.kb())).unembedded)
         await upkeep.fill("t")
     assert left == [3, 1, 0]
     assert await filled.near("n1") == {*NAMES, "n0", "n1", "n2"}

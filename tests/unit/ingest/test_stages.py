@@ -295,7 +295,7 @@ async def test_the_contextual_text_is_what_the_model_gets(kit: Kit) -> None:
         [Item("test", "page", "page.md", b"# Fares\n\nDogs travel for two crowns.\n\n## Boats\n\nAll of them.")]
     )
     document = await kit.document("page")
-    chunks = [one.chunk for one in await kit.ledger.document_chunks("t", document.id)]
+    chunks = [one.chunk for one in await kit.ledger.of("t").document_chunks(document.id)]
     assert sorted(kit.embedded_texts()) == sorted(chunk.contextual for chunk in chunks)
     assert any(chunk.contextual != chunk.text for chunk in chunks)
 

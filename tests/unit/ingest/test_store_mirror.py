@@ -80,7 +80,7 @@ async def test_a_kb_that_goes_meanwhile_leaves_nothing_of_the_wave(kit: Followed
     kit.index.what = "kb deleted"
     report = await kit.run([item(name) for name in NAMES])
     assert (report.added, [one.code for one in report.failed]) == (0, ["gone"] * 3)
-    assert await kit.ledger.kbs("t") == []
+    assert await kit.ledger.of("t").kbs() == []
 
 
 async def test_what_is_no_longer_wanted_is_not_left_staged(kit: FollowedKit, monkeypatch: pytest.MonkeyPatch) -> None:

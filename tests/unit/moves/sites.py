@@ -54,12 +54,12 @@ class Site:
     mover: Mover
 
     async def kb(self, name: str = "default", tenant: str = "default") -> KnowledgeBase:
-        found = await self.stores.ledger.kb(tenant, name)
+        found = await self.stores.ledger.of(tenant).kb(name)
         assert found is not None
         return found
 
     async def uris(self, kb: str = "default", tenant: str = "default") -> list[str]:
-        found = await self.stores.ledger.documents(tenant, await self.kb(kb, tenant), limit=10_000)
+        found = await self.stores.ledger.of(tenant).documents(await self.kb(kb, tenant), limit=10_000)
         return sorted(document.uri for document in found)
 
 

@@ -195,7 +195,7 @@ async def test_a_forged_archive_is_refused_although_its_checksums_are_right(
         await there.mover.import_archive(write(tmp_path / "forged.zip", signed(members)))
     assert "forged.zip" in str(refusal.value)
     assert refusal.value.advice
-    assert await there.stores.ledger.kbs("default") == []
+    assert await there.stores.ledger.of("default").kbs() == []
 
 
 @pytest.mark.parametrize("member", [DOCUMENTS, CHUNKS, VECTORS])
@@ -206,7 +206,7 @@ async def test_what_was_changed_is_known_by_its_checksum(
     members[member] = members[member][:-2] + bytes([members[member][-2] ^ 1]) + members[member][-1:]
     with pytest.raises(InputError, match="its checksum is wrong"):
         await there.mover.import_archive(write(tmp_path / "x.zip", members))
-    assert await there.stores.ledger.kbs("default") == []
+    assert await there.stores.ledger.of("default").kbs() == []
 
 
 async def test_a_file_that_was_cut_short_is_refused_wherever_it_ends(honest: Path, there: Site, tmp_path: Path) -> None:
@@ -215,7 +215,7 @@ async def test_a_file_that_was_cut_short_is_refused_wherever_it_ends(honest: Pat
         damaged.write_bytes(content[:at])
         with pytest.raises(InputError, match=r"x\.zip"):
             await there.mover.import_archive(damaged)
-    assert await there.stores.ledger.kbs("default") == []
+    assert await there.stores.ledger.of("default").kbs() == []
 
 
 async def test_members_have_to_be_those_of_the_manifest(honest: Path, there: Site, tmp_path: Path) -> None:
@@ -342,4 +342,4 @@ async def test_what_is_no_archive_is_said_to_be_none(there: Site, tmp_path: Path
         await there.mover.import_archive(other)
     with pytest.raises(InputError, match="is no file"):
         await there.mover.import_archive(tmp_path / "missing.zip")
-    assert await there.stores.ledger.kbs("default") == []
+    assert await there.stores.ledger.of("default").kbs() == []

@@ -38,10 +38,10 @@ async def test_what_is_there_already_is_not_written_again(tmp_path: Path) -> Non
     archive = await archived(tmp_path)
     async with site(tmp_path / "b") as there:
         await there.mover.import_archive(archive)
-        before = await there.stores.ledger.sequence("default")
+        before = await there.stores.ledger.of("default").sequence()
         report = await there.mover.import_archive(archive)
         assert (report.added, report.replaced, report.unchanged, report.left) == (0, 0, 12, 0)
-        assert await there.stores.ledger.sequence("default") == before
+        assert await there.stores.ledger.of("default").sequence() == before
 
 
 async def test_a_document_that_differs_stays_until_it_may_be_overwritten(tmp_path: Path) -> None:
@@ -52,11 +52,11 @@ async def test_a_document_that_differs_stays_until_it_may_be_overwritten(tmp_pat
         report = await there.mover.import_archive(archive)
         assert (report.unchanged, report.left, report.differing) == (11, 1, ("test:00003",))
         identity = version(3).document_id
-        assert "changed" in await there.stores.ledger.text("default", identity)
+        assert "changed" in await there.stores.ledger.of("default").text(identity)
         report = await there.mover.import_archive(archive, overwrite=True)
         assert (report.unchanged, report.replaced, report.left) == (11, 1, 0)
-        assert await there.stores.ledger.text("default", identity) == version(3).text
-        assert (await there.stores.ledger.document("default", identity)).version == 3  # type: ignore[union-attr]
+        assert await there.stores.ledger.of("default").text(identity) == version(3).text
+        assert (await there.stores.ledger.of("default").document(identity)).version == 3  # type: ignore[union-attr]
         ours, theirs = contents(archive), await again(tmp_path, there)
         chunks = "kbs/default/000000.chunks.jsonl"
         assert ours[chunks] == theirs[chunks]
@@ -90,8 +90,8 @@ async def test_one_archive_serves_two_tenants_that_do_not_see_each_other(tmp_pat
         identity = version(0).document_id
         async with there.stores.ledger.transaction("one") as tx:
             assert await tx.delete(identity)
-        assert await there.stores.ledger.document("one", identity) is None
-        assert await there.stores.ledger.text("two", identity) == version(0).text
+        assert await there.stores.ledger.of("one").document(identity) is None
+        assert await there.stores.ledger.of("two").text(identity) == version(0).text
         assert len(await there.uris(tenant="one")) == 11
         assert len(await there.uris(tenant="two")) == 12
 
@@ -156,7 +156,7 @@ async def test_documents_without_vectors_are_found_by_word(tmp_path: Path) -> No
     archive = await archived(tmp_path, version(1), replace(version(2), vectors=None))
     async with site(tmp_path / "b") as there:
         await there.mover.import_archive(archive)
-        found = await there.stores.ledger.documents("default", await there.kb())
+        found = await there.stores.ledger.of("default").documents(await there.kb())
         assert sorted((one.external_id, one.embedded) for one in found) == [("00001", True), ("00002", False)]
         assert await there.stores.lexical.search("default", await there.kb(), "document2", 3)
 

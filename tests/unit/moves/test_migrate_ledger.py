@@ -17,6 +17,7 @@ from ragstone.core.tenants import Quotas
 from ragstone.settings.tree import Adapter
 from ragstone.stores.control.tenant_state import Standing
 from ragstone.stores.ledger.spaces import SqlSpaceBook
+from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import put, unit_vectors
 from ragstone.transfer.compare.ledger import plain
@@ -44,14 +45,14 @@ async def same(here: Site, there: Site, tmp_path: Path) -> bool:
 
 
 async def test_everything_is_the_same_there_and_nothing_has_changed_here(here: Site, tmp_path: Path) -> None:
-    before = await here.stores.ledger.sequence("default")
+    before = await here.stores.ledger.of("default").sequence()
     report = await carried(here, tmp_path)
     assert report.is_equal
     (move,) = report.tenants
     assert (move.kbs, move.documents, move.chunks, move.vectors, move.written) == (2, 14, 42, 42, 14)
     assert (move.searches, move.agreement) == (2 * (36 + 6), 1.0)
     assert report.settings == {"store": {"ledger": {"kind": "sqlite"}}, "data_dir": str(tmp_path / "b")}
-    assert await here.stores.ledger.sequence("default") == before
+    assert await here.stores.ledger.of("default").sequence() == before
     async with site(tmp_path / "b") as there:
         assert await same(here, there, tmp_path)
 
@@ -70,7 +71,7 @@ async def test_a_second_move_brings_only_what_has_changed(here: Site, tmp_path: 
     assert report.tenants[0].written == 4
     async with site(tmp_path / "b") as there:
         assert await same(here, there, tmp_path)
-        assert [kb.name for kb in await there.stores.ledger.kbs("default")] == ["default"]
+        assert [kb.name for kb in await there.stores.ledger.of("default").kbs()] == ["default"]
 
 
 async def test_a_model_that_changed_meanwhile_is_followed(here: Site, tmp_path: Path) -> None:
@@ -143,10 +144,10 @@ async def test_a_ledger_that_never_rests_is_said_to(
 ) -> None:
     numbers = iter(range(10**6))
 
-    async def sequence(_: str) -> int:
+    async def sequence(_: SqlTenantLedger) -> int:
         return next(numbers)
 
-    monkeypatch.setattr(here.stores.ledger, "sequence", sequence)
+    monkeypatch.setattr(SqlTenantLedger, "sequence", sequence)
     with pytest.raises(StoreBusy, match="come in faster than they are carried"):
         await carried(here, tmp_path)
 
@@ -170,7 +171,7 @@ async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: 
         (job,) = await there.stores.queue.of("default").jobs(("pending",))
         assert (job.uri, job.size) == ("waiting", 11)
         original = [(job.document_id, job.facts["original"])]
-        assert await there.stores.ledger.originals("default", original) == [b"the content"]
+        assert await there.stores.ledger.of("default").originals(original) == [b"the content"]
     (ours,) = await stores.queue.of("default").jobs(("pending",))
     await stores.queue.of("default").cancel(ours.id)
     await stores.sources.of("default").remove(added.id)
@@ -182,7 +183,7 @@ async def test_sources_quotas_and_waiting_jobs_come_along(here: Site, tmp_path: 
 
 async def queue(one: Site, name: str, content: bytes) -> None:
     identity = version(900).document_id
-    (original,) = await one.stores.ledger.keep_originals("default", [(identity, content)])
+    (original,) = await one.stores.ledger.of("default").keep_originals([(identity, content)])
     facts = {"title": "", "metadata": {}, "media_type": "", "modified_at": None, "original": original}
     job = NewJob(
         kind="document",

@@ -108,15 +108,15 @@ async def test_documents_chunks_vectors_and_answers_are_the_same_afterwards(tmp_
         report = await there.mover.import_archive(tmp_path / "x.zip")
         assert (report.kbs, report.added, report.chunks) == (("default", "other"), 43, 129)
         ours, theirs = await here.kb(), await there.kb()
-        documents = await here.stores.ledger.documents("default", ours)
-        assert await there.stores.ledger.documents("default", theirs) == documents
+        documents = await here.stores.ledger.of("default").documents(ours)
+        assert await there.stores.ledger.of("default").documents(theirs) == documents
         for document in documents[:5]:
-            assert await there.stores.ledger.text("default", document.id) == await here.stores.ledger.text(
-                "default", document.id
-            )
-            assert await there.stores.ledger.document_chunks(
-                "default", document.id
-            ) == await here.stores.ledger.document_chunks("default", document.id)
+            assert await there.stores.ledger.of("default").text(document.id) == await here.stores.ledger.of(
+                "default"
+            ).text(document.id)
+            assert await there.stores.ledger.of("default").document_chunks(document.id) == await here.stores.ledger.of(
+                "default"
+            ).document_chunks(document.id)
         query = unit_vectors(1, seed=4711)[0]
         found = await here.stores.vectors.search("default", ours, query, 10)
         assert len(found) == 10

@@ -59,11 +59,14 @@ class Shelf:
         """Whether chunks of a document stand one after the other."""
         self.metadata = metadata or {}
 
-    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
+    def of(self, tenant: str) -> Shelf:
+        return self
+
+    async def chunks(self, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
         return {name: self._live(name) for name in chunk_ids if name in self.texts}
 
-    async def document(self, tenant: str, document_id: str) -> Document | None:
-        chunks = await self.document_chunks(tenant, document_id)
+    async def document(self, document_id: str) -> Document | None:
+        chunks = await self.document_chunks(document_id)
         if not chunks:
             return None
         return Document(
@@ -86,14 +89,14 @@ class Shelf:
             updated_at=MOMENT,
         )
 
-    async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
+    async def document_chunks(self, document_id: str) -> list[LiveChunk]:
         return [self._live(name) for name in sorted(self.texts) if name.partition("#")[0] == document_id]
 
-    async def known_vectors(self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
+    async def known_vectors(self, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
         embedded = await EMBEDDER.embed(texts)
         return dict(zip(texts, embedded.vectors, strict=True))
 
-    async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats:
+    async def stats(self, kb: KnowledgeBase) -> Stats:
         return Stats(0, len(self.texts), 0, 0, 0, 0, "")
 
     def _live(self, name: str) -> LiveChunk:

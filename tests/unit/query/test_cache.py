@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -37,8 +37,8 @@ class Kb:
         self.searches = 0
         self.result = found()
 
-    async def sequence(self, tenant: str) -> int:
-        return self.numbers[tenant]
+    def of(self, tenant: str) -> TenantKb:
+        return TenantKb(self, tenant)
 
     async def identity(self, tenant: str) -> str:
         return self.ids[tenant]
@@ -46,6 +46,17 @@ class Kb:
     async def search(self) -> SearchResult:
         self.searches += 1
         return self.result
+
+
+@dataclass
+class TenantKb:
+    """The number of one tenant."""
+
+    kb: Kb
+    tenant: str
+
+    async def sequence(self) -> int:
+        return self.kb.numbers[self.tenant]
 
 
 @pytest.fixture
@@ -212,7 +223,7 @@ async def test_a_ledger_that_does_not_answer_costs_the_memory_only(
         raise reason
 
     assert (await look(cache, kb)).hits
-    monkeypatch.setattr(kb, "sequence", refuse)
+    monkeypatch.setattr(TenantKb, "sequence", refuse)
     assert await look(cache, kb) is kb.result
     assert (kb.searches, len(cache)) == (2, 1)
 
@@ -224,7 +235,7 @@ async def test_only_a_share_of_the_time_goes_into_remembering(
         return await asyncio.Event().wait()
 
     monkeypatch.setattr(cache_module, "WORTH", 0.1)
-    monkeypatch.setattr(kb, "sequence", hang)
+    monkeypatch.setattr(TenantKb, "sequence", hang)
     assert await look(cache, kb, settings=RetrievalSettings(timeout=0.01)) is kb.result
 
 

@@ -47,7 +47,10 @@ class World:
             raise self.broken
         return RecordFindings((ROW,), self.unread)
 
-    async def sequence(self, tenant: str) -> int:
+    def of(self, tenant: str) -> World:
+        return self
+
+    async def sequence(self) -> int:
         return 1
 
     async def search(self, tenant: str, kb: KnowledgeBase, request: SearchRequest) -> SearchResult:

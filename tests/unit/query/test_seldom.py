@@ -52,9 +52,9 @@ async def test_a_document_is_read_once_for_all_its_hits(monkeypatch: pytest.Monk
     read: list[str] = []
     document_chunks = shelf.document_chunks
 
-    async def noted(tenant: str, document_id: str) -> object:
+    async def noted(document_id: str) -> object:
         read.append(document_id)
-        return await document_chunks(tenant, document_id)
+        return await document_chunks(document_id)
 
     monkeypatch.setattr(shelf, "document_chunks", noted)
     search = make_pipeline(shelf, Index(candidates("a#0", "a#2")), Index([]), retrieval=RetrievalSettings(neighbours=1))

@@ -92,12 +92,12 @@ def test_a_file_that_comes_from_another_tenant_is_refused(folder: Path) -> None:
 async def test_each_tenant_has_a_folder_and_cannot_name_a_file_of_another(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path, [Fts5Writer()])
     try:
-        (mine,) = await ledger.keep_originals("mine", [(DOCUMENT, b"mine")])
-        (theirs,) = await ledger.keep_originals("theirs", [(DOCUMENT, b"theirs")])
+        (mine,) = await ledger.of("mine").keep_originals([(DOCUMENT, b"mine")])
+        (theirs,) = await ledger.of("theirs").keep_originals([(DOCUMENT, b"theirs")])
         assert len({file.parents[1] for file in files(tmp_path / "documents")}) == 2
-        assert await ledger.originals("mine", [(DOCUMENT, mine), (DOCUMENT, theirs)]) == [b"mine", None]
-        await ledger.drop_originals("mine", [(DOCUMENT, theirs)])
-        assert await ledger.originals("theirs", [(DOCUMENT, theirs)]) == [b"theirs"]
+        assert await ledger.of("mine").originals([(DOCUMENT, mine), (DOCUMENT, theirs)]) == [b"mine", None]
+        await ledger.of("mine").drop_originals([(DOCUMENT, theirs)])
+        assert await ledger.of("theirs").originals([(DOCUMENT, theirs)]) == [b"theirs"]
     finally:
         await ledger.close()
 

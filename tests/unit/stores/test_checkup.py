@@ -87,7 +87,7 @@ async def check_and_repair(stores: Stores, store: str, what: str, detail: str) -
         assert troubles(await examine(stores)) == {(store, what): detail}
     assert repaired(await examine(stores, repair=True)) == {what}
     assert troubles(await examine(stores)) == {}
-    assert len(await stores.ledger.documents("default", (await stores.ledger.kbs("default"))[0])) == 2
+    assert len(await stores.ledger.of("default").documents((await stores.ledger.of("default").kbs())[0])) == 2
 
 
 async def test_stores_in_order(stores: Stores) -> None:
@@ -214,7 +214,7 @@ async def test_reservations_that_have_lapsed(stores: Stores) -> None:
 
 
 async def test_a_file_that_nobody_needs(stores: Stores, tmp_path: Path) -> None:
-    (name,) = await stores.ledger.keep_originals("default", [("a" * 32, b"left behind")])
+    (name,) = await stores.ledger.of("default").keep_originals([("a" * 32, b"left behind")])
     assert troubles(await examine(stores)) == {}  # it may be on its way in
     _make_old(tmp_path, name)
     detail = "tenant 'default': staged versions: 0, files that nobody needs: 1"
@@ -311,10 +311,10 @@ async def test_a_lost_ledger_is_a_failure_and_never_made_again(tmp_path: Path, h
     (finding,) = (finding for finding in await examine(after) if finding.state == "fail")
     assert (finding.what, "delete the tenant and ingest" in finding.advice) == ("ledger", True)
     with pytest.raises(StoreCorrupt):
-        await after.ledger.kbs("default")
+        await after.ledger.of("default").kbs()
     with pytest.raises(StoreCorrupt):
         await put(after.ledger, make_version("d2", ["y"]))
-    assert [kb.name for kb in await after.ledger.kbs("acme")] == ["default"]
+    assert [kb.name for kb in await after.ledger.of("acme").kbs()] == ["default"]
     await after.tenants.delete("default")
     assert [tenant.name for tenant in await after.tenants.all()] == ["acme"]
     assert {finding.state for finding in await examine(after)} == {"ok"}

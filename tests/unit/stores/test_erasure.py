@@ -83,7 +83,7 @@ async def test_a_canary_is_in_no_byte_of_any_file(
     assert await ledger.scrub("default", [kb.id])
     assert files_with(tmp_path, CANARY.encode()) == []
     assert files_with(tmp_path, packed) == []
-    assert (await ledger.stats("default", kb)).documents == 49
+    assert (await ledger.of("default").stats(kb)).documents == 49
 
 
 async def test_no_version_that_was_replaced_is_left_either(ledger: SqliteLedger, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ async def test_a_document_goes_with_every_row_of_it_and_of_what_came_with_it(led
     assert (erased.rows["jobs"], erased.rows["checkpoints"]) == (1, 1)
     left = await ledger.read("default", erasure_counts.count, erased.traces)
     assert set(left.values()) == {0}
-    assert (await ledger.stats("default", kb)).documents == 1
+    assert (await ledger.of("default").stats(kb)).documents == 1
 
 
 async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLedger) -> None:
@@ -142,7 +142,7 @@ async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLed
     assert (erased.rows["documents"], erased.rows["jobs"], erased.rows["sources"]) == (2, 1, 1)
     assert set((await ledger.read("default", erasure_counts.count, erased.traces)).values()) == {0}
     assert await book.of("default").all() == []
-    assert [one.source for one in await ledger.documents("default", kb)] == ["other"]
+    assert [one.source for one in await ledger.of("default").documents(kb)] == ["other"]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ async def test_what_is_not_there_takes_nothing_along(ledger: SqliteLedger, targe
     kb = await put(ledger, ordinary(1))
     async with ledger.transaction("default") as tx:
         assert await tx.erase(target) is None
-    assert (await ledger.stats("default", kb)).documents == 1
+    assert (await ledger.of("default").stats(kb)).documents == 1
 
 
 async def test_a_kb_goes_with_its_spaces_and_no_other_kb_s(ledger: SqliteLedger) -> None:
@@ -173,7 +173,7 @@ async def test_a_kb_goes_with_its_spaces_and_no_other_kb_s(ledger: SqliteLedger)
     assert (erased.rows["knowledge_bases"], erased.rows["spaces"], erased.rows["chunks"]) == (1, 1, 3)
     assert erased.traces.chunk_ids == frozenset()
     assert set((await ledger.read("default", erasure_counts.count, erased.traces)).values()) == {0}
-    assert [kb.name for kb in await ledger.kbs("default")] == ["kept"]
+    assert [kb.name for kb in await ledger.of("default").kbs()] == ["kept"]
 
 
 async def test_a_log_that_is_being_read_is_said_to_be_left(ledger: SqliteLedger) -> None:
@@ -219,13 +219,13 @@ async def test_what_a_crash_left_staged_is_swept_and_what_is_live_stays(ledger: 
     assert await staged(ledger) == 0
     rows = await ledger.read("default", erasure_counts.count_tenant)
     assert (rows["documents"], rows["versions"], rows["chunks"], rows["vectors"]) == (1, 1, 4, 4)
-    assert (await ledger.stats("default", kb)).documents == 1
+    assert (await ledger.of("default").stats(kb)).documents == 1
 
 
 async def test_what_somebody_works_on_is_not_swept(ledger: SqliteLedger) -> None:
     await stage(ledger, secret(1), age=timedelta(minutes=30))
     await stage(ledger, secret(2), age=timedelta(hours=2))
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     assert kb is not None
     async with ledger.transaction("default") as tx:
         await tx.enqueue(kb, NewJob("document", "test", "secret2", "u", Priority.UPLOAD, secret(2).document_id))

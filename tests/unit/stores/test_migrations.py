@@ -33,7 +33,8 @@ async def main():
     print("ready", flush=True)
     sys.stdin.readline()
     await put(ledger, make_version(sys.argv[2]))
-    print(sorted(d.external_id for d in await ledger.documents("default", await ledger.kb("default", "default"))))
+    rows = ledger.of("default")
+    print(sorted(document.external_id for document in await rows.documents(await rows.kb("default"))))
     await ledger.close()
 
 asyncio.run(main())

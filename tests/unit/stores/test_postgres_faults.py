@@ -90,9 +90,9 @@ async def ledger(dsn: str, tmp_path: Path) -> AsyncIterator[PostgresLedger]:
 
 
 async def external_ids(ledger: PostgresLedger, tenant: str = "default") -> list[str]:
-    kb = await ledger.kb(tenant, "default")
+    kb = await ledger.of(tenant).kb("default")
     assert kb is not None
-    return sorted(one.external_id for one in await ledger.documents(tenant, kb))
+    return sorted(one.external_id for one in await ledger.of(tenant).documents(kb))
 
 
 def start(script: str, *arguments: object) -> subprocess.Popen[str]:
@@ -147,12 +147,12 @@ async def test_a_task_cancelled_at_any_step_leaves_all_or_nothing(ledger: Postgr
 async def test_many_cancelled_reads_take_no_connection_for_good(ledger: PostgresLedger) -> None:
     await put(ledger, make_version("kept"))
     for _ in range(3):
-        tasks = [asyncio.create_task(ledger.sequence("default")) for _ in range(30)]
+        tasks = [asyncio.create_task(ledger.of("default").sequence()) for _ in range(30)]
         await asyncio.sleep(0)
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-    assert await asyncio.gather(*(ledger.sequence("default") for _ in range(30))) == [1] * 30
+    assert await asyncio.gather(*(ledger.of("default").sequence() for _ in range(30))) == [1] * 30
 
 
 async def test_whoever_writes_may_read_however_many_do(dsn: str, tmp_path: Path) -> None:
@@ -161,8 +161,8 @@ async def test_whoever_writes_may_read_however_many_do(dsn: str, tmp_path: Path)
     async def write(tenant: str) -> list[str]:
         async with ledger.transaction(tenant) as transaction:
             await transaction.open_kb("default")
-            await ledger.kbs(tenant)
-        return [kb.name for kb in await ledger.kbs(tenant)]
+            await ledger.of(tenant).kbs()
+        return [kb.name for kb in await ledger.of(tenant).kbs()]
 
     assert await asyncio.gather(*(write(f"t{n}") for n in range(8))) == [["default"]] * 8
     await ledger.close()
@@ -253,7 +253,7 @@ def _feed(connection: Connection, tenant_id: str) -> list[Any]:
 
 async def test_a_connection_that_the_server_dropped_is_replaced(ledger: PostgresLedger, tmp_path: Path) -> None:
     await put(ledger, make_version("before"))
-    await asyncio.gather(*(ledger.sequence("default") for _ in range(8)))
+    await asyncio.gather(*(ledger.of("default").sequence() for _ in range(8)))
     name = server(18).name_of(tmp_path)
     with psycopg.connect(server(18).admin(), autocommit=True) as admin:
         dropped = admin.execute(
@@ -325,16 +325,16 @@ async def test_what_runs_outside_of_transactions_leaves_nothing_behind(ledger: P
 async def test_what_postgres_cannot_keep_becomes_another_character(ledger: PostgresLedger) -> None:
     version = make_version("a\x00b", ("one\x00two \ud800 three",), metadata={"x\x00y".replace("\x00", "_"): "\x00"})
     kb = await put(ledger, version)
-    (chunk,) = await ledger.document_chunks("default", version.document_id)
+    (chunk,) = await ledger.of("default").document_chunks(version.document_id)
     assert chunk.chunk.text == "one\ufffdtwo ? three"
     assert chunk.metadata == {"x_y": "\ufffd"}
     assert chunk.chunk.end == len(chunk.chunk.text)
-    assert await ledger.text("default", version.document_id) == chunk.chunk.text
+    assert await ledger.of("default").text(version.document_id) == chunk.chunk.text
     async with ledger.transaction("default") as tx:
         assert await tx.identify(kb, "test", "a\x00b") == version.document_id
     await put(ledger, version)
-    assert (await ledger.stats("default", kb)).documents == 1
-    assert await ledger.kb("default", "no\x00ne") is None
+    assert (await ledger.of("default").stats(kb)).documents == 1
+    assert await ledger.of("default").kb("no\x00ne") is None
 
 
 async def test_a_vector_of_any_dimension_is_kept(ledger: PostgresLedger) -> None:
@@ -342,7 +342,7 @@ async def test_a_vector_of_any_dimension_is_kept(ledger: PostgresLedger) -> None
         name = f"kb{dimension}"
         vectors = unit_vectors(2, dimension)
         kb = await put(ledger, make_version(texts=("a", "b"), vectors=vectors, kb=name), kb=name)
-        known = await ledger.known_vectors("default", kb, ["a", "b"])
+        known = await ledger.of("default").known_vectors(kb, ["a", "b"])
         assert abs(known["b"] - vectors[1]).max() < 1e-3
 
 
@@ -353,7 +353,7 @@ async def test_a_deleted_tenant_leaves_nothing_and_its_name_is_free(
     book = SqlTenantBook(ledger)
     for name in ("one", "two"):
         await put(ledger, make_version(tenant=name, vectors=unit_vectors(1)), tenant=name)
-        await ledger.keep_originals(name, [("ab", b"original")])
+        await ledger.of(name).keep_originals([("ab", b"original")])
     tenant_id = (await book.delete("one")).id
     with psycopg.connect(server(18).admin(server(18).name_of(tmp_path))) as admin:
         assert admin.execute("SELECT relname FROM pg_class WHERE relname LIKE %s", (f"%{tenant_id}%",)).fetchall() == []
@@ -367,7 +367,7 @@ async def test_a_deleted_tenant_leaves_nothing_and_its_name_is_free(
                 f"SELECT count(*) FROM ragstone.{table} WHERE tenant_id = %s", (tenant_id,)
             ).fetchone() == (left,)
     assert not (tmp_path / "documents" / tenant_id).exists()
-    assert await ledger.kb("one", "default") is None
+    assert await ledger.of("one").kb("default") is None
     assert await external_ids(ledger, "two") == ["a"]
     await put(ledger, make_version("new", tenant="one"), tenant="one")
     assert await external_ids(ledger, "one") == ["new"]

@@ -241,9 +241,9 @@ async def test_ten_processes_may_start_on_an_empty_database_at_once(version: int
     dsn = server(version).dsn(server(version).create(EMPTY))
     ledgers = [PostgresLedger(dsn, tmp_path / str(n), pool_size=2) for n in range(10)]
     await asyncio.gather(*(put(ledger, make_version(f"d{n}")) for n, ledger in enumerate(ledgers)))
-    kb = await ledgers[0].kb("default", "default")
+    kb = await ledgers[0].of("default").kb("default")
     assert kb is not None
-    assert (await ledgers[0].stats("default", kb)).documents == 10
+    assert (await ledgers[0].of("default").stats(kb)).documents == 10
     for ledger in ledgers:
         await ledger.close()
 

@@ -48,7 +48,7 @@ async def found(stores: Stores, kb: KnowledgeBase, query: str, **options: Any) -
     with collect_notes() as said:
         hits = await stores.lexical.search("default", kb, query, options.pop("k", 10), **options)
     assert said == []
-    live = await stores.ledger.chunks("default", kb, [one.chunk_id for one in hits])
+    live = await stores.ledger.of("default").chunks(kb, [one.chunk_id for one in hits])
     return [live[one.chunk_id].title.removeprefix("Title of ") for one in hits]
 
 
@@ -139,7 +139,7 @@ async def test_doctor_finds_and_writes_chunks_without_a_vector(tmp_path: Path) -
     kb = await put(
         stores.ledger, make_version("a", ("harbour",), vectors=unit_vectors(1)), make_version("b", ("harbour again",))
     )
-    lost = (await stores.ledger.document_chunks("default", make_version("b").document_id))[0].id
+    lost = (await stores.ledger.of("default").document_chunks(make_version("b").document_id))[0].id
     await engine_of(stores).delete(await place(stores, kb), [lost])
     (missing,) = [one for one in await examine(stores) if one.what == "missing"]
     assert missing.detail.endswith("1 live chunks of 'default' are not there")
@@ -214,7 +214,7 @@ async def test_another_space_has_the_words_too(tmp_path: Path) -> None:
 
 
 async def _only_chunk(stores: Stores, document_id: str) -> str:
-    (chunk,) = await stores.ledger.document_chunks("default", document_id)
+    (chunk,) = await stores.ledger.of("default").document_chunks(document_id)
     return chunk.id
 
 

@@ -49,9 +49,9 @@ async def _tenant_id(ledger: SqliteLedger) -> str:
 
 
 async def _document_id(ledger: SqliteLedger) -> str:
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     assert kb is not None
-    [document] = await ledger.documents("default", kb)
+    [document] = await ledger.of("default").documents(kb)
     return document.id
 
 

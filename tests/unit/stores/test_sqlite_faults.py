@@ -35,9 +35,9 @@ async def tenant_path(ledger: SqliteLedger) -> Path:
 
 
 async def external_ids(ledger: SqliteLedger) -> list[str]:
-    kb = await ledger.kb("default", "default")
+    kb = await ledger.of("default").kb("default")
     assert kb is not None
-    return sorted(one.external_id for one in await ledger.documents("default", kb))
+    return sorted(one.external_id for one in await ledger.of("default").documents(kb))
 
 
 async def test_a_write_that_fails_when_nobody_waits_any_more_is_logged(
@@ -180,7 +180,7 @@ async def test_a_file_that_is_no_database_is_corrupt(tmp_path: Path) -> None:
     (tmp_path / "control.db").write_bytes(b"this is not a database" * 100)
     ledger = SqliteLedger(tmp_path)
     with pytest.raises(StoreCorrupt) as raised:
-        await ledger.kb("default", "default")
+        await ledger.of("default").kb("default")
     assert "backup" in raised.value.hint
     await ledger.close()
 
@@ -195,7 +195,7 @@ async def test_a_page_of_rubbish_is_corrupt(tmp_path: Path) -> None:
         file.write(b"\xa5" * (path.stat().st_size - 4096))
     again = SqliteLedger(tmp_path, [Fts5Writer()])
     with pytest.raises(StoreCorrupt):
-        await again.kb("default", "default")
+        await again.of("default").kb("default")
     await again.close()
 
 
@@ -238,22 +238,22 @@ async def test_only_so_many_tenants_stay_open(tmp_path: Path) -> None:
     async with ledger.file("two"), ledger.file("three"), ledger.file("one"):
         for name in ("one", "two", "three"):
             document = make_version(tenant=name).document_id
-            assert await ledger.text(name, document) == f"of {name}"
+            assert await ledger.of(name).text(document) == f"of {name}"
     assert len(list((tmp_path / "tenants").iterdir())) == 3
     await ledger.close()
 
 
 async def test_reading_makes_no_tenant(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path)
-    assert await ledger.kb("nobody", "default") is None
-    assert await ledger.kbs("nobody") == []
-    assert await ledger.document("nobody", "0" * 32) is None
+    assert await ledger.of("nobody").kb("default") is None
+    assert await ledger.of("nobody").kbs() == []
+    assert await ledger.of("nobody").document("0" * 32) is None
     assert list(os.scandir(tmp_path)) == []
     kb = await put(ledger, make_version())
     with pytest.raises(NotFoundError, match="nobody"):
-        await ledger.stats("nobody", kb)
+        await ledger.of("nobody").stats(kb)
     with pytest.raises(NotFoundError, match="nobody"):
-        await ledger.text("nobody", make_version().document_id)
+        await ledger.of("nobody").text(make_version().document_id)
     assert len(list(os.scandir(tmp_path / "tenants"))) == 1
     await ledger.close()
 
@@ -269,8 +269,8 @@ async def test_names_of_files_say_nothing_about_the_tenant(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "work",
     [
-        lambda ledger: ledger.text("default", "doc\ud800"),
-        lambda ledger: ledger.kb("default", "kb\ud800"),
+        lambda ledger: ledger.of("default").text("doc\ud800"),
+        lambda ledger: ledger.of("default").kb("kb\ud800"),
         lambda ledger: ledger.control_read(
             lambda db: db.execute("SELECT 1 FROM tenants WHERE name = ?", ("a\ud800",)).fetchone(), None
         ),

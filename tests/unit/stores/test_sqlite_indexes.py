@@ -75,7 +75,7 @@ async def test_a_shortened_feed_means_reading_everything_anew(ledger: SqliteLedg
     live = {
         one.id
         for name in ("d1", "d2", "d9")
-        for one in await ledger.document_chunks("default", make_version(name).document_id)
+        for one in await ledger.of("default").document_chunks(make_version(name).document_id)
     }
     assert {one.chunk_id for one in await lexical.search("default", kb, "server", 10)} == live
     assert {one.chunk_id for one in await vectors.search("default", kb, query, 10)} == live
@@ -97,7 +97,7 @@ async def test_indexes_follow_while_the_feed_is_shortened(
     async with ledger.file("default") as file:
         (kept,) = await file.read(lambda db: db.execute("SELECT count(*) FROM changes").fetchone())
     assert kept < 20
-    assert await ledger.sequence("default") == 30 + 22
+    assert await ledger.of("default").sequence() == 30 + 22
 
 
 async def test_what_left_memory_is_read_again(ledger: SqliteLedger) -> None:
@@ -119,7 +119,7 @@ async def test_an_index_survives_a_restart(tmp_path: Path) -> None:
                 make_version(f"d{n}", ("server " * n + "map",), vectors=unit_vectors(1, seed=n)) for n in range(9)
             )
             await put(ledger, *versions)
-        kb = await ledger.kb("default", "default")
+        kb = await ledger.of("default").kb("default")
         assert kb is not None
         lexical = await SqliteLexicalIndex(ledger, IndexCache(16)).search("default", kb, "server", 5)
         dense = await SqliteVectorIndex(ledger, IndexCache(16)).search("default", kb, unit_vectors(1)[0], 5)
@@ -139,7 +139,7 @@ async def test_a_kb_scopes_insert_search_and_deletion(ledger: SqliteLedger) -> N
         for name, vector in (("one", near), ("two", far))
     }
     for name, kb in kbs.items():
-        (own,) = await ledger.document_chunks("default", make_version(kb=name).document_id)
+        (own,) = await ledger.of("default").document_chunks(make_version(kb=name).document_id)
         (by_vector,) = await vectors.search("default", kb, near, 10)
         (by_word,) = await lexical.search("default", kb, "server", 10)
         assert by_vector.chunk_id == by_word.chunk_id == own.id
@@ -181,7 +181,7 @@ async def test_a_file_that_was_closed_and_opened_again_is_not_taken_for_unchange
     for writes in range(5):
         assert len(await vectors.search("default", kb, unit_vectors(1)[0], 100)) == there
         await put(ledger, make_version("x", tenant="second"), tenant="second")  # the first file has to make room
-        await ledger.kb("default", "default")
+        await ledger.of("default").kb("default")
         for n in range(writes):
             await put(other, make_version(f"{writes}.{n}", vectors=unit_vectors(1, seed=n)))
         there += writes

@@ -64,14 +64,14 @@ def book(books: Books) -> SqlTenantBook:
 
 async def names(ledger: SqliteLedger, tenant: str) -> list[str]:
     """External ids of a tenant's documents."""
-    kb = await ledger.kb(tenant, "default")
-    return [one.external_id for one in await ledger.documents(tenant, kb)] if kb else []
+    kb = await ledger.of(tenant).kb("default")
+    return [one.external_id for one in await ledger.of(tenant).documents(kb)] if kb else []
 
 
 async def fill(ledger: SqliteLedger, tenant: str, name: str = "a") -> None:
     version = make_version(name, tenant=tenant)
     await put(ledger, version, tenant=tenant)
-    await ledger.keep_originals(tenant, [(version.document_id, b"the original")])
+    await ledger.of(tenant).keep_originals([(version.document_id, b"the original")])
 
 
 async def test_a_tenant_is_made_and_found(book: SqlTenantBook) -> None:
@@ -284,7 +284,7 @@ async def test_a_deletion_that_died_is_finished_by_the_next_process(
     told: list[str] = []
 
     async def eraser(tenant: str) -> None:
-        assert await books.ledger.kbs(tenant) is not None  # it may look, and nobody else
+        assert await books.ledger.of(tenant).kbs() is not None  # it may look, and nobody else
         told.append(tenant)
 
     later = books.open(erasers=[eraser])
@@ -365,7 +365,7 @@ async def test_nothing_is_made_anew_by_who_opens_a_tenant_that_another_process_d
         return TenantFile(*args)
 
     monkeypatch.setattr(sqlite, "TenantFile", slow)
-    late = asyncio.create_task(books.ledger.kbs("acme"))
+    late = asyncio.create_task(books.ledger.of("acme").kbs())
     writing = asyncio.create_task(fill(books.ledger, "acme"))
     await asyncio.to_thread(reached.wait, 60)
     await book.delete("acme")

@@ -66,7 +66,7 @@ class SpaceComparer:
     async def check(self, tenant: str, kb: KnowledgeBase, labelled: Dataset) -> None:
         """Raise `InputError` when no judgement names a document of the kb: both Spaces would find nothing."""
         known, after = labels(labelled), ""
-        while page := await self._ledger.documents(tenant, kb, after=after, limit=PAGE):
+        while page := await self._ledger.of(tenant).documents(kb, after=after, limit=PAGE):
             if any({document.id, document.uri, str(document.metadata.get("dataset_id"))} & known for document in page):
                 return
             after = page[-1].id
@@ -80,9 +80,9 @@ class SpaceComparer:
     async def _generate_queries(self, tenant: str, kb: KnowledgeBase) -> Dataset | None:
         # Ids are hashes, so the first of them are as good a sample as any.
         sample = []
-        for document in await self._ledger.documents(tenant, kb, limit=SAMPLE):
+        for document in await self._ledger.of(tenant).documents(kb, limit=SAMPLE):
             try:
-                sample.append((document.id, document.title, await self._ledger.text(tenant, document.id)))
+                sample.append((document.id, document.title, await self._ledger.of(tenant).text(document.id)))
             except NotFoundError:
                 continue  # deleted meanwhile
         return known_items(sample)

@@ -140,7 +140,7 @@ class Reembedder:
         return gone
 
     async def _kb(self, tenant: str, name: str) -> KnowledgeBase:
-        found = await self._ledger.kb(tenant, name)
+        found = await self._ledger.of(tenant).kb(name)
         if found is None:
             raise unknown_kb(name, tenant)
         return found

@@ -90,7 +90,7 @@ class Refresher:
 
     async def run(self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None) -> RefreshReport:
         """Fill the live Space, compare some of it with what its model makes today, and make it anew if that differs."""
-        kb = await self._ledger.kb(tenant, kb_name)
+        kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
         if kb.space is None:
@@ -121,7 +121,7 @@ class Refresher:
             tell(JobProgress(stage="embed", chunks=done.done, chunks_total=done.total, percent=percent))
 
         await self._access.write(tenant)
-        if await self._ledger.kb(tenant, job.kb) is None:
+        if await self._ledger.of(tenant).kb(job.kb) is None:
             raise NotFoundError(f"knowledge base '{job.kb}' was deleted")
         said = [str(job.facts["because"])]
         if reread:

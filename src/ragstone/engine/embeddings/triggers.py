@@ -100,7 +100,7 @@ class Triggers:
         judges = time.monotonic() - self._judged.get(tenant, float("-inf")) >= JUDGE_SECONDS
         if judges:
             self._judged[tenant] = time.monotonic()
-        for kb in await self._ledger.kbs(tenant):
+        for kb in await self._ledger.of(tenant).kbs():
             if kb.space is None:
                 continue
             due = await self._upgrade(tenant, kb, kb.space)
@@ -115,7 +115,7 @@ class Triggers:
 
     async def status(self, tenant: str, kb_name: str) -> RefreshStatus:
         """Return the schedule of a kb's refreshes, the last one and the next."""
-        kb = await self._ledger.kb(tenant, kb_name)
+        kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
         last = await self._queue.of(tenant).newest(kb, "reembed")

@@ -164,7 +164,7 @@ class NearDuplicates:
     async def load_candidates(self, bands: Mapping[str, Sequence[int]]) -> Mapping[str, Mapping[str, bytes]]:
         """Return, for each document whose bands are given, the signatures of live ones that may resemble it."""
         known = {identity: keys for identity, keys in bands.items() if keys}
-        return await self._ledger.resembling(self._tenant, self._kb, known) if known and self._kb else {}
+        return await self._ledger.of(self._tenant).resembling(self._kb, known) if known and self._kb else {}
 
     def find_twin(
         self, document_id: str, signature: bytes, bands: Sequence[int], live: Mapping[str, bytes]

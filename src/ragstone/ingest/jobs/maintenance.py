@@ -100,7 +100,7 @@ class Maintenance:
     async def run_sync(self, tenant: str, job: Job) -> SyncReport:
         """Read the source of a sync job and queue its new documents."""
         record = await self._sources.of(tenant).get(job.kb, job.source)
-        kb = await self._ledger.kb(tenant, job.kb)
+        kb = await self._ledger.of(tenant).kb(job.kb)
         if record is None or kb is None:
             raise SourceError(f"there is no source '{job.source}' any more")
         following = next_run(record.schedule, now())
@@ -149,7 +149,7 @@ class Maintenance:
         await self._queue.signal_work(tenant)
 
     async def _kb_of(self, tenant: str, record: SourceRecord) -> KnowledgeBase:
-        kb = await self._ledger.kb(tenant, record.kb)
+        kb = await self._ledger.of(tenant).kb(record.kb)
         if kb is None:
             raise NotFoundError(f"knowledge base '{record.kb}' was deleted, and its sources with it")
         return kb

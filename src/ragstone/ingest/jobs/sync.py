@@ -128,7 +128,7 @@ class Sync:
                 work_items.append(WorkItem(entry, JobBatch()))
         todo, current = await diff.compare(work_items)
         self.report.unchanged += len(current)
-        earlier = await self.ledger.newest_jobs(self.tenant, [work.document_id for work in todo])
+        earlier = await self.ledger.of(self.tenant).newest_jobs([work.document_id for work in todo])
         earlier = await self._drop_stale(earlier, page.removed)
         new = [work for work in todo if self._is_news(work, earlier.get(work.document_id))]
         jobs = await new_jobs(self.ledger, self.tenant, new, Priority.BATCH)
@@ -151,9 +151,9 @@ class Sync:
 
     async def _rename(self, mask: SecretMask) -> None:
         """Give documents new ids that were stored before the values of variables were masked."""
-        there = await self.ledger.source_documents(self.tenant, self.kb, self.record.name)
+        there = await self.ledger.of(self.tenant).source_documents(self.kb, self.record.name)
         for external_id, (identity, _) in there.items():
-            document = await self.ledger.document(self.tenant, identity)
+            document = await self.ledger.of(self.tenant).document(identity)
             if document is None or not mask.contains_secret([external_id, document.uri]):
                 continue
             async with self.ledger.transaction(self.tenant) as tx:
@@ -165,7 +165,7 @@ class Sync:
         kept = {}
         for identity, job in jobs.items():
             if job.state == "failed" and job.error_code == NEAR_DUPLICATE:
-                twin = await self.ledger.document(self.tenant, twin_of(job.error))
+                twin = await self.ledger.of(self.tenant).document(twin_of(job.error))
                 if twin is None or not twin.version or self._is_removed(twin, removed):
                     continue
                 if job.finished_at and _may_have_changed(twin, job.finished_at):
@@ -237,8 +237,8 @@ async def new_jobs(
 ) -> list[NewJob]:
     """Store the content of items for any worker, and return the jobs to queue for them."""
     contents = [_bytes(work.item) for work in work_items]
-    names = await ledger.keep_originals(
-        tenant, [(work.document_id, content) for work, content in zip(work_items, contents, strict=True)]
+    names = await ledger.of(tenant).keep_originals(
+        [(work.document_id, content) for work, content in zip(work_items, contents, strict=True)]
     )
     return [
         _new_job(work, len(content), name, priority, keep=keep, notify=notify)
@@ -279,7 +279,7 @@ def _new_job(work: WorkItem, size: int, original: str, priority: Priority, *, ke
 async def load_items(ledger: Ledger, tenant: str, jobs: Sequence[Job]) -> list[Item | None]:
     """Return the items of jobs; None for one that has been deleted since."""
 
-    contents = await ledger.originals(tenant, [(job.document_id, job.facts["original"]) for job in jobs])
+    contents = await ledger.of(tenant).originals([(job.document_id, job.facts["original"]) for job in jobs])
     return [None if content is None else _load_item(job, content) for job, content in zip(jobs, contents, strict=True)]
 
 

@@ -268,7 +268,7 @@ class Worker:
 
     async def _drop_members(self, tenant: str, job: Job, batch: JobBatch) -> None:
         """Delete documents that the archive no longer has, unless a newer job is about it."""
-        for child in await self._ledger.children(tenant, job.document_id):
+        for child in await self._ledger.of(tenant).children(job.document_id):
             if child not in batch.members:
                 async with self._ledger.transaction(tenant) as tx:
                     if await tx.is_newest(job.id, job.document_id):
@@ -277,7 +277,7 @@ class Worker:
     async def _tidy(self, tenant: str, jobs: Sequence[Job]) -> None:
         """Delete originals of earlier versions, and those of these jobs unless they are to be kept."""
         if spent := await self._queue.of(tenant).spent_originals(jobs):
-            await self._ledger.drop_originals(tenant, spent)
+            await self._ledger.of(tenant).drop_originals(spent)
 
     async def _run_maintenance(self) -> None:
         while True:

@@ -140,7 +140,7 @@ class RephraseStage:
 
     async def _first_passages(self, search: SearchContext, query: str) -> Sequence[str]:
         found = await self._lexical.search(search.tenant, search.kb, query, FIRST_PASSAGES, search.request.where)
-        live = await self._ledger.chunks(search.tenant, search.kb, [candidate.chunk_id for candidate in found])
+        live = await self._ledger.of(search.tenant).chunks(search.kb, [candidate.chunk_id for candidate in found])
         return [live[chunk_id].chunk.contextual for chunk_id, _ in found if chunk_id in live]
 
 

@@ -10,10 +10,8 @@ from datetime import datetime
 from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import canonical
 from ragstone.core.errors import unknown_kb
-from ragstone.stores.ledger.documents import live_chunks
-from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.reads import read_kb
-from ragstone.stores.ledger.tenant_ledger import TenantLedger
+from ragstone.stores.ledger.documents import live_chunks, read_kb
+from ragstone.stores.ledger.repository import Repository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, in_parts, keep_newest, marks
 
 MOST_TURNS = 10_000
@@ -26,82 +24,74 @@ TURNS = (
 )
 
 
-class ConversationRepository:
+class ConversationRepository(Repository):
     """Keeps turns with the documents they were made from; an answer goes when one of these goes or is replaced."""
 
-    def __init__(self, ledger: SqlLedger, tenant: str) -> None:
-        self._rows = TenantLedger(ledger, tenant)
-
-    async def add(self, turn: Turn, chunk_ids: Sequence[str], oldest: datetime) -> None:
+    @in_transaction
+    def add(
+        self, connection: Connection, tenant_id: str, turn: Turn, chunk_ids: Sequence[str], oldest: datetime
+    ) -> None:
         """Keep a turn, without its answer unless all of `chunk_ids` are live, and drop turns from before `oldest`."""
+        kb = read_kb(connection, tenant_id, turn.kb)
+        if kb is None:
+            raise unknown_kb(turn.kb, self._tenant)
+        wanted = set(chunk_ids) if turn.answer else set()
+        current = wanted <= live_chunks(connection, tenant_id, sorted(wanted))
+        put_turn(connection, tenant_id, kb.id, turn if current else replace(turn, answer=""))
+        connection.execute("DELETE FROM turns WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest)))
+        connection.execute(
+            "DELETE FROM turns WHERE tenant_id = ? AND id IN (SELECT id FROM turns WHERE tenant_id = ? "
+            "AND kb_id = ? AND conversation = ? ORDER BY moment DESC, id DESC LIMIT ? OFFSET ?)",
+            (tenant_id, tenant_id, kb.id, turn.conversation, MOST_TURNS, MOST_OF_ONE),
+        )
+        keep_newest(connection, tenant_id, "turns", ("id",), "moment, id", MOST_TURNS)
 
-        def write(connection: Connection, tenant_id: str) -> None:
-            kb = read_kb(connection, tenant_id, turn.kb)
-            if kb is None:
-                raise unknown_kb(turn.kb, self._rows.tenant)
-            wanted = set(chunk_ids) if turn.answer else set()
-            current = wanted <= live_chunks(connection, tenant_id, sorted(wanted))
-            put_turn(connection, tenant_id, kb.id, turn if current else replace(turn, answer=""))
-            connection.execute("DELETE FROM turns WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest)))
-            connection.execute(
-                "DELETE FROM turns WHERE tenant_id = ? AND id IN (SELECT id FROM turns WHERE tenant_id = ? "
-                "AND kb_id = ? AND conversation = ? ORDER BY moment DESC, id DESC LIMIT ? OFFSET ?)",
-                (tenant_id, tenant_id, kb.id, turn.conversation, MOST_TURNS, MOST_OF_ONE),
-            )
-            keep_newest(connection, tenant_id, "turns", ("id",), "moment, id", MOST_TURNS)
-
-        await self._rows.write(write)
-
-    async def turns(self, kb: str, conversation: str, oldest: datetime, limit: int = MOST_OF_ONE) -> list[Turn]:
+    @in_snapshot_or(list)
+    def turns(
+        self,
+        connection: Connection,
+        tenant_id: str,
+        kb: str,
+        conversation: str,
+        oldest: datetime,
+        limit: int = MOST_OF_ONE,
+    ) -> list[Turn]:
         """Return the last turns of a conversation since `oldest`, in the order in which they were taken."""
+        values = (tenant_id, kb, conversation, canonical(oldest), limit)
+        newest = connection.execute(
+            f"{TURNS} AND t.conversation = ? AND t.moment >= ? ORDER BY t.moment DESC, t.id DESC LIMIT ?", values
+        )
+        return _with_documents(connection, tenant_id, kb, newest.fetchall()[::-1])
 
-        def read(connection: Connection, tenant_id: str) -> list[Turn]:
-            values = (tenant_id, kb, conversation, canonical(oldest), limit)
-            newest = connection.execute(
-                f"{TURNS} AND t.conversation = ? AND t.moment >= ? ORDER BY t.moment DESC, t.id DESC LIMIT ?", values
-            )
-            return _with_documents(connection, tenant_id, kb, newest.fetchall()[::-1])
-
-        return await self._rows.read(read, [])
-
-    async def all_turns(self, kb: str) -> list[Turn]:
+    @in_snapshot_or(list)
+    def all_turns(self, connection: Connection, tenant_id: str, kb: str) -> list[Turn]:
         """Return the turns of all conversations of a kb, in the order in which they were taken."""
+        found = connection.execute(f"{TURNS} ORDER BY t.moment, t.id", (tenant_id, kb))
+        return _with_documents(connection, tenant_id, kb, found.fetchall())
 
-        def read(connection: Connection, tenant_id: str) -> list[Turn]:
-            found = connection.execute(f"{TURNS} ORDER BY t.moment, t.id", (tenant_id, kb))
-            return _with_documents(connection, tenant_id, kb, found.fetchall())
-
-        return await self._rows.read(read, [])
-
-    async def list(self, kb: str, oldest: datetime, limit: int) -> list[Conversation]:
+    @in_snapshot_or(list)
+    def list(self, connection: Connection, tenant_id: str, kb: str, oldest: datetime, limit: int) -> list[Conversation]:
         """Return the conversations of a kb that went on since `oldest`, the last one first."""
+        found = connection.execute(
+            "SELECT t.conversation, count(*), min(t.moment), max(t.moment) FROM turns t "
+            "JOIN knowledge_bases k ON k.tenant_id = t.tenant_id AND k.id = t.kb_id "
+            "WHERE t.tenant_id = ? AND k.name = ? AND t.moment >= ? "
+            "GROUP BY t.conversation ORDER BY max(t.moment) DESC, max(t.id) DESC LIMIT ?",
+            (tenant_id, kb, canonical(oldest), limit),
+        )
+        return [
+            Conversation(name, kb, turns, datetime.fromisoformat(began), datetime.fromisoformat(last))
+            for name, turns, began, last in found
+        ]
 
-        def read(connection: Connection, tenant_id: str) -> list[Conversation]:
-            found = connection.execute(
-                "SELECT t.conversation, count(*), min(t.moment), max(t.moment) FROM turns t "
-                "JOIN knowledge_bases k ON k.tenant_id = t.tenant_id AND k.id = t.kb_id "
-                "WHERE t.tenant_id = ? AND k.name = ? AND t.moment >= ? "
-                "GROUP BY t.conversation ORDER BY max(t.moment) DESC, max(t.id) DESC LIMIT ?",
-                (tenant_id, kb, canonical(oldest), limit),
-            )
-            return [
-                Conversation(name, kb, turns, datetime.fromisoformat(began), datetime.fromisoformat(last))
-                for name, turns, began, last in found
-            ]
-
-        return await self._rows.read(read, [])
-
-    async def remove(self, kb: str, conversation: str) -> int:
+    @in_transaction
+    def remove(self, connection: Connection, tenant_id: str, kb: str, conversation: str) -> int:
         """Remove a conversation and return how many turns it had."""
-
-        def write(connection: Connection, tenant_id: str) -> int:
-            return connection.execute(
-                "DELETE FROM turns WHERE tenant_id = ? AND conversation = ? AND kb_id IN "
-                "(SELECT id FROM knowledge_bases WHERE tenant_id = ? AND name = ?)",
-                (tenant_id, conversation, tenant_id, kb),
-            ).rowcount
-
-        return await self._rows.write(write)
+        return connection.execute(
+            "DELETE FROM turns WHERE tenant_id = ? AND conversation = ? AND kb_id IN "
+            "(SELECT id FROM knowledge_bases WHERE tenant_id = ? AND name = ?)",
+            (tenant_id, conversation, tenant_id, kb),
+        ).rowcount
 
 
 def put_turn(connection: Connection, tenant_id: str, kb_id: int, turn: Turn) -> None:

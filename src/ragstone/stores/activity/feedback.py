@@ -10,90 +10,71 @@ from ragstone.core.activity import GoldenQuery, Origin, PassageVote, same_query
 from ragstone.core.clock import canonical
 from ragstone.core.errors import unknown_kb
 from ragstone.core.ids import content_hash
-from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.reads import read_kb
-from ragstone.stores.ledger.tenant_ledger import TenantLedger
+from ragstone.stores.ledger.documents import read_kb
+from ragstone.stores.ledger.repository import Repository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, keep_newest
 
 MOST_VOTES = 100_000
 """Of a tenant, the newest."""
 
 
-class FeedbackRepository:
+class FeedbackRepository(Repository):
     """Keeps what people made of passages; all of it goes with the document or the kb."""
 
-    def __init__(self, ledger: SqlLedger, tenant: str) -> None:
-        self._rows = TenantLedger(ledger, tenant)
-
-    async def add_votes(self, kb: str, votes: Sequence[PassageVote]) -> None:
+    @in_transaction
+    def add_votes(self, connection: Connection, tenant_id: str, kb: str, votes: Sequence[PassageVote]) -> None:
         """Write down votes; a voter's later word on the same passage replaces the earlier one."""
+        kb_id = self._kb(connection, tenant_id, kb)
+        put_votes(connection, tenant_id, kb_id, votes)
 
-        def write(connection: Connection, tenant_id: str) -> None:
-            kb_id = self._kb(connection, tenant_id, kb)
-            put_votes(connection, tenant_id, kb_id, votes)
-
-        await self._rows.write(write)
-
-    async def votes(self, kb: str, limit: int = MOST_VOTES) -> list[PassageVote]:
+    @in_snapshot_or(list)
+    def votes(self, connection: Connection, tenant_id: str, kb: str, limit: int = MOST_VOTES) -> list[PassageVote]:
         """Return the votes on passages of a kb, newest first."""
+        found = connection.execute(
+            "SELECT v.moment, v.query, v.chunk_id, v.document_id, v.vote, v.voter FROM votes v "
+            "JOIN knowledge_bases k ON k.tenant_id = v.tenant_id AND k.id = v.kb_id "
+            "WHERE v.tenant_id = ? AND k.name = ? "
+            "ORDER BY v.moment DESC, v.query_hash, v.chunk_id, v.voter LIMIT ?",
+            (tenant_id, kb, limit),
+        )
+        return [PassageVote(datetime.fromisoformat(moment), kb, *facts) for moment, *facts in found]
 
-        def read(connection: Connection, tenant_id: str) -> list[PassageVote]:
-            found = connection.execute(
-                "SELECT v.moment, v.query, v.chunk_id, v.document_id, v.vote, v.voter FROM votes v "
-                "JOIN knowledge_bases k ON k.tenant_id = v.tenant_id AND k.id = v.kb_id "
-                "WHERE v.tenant_id = ? AND k.name = ? "
-                "ORDER BY v.moment DESC, v.query_hash, v.chunk_id, v.voter LIMIT ?",
-                (tenant_id, kb, limit),
-            )
-            return [PassageVote(datetime.fromisoformat(moment), kb, *facts) for moment, *facts in found]
-
-        return await self._rows.read(read, [])
-
-    async def add_golden(self, kb: str, queries: Sequence[GoldenQuery]) -> None:
+    @in_transaction
+    def add_golden(self, connection: Connection, tenant_id: str, kb: str, queries: Sequence[GoldenQuery]) -> None:
         """Keep golden queries with those of their documents that are there."""
+        kb_id = self._kb(connection, tenant_id, kb)
+        put_golden(connection, tenant_id, kb_id, queries)
 
-        def write(connection: Connection, tenant_id: str) -> None:
-            kb_id = self._kb(connection, tenant_id, kb)
-            put_golden(connection, tenant_id, kb_id, queries)
-
-        await self._rows.write(write)
-
-    async def golden(self, kb: str) -> list[GoldenQuery]:
+    @in_snapshot_or(list)
+    def golden(self, connection: Connection, tenant_id: str, kb: str) -> list[GoldenQuery]:
         """Return the golden queries of a kb in the order of their words."""
+        found: dict[tuple[str, Origin], list[str]] = defaultdict(list)
+        for query, document_id, origin in connection.execute(
+            "SELECT g.query, g.document_id, g.origin FROM golden_queries g JOIN knowledge_bases k "
+            "ON k.tenant_id = g.tenant_id AND k.id = g.kb_id WHERE g.tenant_id = ? AND k.name = ? "
+            "ORDER BY g.query, g.document_id",
+            (tenant_id, kb),
+        ):
+            found[query, origin].append(document_id)
+        return [GoldenQuery(kb, query, tuple(ids), origin) for (query, origin), ids in found.items()]
 
-        def read(connection: Connection, tenant_id: str) -> list[GoldenQuery]:
-            found: dict[tuple[str, Origin], list[str]] = defaultdict(list)
-            for query, document_id, origin in connection.execute(
-                "SELECT g.query, g.document_id, g.origin FROM golden_queries g JOIN knowledge_bases k "
-                "ON k.tenant_id = g.tenant_id AND k.id = g.kb_id WHERE g.tenant_id = ? AND k.name = ? "
-                "ORDER BY g.query, g.document_id",
-                (tenant_id, kb),
-            ):
-                found[query, origin].append(document_id)
-            return [GoldenQuery(kb, query, tuple(ids), origin) for (query, origin), ids in found.items()]
-
-        return await self._rows.read(read, [])
-
-    async def remove_golden(self, kb: str, query: str | None) -> int:
+    @in_transaction
+    def remove_golden(self, connection: Connection, tenant_id: str, kb: str, query: str | None) -> int:
         """Remove one golden query or all of a kb, and return how many went."""
-
-        def write(connection: Connection, tenant_id: str) -> int:
-            found = read_kb(connection, tenant_id, kb)
-            if found is None:
-                return 0
-            narrowed, given = ("", ()) if query is None else (" AND query_hash = ?", (content_hash(query),))
-            chosen = f"FROM golden_queries WHERE tenant_id = ? AND kb_id = ?{narrowed}"
-            values = (tenant_id, found.id, *given)
-            row = connection.execute(f"SELECT count(DISTINCT query_hash) {chosen}", values).fetchone()
-            connection.execute(f"DELETE {chosen}", values)
-            return int(row[0])
-
-        return await self._rows.write(write)
+        found = read_kb(connection, tenant_id, kb)
+        if found is None:
+            return 0
+        narrowed, given = ("", ()) if query is None else (" AND query_hash = ?", (content_hash(query),))
+        chosen = f"FROM golden_queries WHERE tenant_id = ? AND kb_id = ?{narrowed}"
+        values = (tenant_id, found.id, *given)
+        row = connection.execute(f"SELECT count(DISTINCT query_hash) {chosen}", values).fetchone()
+        connection.execute(f"DELETE {chosen}", values)
+        return int(row[0])
 
     def _kb(self, connection: Connection, tenant_id: str, kb: str) -> int:
         found = read_kb(connection, tenant_id, kb)
         if found is None:
-            raise unknown_kb(kb, self._rows.tenant)
+            raise unknown_kb(kb, self._tenant)
         return found.id
 
 

@@ -11,8 +11,7 @@ from typing import Any
 from ragstone.core.activity import LoggedSearch, Shown
 from ragstone.core.clock import canonical
 from ragstone.stores.ledger.documents import existing
-from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.tenant_ledger import TenantLedger
+from ragstone.stores.ledger.repository import Repository, in_log, in_log_or
 from ragstone.stores.sql.database import Connection, in_parts, keep_newest, marks
 
 MOST_SEARCHES = 100_000
@@ -24,27 +23,24 @@ COLUMNS = (
 )
 
 
-class RetrievalLog:
+class RetrievalLog(Repository):
     """Keeps searches by the kb's id; one for a kb that never was has the name that was asked for."""
 
-    def __init__(self, ledger: SqlLedger, tenant: str) -> None:
-        self._rows = TenantLedger(ledger, tenant)
-
-    async def add(self, searches: Sequence[LoggedSearch], oldest: datetime) -> None:
+    @in_log
+    def add(self, connection: Connection, tenant_id: str, searches: Sequence[LoggedSearch], oldest: datetime) -> None:
         """Write searches, and drop those from before `oldest` and beyond the newest `MOST_SEARCHES`."""
+        own = [search for search in searches if search.tenant_id == tenant_id]  # the name may be another's now
+        put_searches(connection, tenant_id, own)
+        connection.execute(
+            "DELETE FROM retrieval_log WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest))
+        )
+        keep_newest(connection, tenant_id, "retrieval_log", ("id",), "moment, id", MOST_SEARCHES)
 
-        def write(connection: Connection, tenant_id: str) -> None:
-            own = [search for search in searches if search.tenant_id == tenant_id]  # the name may be another's now
-            put_searches(connection, tenant_id, own)
-            connection.execute(
-                "DELETE FROM retrieval_log WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest))
-            )
-            keep_newest(connection, tenant_id, "retrieval_log", ("id",), "moment, id", MOST_SEARCHES)
-
-        await self._rows.write_log(write)
-
-    async def searches(
+    @in_log_or(list)
+    def searches(
         self,
+        connection: Connection,
+        tenant_id: str,
         kb: str,
         since: datetime | None = None,
         limit: int = MOST_SEARCHES,
@@ -53,36 +49,29 @@ class RetrievalLog:
         conversation: str | None = None,
     ) -> list[LoggedSearch]:
         """Return searches of a kb, newest first: all, those that failed or not, or those of one conversation."""
+        wanted = {"success": None if success is None else int(success), "conversation": conversation}
+        chosen = {name: value for name, value in wanted.items() if value is not None}
+        found = connection.execute(
+            f"SELECT id, {COLUMNS} FROM retrieval_log WHERE tenant_id = ? AND moment >= ? AND (kb_id IN "
+            "(SELECT id FROM knowledge_bases WHERE tenant_id = ? AND name = ?) OR kb_name = ?)"
+            + "".join(f" AND {name} = ?" for name in chosen)
+            + " ORDER BY moment DESC, id DESC LIMIT ?",
+            (tenant_id, canonical(since) if since else "", tenant_id, kb, kb, *chosen.values(), limit),
+        ).fetchall()
+        shown = _shown_in(connection, tenant_id, [row[0] for row in found])
+        return [_search(tenant_id, kb, row[1:], tuple(shown[row[0]])) for row in found]
 
-        def read(connection: Connection, tenant_id: str) -> list[LoggedSearch]:
-            wanted = {"success": None if success is None else int(success), "conversation": conversation}
-            chosen = {name: value for name, value in wanted.items() if value is not None}
-            found = connection.execute(
-                f"SELECT id, {COLUMNS} FROM retrieval_log WHERE tenant_id = ? AND moment >= ? AND (kb_id IN "
-                "(SELECT id FROM knowledge_bases WHERE tenant_id = ? AND name = ?) OR kb_name = ?)"
-                + "".join(f" AND {name} = ?" for name in chosen)
-                + " ORDER BY moment DESC, id DESC LIMIT ?",
-                (tenant_id, canonical(since) if since else "", tenant_id, kb, kb, *chosen.values(), limit),
-            ).fetchall()
-            shown = _shown_in(connection, tenant_id, [row[0] for row in found])
-            return [_search(tenant_id, kb, row[1:], tuple(shown[row[0]])) for row in found]
-
-        return await self._rows.read_log(read, [])
-
-    async def page(self, after: int, limit: int) -> list[tuple[int, LoggedSearch]]:
+    @in_log_or(list)
+    def page(self, connection: Connection, tenant_id: str, after: int, limit: int) -> list[tuple[int, LoggedSearch]]:
         """Return searches of all kbs with their numbers, in order of these and behind `after`."""
-
-        def read(connection: Connection, tenant_id: str) -> list[tuple[int, LoggedSearch]]:
-            found = connection.execute(
-                f"SELECT l.id, coalesce(k.name, l.kb_name), {COLUMNS} FROM retrieval_log l "
-                "LEFT JOIN knowledge_bases k ON k.tenant_id = l.tenant_id AND k.id = l.kb_id "
-                "WHERE l.tenant_id = ? AND l.id > ? ORDER BY l.id LIMIT ?",
-                (tenant_id, after, limit),
-            ).fetchall()
-            shown = _shown_in(connection, tenant_id, [row[0] for row in found])
-            return [(number, _search(tenant_id, kb, facts, tuple(shown[number]))) for number, kb, *facts in found]
-
-        return await self._rows.read_log(read, [])
+        found = connection.execute(
+            f"SELECT l.id, coalesce(k.name, l.kb_name), {COLUMNS} FROM retrieval_log l "
+            "LEFT JOIN knowledge_bases k ON k.tenant_id = l.tenant_id AND k.id = l.kb_id "
+            "WHERE l.tenant_id = ? AND l.id > ? ORDER BY l.id LIMIT ?",
+            (tenant_id, after, limit),
+        ).fetchall()
+        shown = _shown_in(connection, tenant_id, [row[0] for row in found])
+        return [(number, _search(tenant_id, kb, facts, tuple(shown[number]))) for number, kb, *facts in found]
 
 
 def put_searches(connection: Connection, tenant_id: str, searches: Iterable[LoggedSearch]) -> None:

@@ -29,8 +29,8 @@ from ragstone.core.types import Metadata
 from ragstone.settings.tenants import packed_settings
 from ragstone.stores.control import audit_rows, tenant_rows
 from ragstone.stores.control import quotas as quota_rows
+from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.ledger.ledger import SqlLedger, erasing
-from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.sql.database import Connection
 
 logger = logging.getLogger(__name__)

@@ -87,12 +87,12 @@ class FileUpkeep:
 
         Return the error that kept files from being written, if any.
         """
-        for kb in await self._ledger.kbs(tenant) if drafts else ():
+        for kb in await self._ledger.of(tenant).kbs() if drafts else ():
             if is_draft_of(pair.collection, kb.name):
                 async with self._ledger.transaction(tenant) as tx:
                     await tx.delete_kb(kb.name)
         tenant_id = await self._ledger.read(tenant, tenant_id_of)
-        live = await self._ledger.kb(tenant, pair.collection)
+        live = await self._ledger.of(tenant).kb(pair.collection)
         await asyncio.to_thread(pair.settle, tenant_id, live.id if live else None)
         if not await asyncio.to_thread(pair.is_of, tenant_id):
             return None
@@ -107,7 +107,7 @@ class FileUpkeep:
     async def _move_to_new_name(self, tenant: str, pair: FilePair) -> RagstoneError | None:
         """Write the files of a kb that was renamed since to where they belong now."""
         origin = await asyncio.to_thread(pair.origin)
-        for kb in await self._ledger.kbs(tenant) if origin else ():
+        for kb in await self._ledger.of(tenant).kbs() if origin else ():
             if origin and kb.id == origin.kb_id and not is_draft(kb.name):
                 new = await self.pair(tenant, kb.name)
                 with new.locked():
@@ -129,9 +129,9 @@ class FileUpkeep:
         await self._bm25.save_index(tenant, kb, pair.next_index)
         chunks: list[ChunkMetadata] = []
         after = ""
-        while page := await self._ledger.documents(tenant, kb, after=after, limit=PAGE):
+        while page := await self._ledger.of(tenant).documents(kb, after=after, limit=PAGE):
             for document in page:
-                live = await self._ledger.document_chunks(tenant, document.id)
+                live = await self._ledger.of(tenant).document_chunks(document.id)
                 chunks += [ChunkMetadata.of(chunk) for chunk in live]
             after = page[-1].id
         await asyncio.to_thread(pair.put_aside, chunks)

@@ -17,7 +17,7 @@ from ragstone.stores.health.vectors import check_abandoned_indexes, check_vector
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import originals
 from ragstone.stores.ledger.sqlite.file import RECOVER, SqliteDialect
-from ragstone.stores.ledger.unfinished import staged_leftovers
+from ragstone.stores.ledger.writes import staged_leftovers
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.sql import schema
 from ragstone.stores.sql.database import Connection
@@ -55,7 +55,7 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
                 "the next build of its collection removes it, or",
                 remedy=Remedy(Action.DELETE_KB, kb=kb.name),
             )
-            for kb in await stores.ledger.kbs(tenant.name)
+            for kb in await stores.ledger.of(tenant.name).kbs()
             if is_draft(kb.name)
         ]
     said = f"{built} built from a corpus, files as they should be" if built else "none was built from a corpus"
@@ -66,7 +66,7 @@ async def _untrue(stores: Stores, tenant: Tenant) -> list[str]:
     """Collections whose files are not those of what is live."""
     found = []
     for pair in await asyncio.to_thread(stores.corpora.all_of, tenant.name, tenant.id):
-        kb = await stores.ledger.kb(tenant.name, pair.collection)
+        kb = await stores.ledger.of(tenant.name).kb(pair.collection)
         live = await stores.ledger.read(tenant.name, live_chunk_ids, kb) if kb else None
         if live is None or await asyncio.to_thread(pair.ids) != (live, live):
             found.append(pair.collection)

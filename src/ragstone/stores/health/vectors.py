@@ -12,7 +12,7 @@ from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import VectorPartition, VectorProvider, WordProvider
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.ledger.reads import read_kbs
+from ragstone.stores.ledger.documents import read_kbs
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
 

@@ -1,4 +1,4 @@
-"""What a transaction does to a document besides writing and removing versions of it."""
+"""Kbs and documents in a tenant's rows: functions that repositories and transactions share."""
 
 from __future__ import annotations
 
@@ -6,12 +6,82 @@ import json
 from collections.abc import Sequence
 
 from ragstone.core.clock import ReadTime
-from ragstone.core.documents import ChunkRecord, chunk_records
-from ragstone.core.model_types import model_name
-from ragstone.core.types import KnowledgeBase, LiveContent
-from ragstone.stores.ledger.reads import read_document_chunks
+from ragstone.core.types import KnowledgeBase, LiveContent, Space, Stats, Vector
 from ragstone.stores.ledger.versions import publish
-from ragstone.stores.sql.database import Connection, in_parts, marks
+from ragstone.stores.sql.database import Connection, in_parts, last_number, marks
+
+
+def read_kb(connection: Connection, tenant_id: str, name: str) -> KnowledgeBase | None:
+    """The kb of that name with its live Space."""
+    found = _kbs(connection, "WHERE k.tenant_id = ? AND k.name = ?", (tenant_id, name))
+    return found[0] if found else None
+
+
+def read_kbs(connection: Connection, tenant_id: str) -> list[KnowledgeBase]:
+    """All kbs in order of name."""
+    return _kbs(connection, "WHERE k.tenant_id = ? ORDER BY k.name", (tenant_id,))
+
+
+def known_vectors(connection: Connection, tenant_id: str, space: Space, hashes: Sequence[bytes]) -> dict[bytes, Vector]:
+    """Stored vectors of a Space by hash of the text they were made from."""
+    found = {}
+    for part in in_parts(hashes):
+        rows = connection.execute(
+            "SELECT c.content_hash, v.vector FROM chunks c JOIN vectors v ON v.tenant_id = c.tenant_id "
+            f"AND v.chunk_seq = c.seq AND v.space_id = ? WHERE c.tenant_id = ? AND c.content_hash IN ({marks(part)})",
+            (space.id, tenant_id, *part),
+        )
+        found.update({key: connection.dialect.unpack_vector(vector) for key, vector in rows})
+    return found
+
+
+def read_stats(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> Stats:
+    documents, chunks, tokens, unembedded = connection.execute(
+        "SELECT count(*), coalesce(sum(chunk_count), 0), coalesce(sum(token_count), 0), "
+        "coalesce(sum(CASE WHEN embedded = 0 THEN 1 ELSE 0 END), 0) "
+        "FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0",
+        (tenant_id, kb.id),
+    ).fetchone()
+    return Stats(
+        documents=documents,
+        chunks=chunks,
+        tokens=tokens,
+        unembedded=unembedded,
+        sequence=read_sequence(connection, tenant_id),
+        bytes=connection.dialect.bytes_used(connection, tenant_id),
+        model=kb.space.model if kb.space else "",
+    )
+
+
+def read_sequence(connection: Connection, tenant_id: str) -> int:
+    """The last commit's place in the change feed, also when the feed has been shortened."""
+    return last_number(connection, tenant_id, "changes")
+
+
+def _kbs(connection: Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
+    rows = connection.execute(
+        "SELECT k.id, k.name, s.id, s.model, s.dimension, s.generation, s.state "
+        f"FROM knowledge_bases k LEFT JOIN spaces s ON s.tenant_id = k.tenant_id AND s.id = k.live_space {which}",
+        parameters,
+    )
+    return [KnowledgeBase(row[0], row[1], Space(*row[2:]) if row[2] is not None else None) for row in rows]
+
+
+def children(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
+    """Documents that came in with this one."""
+    rows = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND parent_id = ? ORDER BY id", (tenant_id, document_id)
+    )
+    return [row[0] for row in rows]
+
+
+def identify(connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
+    """The id of a document by what its source calls it, live or not yet."""
+    row = connection.execute(
+        "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND external_id = ?",
+        (tenant_id, kb.id, source, external_id),
+    ).fetchone()
+    return row[0] if row else None
 
 
 def set_recipe(connection: Connection, tenant_id: str, document_id: str, content_hash: str, recipe: str) -> None:
@@ -66,21 +136,6 @@ def live_chunks(connection: Connection, tenant_id: str, chunk_ids: Sequence[str]
             (tenant_id, *part),
         )
         found.update(identity for (identity,) in rows)
-    return found
-
-
-def identities(
-    connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-) -> dict[str, str]:
-    """Ids of documents by what their source calls them, live or not yet."""
-    found: dict[str, str] = {}
-    for part in in_parts(external_ids):
-        rows = connection.execute(
-            "SELECT external_id, id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? "
-            f"AND external_id IN ({marks(part)})",
-            (tenant_id, kb.id, source, *part),
-        )
-        found.update(rows.fetchall())
     return found
 
 
@@ -140,31 +195,3 @@ def move_document(connection: Connection, tenant_id: str, document_id: str, exte
     if live:
         # An index elsewhere keeps these two with each chunk, for its filters.
         publish(connection, tenant_id, live[0][0], "vector", [(seq, chunk_id) for _, seq, chunk_id in live])
-
-
-def count_by_source_type(connection: Connection, tenant_id: str) -> list[tuple[str, int, int]]:
-    """Source type, documents and chunks, in order of source type; live documents of all kbs."""
-    kind = connection.dialect.json_text("d.metadata", "source_type")
-    rows = connection.execute(
-        f"SELECT {kind}, count(*), sum(d.chunk_count) FROM documents d "
-        f"WHERE d.tenant_id = ? AND d.version > 0 AND {kind} IS NOT NULL GROUP BY {kind} ORDER BY {kind}",
-        (tenant_id,),
-    )
-    return [(str(source_type), int(documents), int(chunks)) for source_type, documents, chunks in rows]
-
-
-MODELS = """
-SELECT c.id, s.model FROM chunks c
-JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version
-JOIN knowledge_bases k ON k.tenant_id = c.tenant_id AND k.id = c.kb_id
-JOIN spaces s ON s.tenant_id = k.tenant_id AND s.id = k.live_space
-JOIN vectors v ON v.tenant_id = c.tenant_id AND v.chunk_seq = c.seq AND v.space_id = s.id
-WHERE c.tenant_id = ? AND c.document_id = ?
-"""
-
-
-def read_chunk_records(connection: Connection, tenant_id: str, document_id: str) -> list[ChunkRecord]:
-    """All live chunks of a document in order, as records."""
-    models = connection.execute(MODELS, (tenant_id, document_id)).fetchall()
-    named = {chunk_id: model_name(model) for chunk_id, model in models}
-    return chunk_records(read_document_chunks(connection, tenant_id, document_id), named)

@@ -9,9 +9,8 @@ from typing import NamedTuple, TypeVar
 
 from ragstone.core.audit import ErasureTarget
 from ragstone.core.types import KnowledgeBase, Vector
-from ragstone.stores.ledger.documents import family
-from ragstone.stores.ledger.job_reads import forget_notices
-from ragstone.stores.ledger.reads import read_kb, read_kbs
+from ragstone.stores.ledger.documents import family, read_kb, read_kbs
+from ragstone.stores.ledger.jobs import forget_notices
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.ledger.writes import Indexes, delete_document
 from ragstone.stores.sql.database import Connection

@@ -11,7 +11,7 @@ import numpy as np
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import Point
-from ragstone.stores.ledger.reads import read_sequence
+from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.ledger.word_length import word_length
 from ragstone.stores.lexical.postings import words_of
 from ragstone.stores.sql.database import Connection

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
-from ragstone.core.clock import ReadTime, canonical, now
+from ragstone.core.clock import ReadTime, canonical, now, parse_moment
 from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticket, read_of
 from ragstone.core.remedies import Remedy
 from ragstone.core.types import Json, KnowledgeBase, Metadata
 from ragstone.stores.ledger.documents import has_document
-from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
 from ragstone.stores.ledger.originals import held, let_go
 from ragstone.stores.sql.database import Connection, in_parts, marks, next_number
 
@@ -22,6 +22,12 @@ KEPT_JOBS = 10_000
 """How many ended jobs are remembered, besides those whose originals are kept."""
 Weigh = Callable[[str, str], int]
 """How many bytes an original takes, by document id and name."""
+JOB = (
+    "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
+    "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "
+    "j.started_at, j.finished_at FROM jobs j "
+    "JOIN knowledge_bases k ON k.tenant_id = j.tenant_id AND k.id = j.kb_id WHERE j.tenant_id = ?"
+)
 
 
 def enqueue(
@@ -261,3 +267,51 @@ def _by_id(connection: Connection, tenant_id: str, job_id: str) -> Job:
     found = read_job(connection, tenant_id, job_id)
     assert found is not None
     return found
+
+
+def read_job(connection: Connection, tenant_id: str, job_id: str) -> Job | None:
+    row = connection.execute(f"{JOB} AND j.id = ?", (tenant_id, job_id)).fetchone()
+    return job_of(row) if row else None
+
+
+def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job | None:
+    """The last job there was for a document."""
+    row = connection.execute(
+        f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
+    ).fetchone()
+    return job_of(row) if row else None
+
+
+def job_of(row: Sequence[Any]) -> Job:
+    """A row of `JOB` as what it is."""
+    facts, progress, attempts, token, worker, code, error, created, started, finished = row[11:]
+    made = parse_moment(created)
+    assert made is not None
+    identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size = row[:11]
+    return Job(
+        *(identity, kind, kb, state, priority, document_id, source, external_id, uri, hashed, size),
+        *(json.loads(facts), _progress(progress), attempts, token, worker, code, error, made),
+        *(parse_moment(started) if started else None, parse_moment(finished) if finished else None),
+    )
+
+
+def _progress(text: str) -> JobProgress:
+    stored = json.loads(text)
+    remedy = Remedy.from_json(stored.pop("remedy", None))
+    return JobProgress(**stored | {"remarks": tuple(stored.get("remarks", ()))}, remedy=remedy)
+
+
+def forget_notices(connection: Connection, tenant_id: str, kb_id: int, source: str = "") -> None:
+    """Remove what was told of a kb, or of the jobs of one of its sources."""
+    if not source:
+        connection.execute(
+            "DELETE FROM notices WHERE tenant_id = ? AND kind = 'warning' AND uri = "
+            "(SELECT 'quality:' || name FROM knowledge_bases WHERE tenant_id = ? AND id = ?)",
+            (tenant_id, tenant_id, kb_id),
+        )
+    narrowed, given = (" AND source = ?", (source,)) if source else ("", ())
+    connection.execute(
+        "DELETE FROM notices WHERE tenant_id = ? AND job_id IN "
+        f"(SELECT id FROM jobs WHERE tenant_id = ? AND kb_id = ?{narrowed})",
+        (tenant_id, tenant_id, kb_id, *given),
+    )

@@ -11,21 +11,15 @@ from contextvars import ContextVar
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragstone.core.clock import now
-from ragstone.core.documents import ChunkRecord
-from ragstone.core.errors import NotFoundError, RagstoneError, SettingsError, StoreError, TenantGone
-from ragstone.core.filters import Filter
-from ragstone.core.jobs import DocumentStatus, Job, UnderWay
+from ragstone.core.errors import RagstoneError, SettingsError, StoreError, TenantGone
 from ragstone.core.ledger import LedgerFollower
-from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import Document, KnowledgeBase, LiveChunk, Space, Stats, Vector
+from ragstone.core.types import KnowledgeBase
 from ragstone.stores.activity.removal import Removed, count_logged
 from ragstone.stores.blobs import Blobs
-from ragstone.stores.ledger import documents, job_reads, originals, reads, unfinished
-from ragstone.stores.ledger.documents import count_by_source_type
+from ragstone.stores.ledger import originals, writes
 from ragstone.stores.ledger.originals import Weighed
-from ragstone.stores.ledger.repository import UnknownTenant
+from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
-from ragstone.stores.ledger.versions import short_hash
 from ragstone.stores.sql.database import Connection
 
 logger = logging.getLogger(__name__)
@@ -114,6 +108,10 @@ class SqlLedger(ABC):
     @abstractmethod
     async def close(self) -> None: ...
 
+    def of(self, tenant: str) -> SqlTenantLedger:
+        """Return the ledger of one tenant."""
+        return SqlTenantLedger(self, tenant)
+
     @asynccontextmanager
     async def transaction(self, tenant: str) -> AsyncIterator[SqlTransaction]:
         async with self.unit(tenant) as unit, SqlTransaction(unit, self.check_dimension) as transaction:
@@ -142,137 +140,13 @@ class SqlLedger(ABC):
                 hint="choose another model, fewer embedding.dimensions or another vector store",
             )
 
-    async def kb(self, tenant: str, name: str) -> KnowledgeBase | None:
-        try:
-            return await self.read(tenant, reads.read_kb, name)
-        except UnknownTenant:
-            return None
-
-    async def kbs(self, tenant: str) -> list[KnowledgeBase]:
-        try:
-            return await self.read(tenant, reads.read_kbs)
-        except UnknownTenant:
-            return []
-
-    async def space(self, tenant: str, kb: KnowledgeBase) -> Space | None:
-        found = await self.kb(tenant, kb.name)
-        return found.space if found else None
-
-    async def find(
-        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-    ) -> Mapping[str, Document]:
-        return await self.read(tenant, reads.find_documents, kb, source, external_ids)
-
-    async def document(self, tenant: str, document_id: str) -> Document | None:
-        try:
-            return await self.read(tenant, reads.read_document, document_id)
-        except UnknownTenant:
-            return None
-
-    async def documents(
-        self, tenant: str, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
-    ) -> list[Document]:
-        return await self.read(tenant, reads.read_documents, kb, where, after, limit)
-
-    async def text(self, tenant: str, document_id: str) -> str:
-        text = await self.read(tenant, reads.read_text, document_id)
-        if text is None:
-            raise NotFoundError(f"no document {document_id}", remedy=Remedy(Action.LIST_DOCUMENTS))
-        return text
-
-    async def chunks(self, tenant: str, kb: KnowledgeBase, chunk_ids: Sequence[str]) -> Mapping[str, LiveChunk]:
-        return await self.read(tenant, reads.read_chunks, kb, chunk_ids)
-
-    async def document_chunks(self, tenant: str, document_id: str) -> list[LiveChunk]:
-        return await self.read(tenant, reads.read_document_chunks, document_id)
-
-    async def chunk_records(self, tenant: str, document_id: str) -> list[ChunkRecord]:
-        return await self.read(tenant, documents.read_chunk_records, document_id)
-
-    async def known_vectors(self, tenant: str, kb: KnowledgeBase, texts: Sequence[str]) -> Mapping[str, Vector]:
-        if kb.space is None:
-            return {}
-        keys = {short_hash(text): text for text in texts}
-        found = await self.read(tenant, reads.known_vectors, kb.space, list(keys))
-        return {keys[key]: vector for key, vector in found.items()}
-
-    async def stats(self, tenant: str, kb: KnowledgeBase) -> Stats:
-        return await self.read(tenant, reads.read_stats, kb)
-
-    async def sequence(self, tenant: str) -> int:
-        return await self.read(tenant, reads.read_sequence)
-
-    async def status(self, tenant: str, document_id: str) -> DocumentStatus | None:
-        try:
-            return await self.read(tenant, reads.read_status, document_id)
-        except UnknownTenant:
-            return None
-
-    async def source_documents(
-        self, tenant: str, kb: KnowledgeBase, source: str, under: str = ""
-    ) -> Mapping[str, tuple[str, str]]:
-        return await self.read(tenant, reads.source_documents, kb, source, under)
-
-    async def identities(
-        self, tenant: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
-    ) -> Mapping[str, str]:
-        return await self.read(tenant, documents.identities, kb, source, external_ids)
-
-    async def existing(self, tenant: str, document_ids: Sequence[str]) -> set[str]:
-        return await self.read(tenant, documents.existing, document_ids)
-
-    async def under_way(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, UnderWay]:
-        return await self.read(tenant, job_reads.under_way, document_ids)
-
-    async def live_chunks(self, tenant: str, chunk_ids: Sequence[str]) -> set[str]:
-        return await self.read(tenant, documents.live_chunks, chunk_ids)
-
-    async def children(self, tenant: str, document_id: str) -> list[str]:
-        return await self.read(tenant, reads.children, document_id)
-
-    async def part(self, tenant: str, document_id: str, made_from: str, part: str) -> bytes | None:
-        return await self.read(tenant, unfinished.load, document_id, made_from, part)
-
-    async def resembling(
-        self, tenant: str, kb: KnowledgeBase, bands: Mapping[str, Sequence[int]]
-    ) -> Mapping[str, Mapping[str, bytes]]:
-        return await self.read(tenant, unfinished.resembling, kb.id, bands)
-
-    async def newest_jobs(self, tenant: str, document_ids: Sequence[str]) -> Mapping[str, Job]:
-        return await self.read(tenant, job_reads.newest_jobs, document_ids)
-
-    async def keep_originals(self, tenant: str, contents: Sequence[tuple[str, bytes]]) -> list[str]:
-        blobs = await self.blobs(tenant, make=True)
-        names = await asyncio.to_thread(lambda: [blobs.put(*one) for one in contents])
-        state = "SELECT state FROM tenants WHERE id = ?"
-        found = await self.control_read(lambda rows: rows.execute(state, (blobs.tenant_id,)).fetchone(), None)
-        if found is None or found[0] == "deleting":
-            # Whoever deleted it may have looked before this was written.
-            for (document_id, _), name in zip(contents, names, strict=True):
-                await asyncio.to_thread(blobs.remove, document_id, [name])
-            raise UnknownTenant(tenant)
-        return names
-
-    async def originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> list[bytes | None]:
-        blobs = await self.blobs(tenant)
-        return await asyncio.to_thread(lambda: [_content(blobs, *one) for one in named])
-
-    async def drop_originals(self, tenant: str, named: Sequence[tuple[str, str]]) -> None:
-        blobs = await self.blobs(tenant)
-
-        def drop() -> None:
-            for document_id, name in named:
-                blobs.remove(document_id, [name])
-
-        await asyncio.to_thread(drop)
-
     async def clean_up(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
         """Remove what crashes left behind: files that no job needs, and versions that will not go live any more.
 
         Of some documents, only the files are looked at; else the indexes are seen to as well.
         """
         blobs = await self.blobs(tenant)
-        staged = await self.read(tenant, unfinished.staged_leftovers, now()) if document_ids is None else []
+        staged = await self.read(tenant, writes.staged_leftovers, now()) if document_ids is None else []
         if staged:
             async with self.transaction(tenant) as tx:
                 await tx.discard_leftovers(now())
@@ -309,12 +183,6 @@ class SqlLedger(ABC):
 
         return await asyncio.to_thread(differing)
 
-    async def source_types(self, tenant: str) -> list[tuple[str, int, int]]:
-        try:
-            return await self.read(tenant, count_by_source_type)
-        except UnknownTenant:
-            return []
-
     @property
     def has_followers(self) -> bool:
         return bool(self.followers)
@@ -341,10 +209,3 @@ class SqlLedger(ABC):
             except RagstoneError as error:
                 # What it still holds is not found by anyone, and its mark says what it has yet to let go of.
                 logger.warning("an index is behind, and will catch up: %s", error)
-
-
-def _content(blobs: Blobs, document_id: str, name: str) -> bytes | None:
-    try:
-        return blobs.get(document_id, name)
-    except NotFoundError:
-        return None

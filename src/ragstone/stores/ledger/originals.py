@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ragstone.stores.ledger.reads import read_sequence
+from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 

@@ -16,8 +16,17 @@ from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice
 from ragstone.core.remedies import Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger import originals
-from ragstone.stores.ledger.job_reads import JOB, job_of, read_job
-from ragstone.stores.ledger.jobs import advise, complete_job, end_job, holding, require_held, write_progress
+from ragstone.stores.ledger.jobs import (
+    JOB,
+    advise,
+    complete_job,
+    end_job,
+    holding,
+    job_of,
+    read_job,
+    require_held,
+    write_progress,
+)
 from ragstone.stores.ledger.repository import Repository, in_snapshot, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, in_parts, marks
 

@@ -82,3 +82,36 @@ def in_transaction(method: Method[R, P, T]) -> AsyncMethod[R, P, T]:
         )
 
     return write
+
+
+def in_log_or(empty: Callable[[], Any]) -> Callable[[Method[R, P, T]], AsyncMethod[R, P, T]]:
+    """Run a method on the retrieval log and the ledger; a tenant without one of them gets `empty()`."""
+
+    def decorate(method: Method[R, P, T]) -> AsyncMethod[R, P, T]:
+        @wraps(method)
+        async def read(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+            answer: T = empty()
+            try:
+                return await self._ledger.read_log(
+                    self._tenant,
+                    lambda connection, tenant_id: method(self, connection, tenant_id, *args, **kwargs),
+                    answer,
+                )
+            except UnknownTenant:
+                return answer
+
+        return read
+
+    return decorate
+
+
+def in_log(method: Method[R, P, T]) -> AsyncMethod[R, P, T]:
+    """Run a method as a transaction on the retrieval log that waits for no disk: a crash may cost the last ones."""
+
+    @wraps(method)
+    async def write(self: R, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return await self._ledger.write_log(
+            self._tenant, lambda connection, tenant_id: method(self, connection, tenant_id, *args, **kwargs)
+        )
+
+    return write

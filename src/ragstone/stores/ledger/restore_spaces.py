@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from ragstone.core.types import KnowledgeBase, Space
-from ragstone.stores.ledger.reads import read_kb
+from ragstone.stores.ledger.documents import read_kb
 from ragstone.stores.ledger.snapshots import SpaceFacts
 from ragstone.stores.ledger.writes import open_space
 from ragstone.stores.sql.database import Connection

@@ -19,19 +19,7 @@ from ragstone.stores.activity import removal
 from ragstone.stores.activity.removal import Removed
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import TransactionalIndex
-from ragstone.stores.ledger import (
-    documents,
-    erasure,
-    job_reads,
-    jobs,
-    kb_names,
-    originals,
-    reads,
-    sources,
-    spaces,
-    unfinished,
-    writes,
-)
+from ragstone.stores.ledger import documents, erasure, jobs, originals, sources, spaces, writes
 from ragstone.stores.sql.database import Connection
 
 P = ParamSpec("P")
@@ -120,13 +108,13 @@ class SqlTransaction:
         return bool(gone)
 
     async def withdraw(self, document_id: str) -> bool:
-        for child in await self._run(reads.children, document_id):
+        for child in await self._run(documents.children, document_id):
             await self.delete(child)
         self.changed = True
         return await self._run(writes.withdraw, self._unit.indexes, document_id)
 
     async def delete_kb(self, name: str) -> int:
-        kb = await self._run(reads.read_kb, name)
+        kb = await self._run(documents.read_kb, name)
         if kb is None:
             return 0
         self.changed = True
@@ -136,7 +124,7 @@ class SqlTransaction:
 
     async def replace_kb(self, name: str, by: KnowledgeBase) -> tuple[KnowledgeBase, int]:
         """Give a kb's name to another, which is asked what it was; the kb, and the documents that went."""
-        replaced = await self._run(reads.read_kb, name)
+        replaced = await self._run(documents.read_kb, name)
         if replaced:
             await self._run(removal.pass_on_questions, replaced.id, by.id)
             self.removed.kbs[replaced.id] = by.id
@@ -145,7 +133,7 @@ class SqlTransaction:
 
     async def rename_kb(self, kb: KnowledgeBase, name: str) -> KnowledgeBase:
         check_kb_name(name)
-        return await self._run(kb_names.rename_kb, kb, name)
+        return await self._run(writes.rename_kb, kb, name)
 
     async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
         self.changed = True
@@ -176,7 +164,7 @@ class SqlTransaction:
     async def discard_leftovers(self, moment: datetime) -> int:
         """Remove what was staged long ago and nobody works on; how many versions."""
         self.changed = True
-        return await self._run(unfinished.discard_leftovers, self._unit.indexes, moment)
+        return await self._run(writes.discard_leftovers, self._unit.indexes, moment)
 
     async def has_document(self, document_id: str) -> bool:
         return await self._run(documents.has_document, document_id)
@@ -200,7 +188,7 @@ class SqlTransaction:
         await self._run(jobs.supersede, by)
 
     async def is_newest(self, job_id: str, document_id: str) -> bool:
-        newest = await self._run(job_reads.newest_job, document_id)
+        newest = await self._run(jobs.newest_job, document_id)
         return newest is not None and newest.id == job_id
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
@@ -210,7 +198,7 @@ class SqlTransaction:
         await self._run(jobs.complete_job, ticket, progress, "; ".join(progress.remarks[:3]))
 
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        return await self._run(reads.identify, kb, source, external_id)
+        return await self._run(documents.identify, kb, source, external_id)
 
     async def set_recipe(self, document_id: str, content_hash: str, recipe: str) -> None:
         await self._run(documents.set_recipe, document_id, content_hash, recipe)
@@ -225,7 +213,7 @@ class SqlTransaction:
         return await self._run(sources.reschedule, source_id, due, next_run_at)
 
     async def save_part(self, document_id: str, made_from: str, part: str, data: bytes) -> None:
-        await self._run(unfinished.save, document_id, made_from, part, data)
+        await self._run(writes.save_part, document_id, made_from, part, data)
 
     async def stage_all(self, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
         return await self._run(writes.stage_all, kb, versions)

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.collections import check_kb_name
-from ragstone.core.errors import ModelMismatch, NotFoundError, kb_gone
+from ragstone.core.errors import CollectionExists, ModelMismatch, NotFoundError, StoreBusy, kb_gone
 from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.stores.activity.removal import empty_answers
 from ragstone.stores.indexes import TransactionalIndex
-from ragstone.stores.ledger.documents import family
-from ragstone.stores.ledger.job_reads import forget_notices
-from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document
+from ragstone.stores.ledger.documents import family, read_kb, read_kbs
+from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document, forget_notices
 from ragstone.stores.ledger.originals import let_go
-from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.versions import facts_of, next_version, publish, write_bands, write_chunks, write_vectors
 from ragstone.stores.sql.database import Connection
 
 Indexes = Sequence[TransactionalIndex]
+SETTLED = timedelta(hours=1)
+"""A version this old that nobody works on will not go live any more."""
 
 
 def open_kb(
@@ -301,3 +303,81 @@ def complete_all(connection: Connection, tenant_id: str, finished: Mapping[Ticke
         for ticket, progress in finished.items()
     ]
     let_go(connection, tenant_id, [document_id for document_id in ended if document_id])
+
+
+def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: str) -> KnowledgeBase:
+    """The kb under its new name; `NotFoundError` when it is not the kb that it was."""
+    found = present(connection, tenant_id, kb)
+    if found.name == name:
+        return found
+    if read_kb(connection, tenant_id, name):
+        raise name_taken(name)
+    running = connection.execute(
+        "SELECT count(*) FROM jobs WHERE tenant_id = ? AND kb_id = ? AND state = 'running'", (tenant_id, kb.id)
+    ).fetchone()[0]
+    if running:
+        # A worker knows its kb by name, and would make another one of the old name.
+        raise StoreBusy(
+            f"{running} running jobs work on knowledge base '{kb.name}'",
+            hint="try again when they have ended",
+            remedy=Remedy(Action.LIST_JOBS),
+        )
+    connection.execute("UPDATE knowledge_bases SET name = ? WHERE tenant_id = ? AND id = ?", (name, tenant_id, kb.id))
+    return replace(found, name=name)
+
+
+def name_taken(name: str) -> CollectionExists:
+    """Return the error for a kb name that is taken."""
+    return CollectionExists(
+        f"there is a knowledge base '{name}' already",
+        hint="choose another name, or",
+        remedy=Remedy(Action.DELETE_KB, kb=name),
+    )
+
+
+def save_part(connection: Connection, tenant_id: str, document_id: str, made_from: str, part: str, data: bytes) -> None:
+    """Keep a part; parts that were made from other content or in another way are of no use any more."""
+    connection.execute(
+        "DELETE FROM checkpoints WHERE tenant_id = ? AND document_id = ? AND (made_from <> ? OR part = ?)",
+        (tenant_id, document_id, made_from, part),
+    )
+    connection.execute(
+        "INSERT INTO checkpoints (document_id, made_from, part, tenant_id, data) VALUES (?, ?, ?, ?, ?)",
+        (document_id, made_from, part, tenant_id, data),
+    )
+
+
+def staged_leftovers(connection: Connection, tenant_id: str, moment: datetime) -> list[tuple[int, str, int]]:
+    """Staged versions that nobody works on any more: kb, document and number."""
+    rows = connection.execute(
+        "SELECT d.kb_id, v.document_id, v.version FROM versions v "
+        "JOIN documents d ON d.tenant_id = v.tenant_id AND d.id = v.document_id "
+        "WHERE v.tenant_id = ? AND v.version <> d.version AND v.created_at < ? AND NOT EXISTS ("
+        "SELECT 1 FROM jobs j WHERE j.tenant_id = v.tenant_id AND j.document_id = v.document_id "
+        "AND j.state IN ('pending', 'running')) ORDER BY v.document_id, v.version",
+        (tenant_id, canonical(moment - SETTLED)),
+    )
+    return [(kb_id, document_id, number) for kb_id, document_id, number in rows]
+
+
+def discard_leftovers(connection: Connection, tenant_id: str, indexes: Indexes, moment: datetime) -> int:
+    """Remove them, and documents that were never anything else; how many versions it were."""
+    found = staged_leftovers(connection, tenant_id, moment)
+    kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
+    for kb_id, document_id, number in found:
+        discard(connection, tenant_id, indexes, kbs[kb_id], document_id, number)
+    for document_id in {document_id for _, document_id, _ in found}:
+        if _is_nothing(connection, tenant_id, document_id):
+            delete_document(connection, tenant_id, indexes, document_id)
+    return len(found)
+
+
+def _is_nothing(connection: Connection, tenant_id: str, document_id: str) -> bool:
+    row = connection.execute(
+        "SELECT 1 FROM documents d WHERE d.tenant_id = ? AND d.id = ? AND d.version = 0 "
+        "AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.tenant_id = d.tenant_id AND v.document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.tenant_id = d.tenant_id AND j.document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM documents c WHERE c.tenant_id = d.tenant_id AND c.parent_id = d.id)",
+        (tenant_id, document_id),
+    ).fetchone()
+    return row is not None

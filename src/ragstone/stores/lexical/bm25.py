@@ -17,8 +17,8 @@ from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
 from ragstone.stores.indexes import LIVE, Following, IndexCache, TransactionalIndex, allowed_numbers, catch_up
+from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.reads import read_sequence
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH, Origin, load_index, save_index
 from ragstone.stores.lexical.builtin import BuiltinIndexWriter
 from ragstone.stores.lexical.postings import PostingsMatrix

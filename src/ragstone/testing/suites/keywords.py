@@ -107,7 +107,7 @@ class KeywordSuite:
         ledger, index = stores
         versions = [make_version(f"d{n}", ("server",)) for n in range(30)]
         kb = await put(ledger, *versions, *(make_version(f"f{n}", ("map",)) for n in range(40)))
-        ids = sorted([(await ledger.document_chunks("default", version.document_id))[0].id for version in versions])
+        ids = sorted([(await ledger.of("default").document_chunks(version.document_id))[0].id for version in versions])
         for k in (1, 10, 30):
             for _ in range(2):
                 found = await index.search("default", kb, "server", k)
@@ -142,11 +142,11 @@ class KeywordSuite:
         for tenant in ("one", "two"):
             await put(ledger, make_version(texts=(f"server of {tenant}",), tenant=tenant), tenant=tenant)
         for tenant in ("one", "two"):
-            kb = await ledger.kb(tenant, "default")
+            kb = await ledger.of(tenant).kb("default")
             assert kb is not None
             for _ in range(2):
                 found = await index.search(tenant, kb, "server one two", 10)
-                live = await ledger.chunks(tenant, kb, [candidate.chunk_id for candidate in found])
+                live = await ledger.of(tenant).chunks(kb, [candidate.chunk_id for candidate in found])
                 assert [chunk.chunk.text for chunk in live.values()] == [f"server of {tenant}"]
                 assert len(found) == 1
 
@@ -163,7 +163,7 @@ class KeywordSuite:
         answers = []
         for _ in range(2):
             found = [candidate.chunk_id for candidate in await index.search("default", kb, query, k, where)]
-            live = await ledger.chunks("default", kb, found)
+            live = await ledger.of("default").chunks(kb, found)
             answers.append([live[name].title.removeprefix("Title of ") for name in found])
         assert answers[0] == answers[1]
         return answers[0]

@@ -24,12 +24,12 @@ class LedgerKbSuite:
         async with ledger.transaction("default") as transaction:
             renamed = await transaction.rename_kb(kb, "handbook")
         assert renamed == replace(kb, name="handbook")
-        assert await ledger.kb("default", "default") is None
-        assert await ledger.kbs("default") == [renamed, other]
-        found = await ledger.document("default", version.document_id)
+        assert await ledger.of("default").kb("default") is None
+        assert await ledger.of("default").kbs() == [renamed, other]
+        found = await ledger.of("default").document(version.document_id)
         assert found is not None
         assert found.kb == "handbook"
-        assert (await ledger.stats("default", renamed)).chunks == 1
+        assert (await ledger.of("default").stats(renamed)).chunks == 1
         for name, problem in (("other", CollectionExists), ("Not a name", InputError)):
             with pytest.raises(problem):
                 async with ledger.transaction("default") as transaction:
@@ -37,7 +37,7 @@ class LedgerKbSuite:
         with pytest.raises(NotFoundError):
             async with ledger.transaction("default") as transaction:
                 await transaction.rename_kb(kb, "again")  # not what it is called any more
-        assert await ledger.kbs("default") == [renamed, other]
+        assert await ledger.of("default").kbs() == [renamed, other]
 
     async def test_a_renamed_kb_keeps_its_documents_from_one_of_its_old_name(self, ledger: Ledger) -> None:
         version = make_version()
@@ -46,8 +46,8 @@ class LedgerKbSuite:
             renamed = await transaction.rename_kb(kb, "handbook")
         with pytest.raises(NotFoundError, match="renamed"):
             await put(ledger, version)
-        assert await ledger.kbs("default") == [renamed]
-        assert (await ledger.stats("default", renamed)).documents == 1
+        assert await ledger.of("default").kbs() == [renamed]
+        assert (await ledger.of("default").stats(renamed)).documents == 1
 
     async def test_a_kb_goes_with_everything_in_it(self, ledger: Ledger) -> None:
         inside = [make_version(name, vectors=unit_vectors(1), kb="doomed") for name in "ab"]
@@ -57,24 +57,24 @@ class LedgerKbSuite:
         async with ledger.transaction("default") as transaction:
             assert await transaction.delete_kb("doomed") == 2
             assert await transaction.delete_kb("doomed") == 0
-        assert await ledger.kb("default", "doomed") is None
-        assert [kb.name for kb in await ledger.kbs("default")] == ["default"]
-        assert await ledger.document("default", inside[0].document_id) is None
-        assert await ledger.known_vectors("default", doomed, ["some words"]) == {}
-        assert await ledger.text("default", outside.document_id) == "some words"
+        assert await ledger.of("default").kb("doomed") is None
+        assert [kb.name for kb in await ledger.of("default").kbs()] == ["default"]
+        assert await ledger.of("default").document(inside[0].document_id) is None
+        assert await ledger.of("default").known_vectors(doomed, ["some words"]) == {}
+        assert await ledger.of("default").text(outside.document_id) == "some words"
         with pytest.raises(NotFoundError):
             async with ledger.transaction("default") as transaction:
                 await transaction.stage(doomed, inside[0])
         reborn = await put(ledger, inside[0], kb="doomed")
         assert reborn.id != doomed.id
-        assert (await ledger.stats("default", reborn)).documents == 1
+        assert (await ledger.of("default").stats(reborn)).documents == 1
 
     async def test_a_kb_without_vectors_has_no_space(self, ledger: Ledger) -> None:
-        assert await ledger.kb("default", "default") is None
+        assert await ledger.of("default").kb("default") is None
         kb = await put(ledger, make_version())
         assert kb.space is None
-        assert await ledger.space("default", kb) is None
-        assert await ledger.known_vectors("default", kb, ["some words"]) == {}
+        assert await ledger.of("default").space(kb) is None
+        assert await ledger.of("default").known_vectors(kb, ["some words"]) == {}
 
     async def test_a_kb_keeps_to_one_model(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version(vectors=unit_vectors(1)))
@@ -87,10 +87,10 @@ class LedgerKbSuite:
         with pytest.raises(ModelMismatch):
             async with ledger.transaction("default") as transaction:
                 await transaction.stage(kb, make_version("b", vectors=unit_vectors(1, DIMENSION + 1)))
-        assert (await ledger.stats("default", kb)).documents == 1
+        assert (await ledger.of("default").stats(kb)).documents == 1
         async with ledger.transaction("default") as transaction:
             assert await transaction.open_space(kb, MODEL, DIMENSION) == kb
-        assert await ledger.space("default", kb) == kb.space
+        assert await ledger.of("default").space(kb) == kb.space
 
     async def test_a_job_for_a_kb_that_was_deleted_meanwhile_is_refused_as_such(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version(kb="doomed"), kb="doomed")
@@ -101,19 +101,19 @@ class LedgerKbSuite:
             with pytest.raises(KbGone, match="deleted meanwhile"):
                 async with ledger.transaction("default") as transaction:
                     await transaction.enqueue(kb, job)
-        assert await ledger.status("default", "d" * 32) is None
+        assert await ledger.of("default").status("d" * 32) is None
 
     async def test_a_name_that_is_unsafe_in_a_path_is_refused(self, ledger: Ledger) -> None:
         for name in BAD_NAMES:
             with pytest.raises(InputError):
-                await ledger.kb(name, "default")
+                await ledger.of(name).kb("default")
             with pytest.raises(InputError):
                 async with ledger.transaction(name):
                     pass
             with pytest.raises(InputError):
                 async with ledger.transaction("default") as transaction:
                     await transaction.open_kb(name)
-        assert await ledger.kbs("default") == []
+        assert await ledger.of("default").kbs() == []
 
     async def _texts(self, ledger: Ledger, document: str) -> list[str]:
-        return [chunk.chunk.text for chunk in await ledger.document_chunks("default", document)]
+        return [chunk.chunk.text for chunk in await ledger.of("default").document_chunks(document)]

@@ -32,25 +32,25 @@ class LedgerReadsSuite:
 
     async def test_documents_come_in_pages_in_order_of_id(self, ledger: Ledger) -> None:
         kb = await put(ledger, *(make_version(f"d{n}") for n in range(7)))
-        every = await ledger.documents("default", kb)
+        every = await ledger.of("default").documents(kb)
         assert [document.id for document in every] == sorted(document.id for document in every)
         assert len(every) == 7
-        first = await ledger.documents("default", kb, limit=3)
-        rest = await ledger.documents("default", kb, after=first[-1].id, limit=10)
+        first = await ledger.of("default").documents(kb, limit=3)
+        rest = await ledger.of("default").documents(kb, after=first[-1].id, limit=10)
         assert first + rest == every
-        assert await ledger.documents("default", kb, after=every[-1].id) == []
+        assert await ledger.of("default").documents(kb, after=every[-1].id) == []
 
     async def test_documents_are_filtered_before_the_page_is_cut(self, ledger: Ledger) -> None:
         kb = await put(ledger, *(make_version(f"d{n}", metadata={"even": n % 2 == 0, "n": n}) for n in range(10)))
-        even = await ledger.documents("default", kb, where=parse_filter({"even": True}), limit=4)
+        even = await ledger.of("default").documents(kb, where=parse_filter({"even": True}), limit=4)
         assert len(even) == 4
         assert {document.metadata["n"] % 2 for document in even} == {0}
-        late = await ledger.documents("default", kb, where=parse_filter({"n": {"gte": 8}}))
+        late = await ledger.of("default").documents(kb, where=parse_filter({"n": {"gte": 8}}))
         assert {document.metadata["n"] for document in late} == {8, 9}
 
     async def test_many_documents_are_found_by_external_id(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version("d3"), make_version("d4"), make_version("d5", source="elsewhere"))
-        found = await ledger.find("default", kb, "test", [f"d{n}" for n in range(1200)])
+        found = await ledger.of("default").find(kb, "test", [f"d{n}" for n in range(1200)])
         assert set(found) == {"d3", "d4"}
 
     async def test_stats_count_live_content_only(self, ledger: Ledger) -> None:
@@ -58,20 +58,20 @@ class LedgerReadsSuite:
             ledger, make_version("a", ("one two", "three"), vectors=unit_vectors(2)), make_version("b", ("four",))
         )
         await put(ledger, make_version("a", ("five six seven",), vectors=unit_vectors(1)))
-        stats = await ledger.stats("default", kb)
+        stats = await ledger.of("default").stats(kb)
         assert (stats.documents, stats.chunks, stats.tokens, stats.unembedded) == (2, 2, 4, 1)
         assert stats.model == MODEL
-        assert stats.sequence == await ledger.sequence("default")
+        assert stats.sequence == await ledger.of("default").sequence()
         assert stats.bytes > 0
 
     async def test_the_sequence_grows_with_every_change_of_live_content(self, ledger: Ledger) -> None:
         version = make_version()
         await put(ledger, version)
-        seen = [0, await ledger.sequence("default")]
+        seen = [0, await ledger.of("default").sequence()]
         await put(ledger, make_version(texts=("other",)))
-        seen.append(await ledger.sequence("default"))
+        seen.append(await ledger.of("default").sequence())
         await delete(ledger, version.document_id)
-        seen.append(await ledger.sequence("default"))
+        seen.append(await ledger.of("default").sequence())
         assert seen == sorted(set(seen))
 
 
@@ -98,15 +98,15 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             modified_at=moment,
         )
         await put(ledger, version)
-        found = await ledger.document("default", version.document_id)
+        found = await ledger.of("default").document(version.document_id)
         assert found is not None
         for name in ("source", "external_id", "uri", "title", "media_type", "recipe", "content_hash"):
             assert getattr(found, name) == getattr(version, name)
         assert (found.kb, found.version, found.chunks, found.tokens, found.embedded) == ("default", 1, 2, 3, True)
         assert found.metadata == {"year": 2026, "tags": ["x", "y"], "none": None}
         assert found.modified_at == moment
-        assert await ledger.text("default", version.document_id) == "alpha beta\n\ngamma"
-        chunks = await ledger.document_chunks("default", version.document_id)
+        assert await ledger.of("default").text(version.document_id) == "alpha beta\n\ngamma"
+        chunks = await ledger.of("default").document_chunks(version.document_id)
         assert tuple(chunk.chunk for chunk in chunks) == version.chunks
         assert {(chunk.document_id, chunk.version, chunk.title, chunk.uri, chunk.source) for chunk in chunks} == {
             (version.document_id, 1, "Title of a", "test:a", "test")
@@ -116,18 +116,18 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
     async def test_content_outlives_the_process(self, ledger: Ledger, tmp_path: Path) -> None:
         version = make_version(vectors=unit_vectors(1))
         kb = await put(ledger, version)
-        before = await ledger.stats("default", kb)
+        before = await ledger.of("default").stats(kb)
         await ledger.close()
         again = await self.open(tmp_path)
-        assert await again.kb("default", "default") == kb
-        assert await again.stats("default", kb) == before
-        assert await again.text("default", version.document_id) == "some words"
+        assert await again.of("default").kb("default") == kb
+        assert await again.of("default").stats(kb) == before
+        assert await again.of("default").text(version.document_id) == "some words"
         await again.close()
 
     async def test_an_error_inside_the_block_undoes_all_of_it(self, ledger: Ledger) -> None:
         kept = make_version("kept", vectors=unit_vectors(1))
         kb = await put(ledger, kept)
-        before = await ledger.stats("default", kb)
+        before = await ledger.of("default").stats(kb)
         added = make_version("added", ("other words",), vectors=unit_vectors(1))
 
         async def fail() -> None:
@@ -140,10 +140,10 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
 
         with pytest.raises(ZeroDivisionError):
             await fail()
-        assert await ledger.stats("default", kb) == before
-        assert await ledger.document("default", added.document_id) is None
-        assert await ledger.text("default", kept.document_id) == "some words"
-        assert await ledger.kb("default", "other") is None
+        assert await ledger.of("default").stats(kb) == before
+        assert await ledger.of("default").document(added.document_id) is None
+        assert await ledger.of("default").text(kept.document_id) == "some words"
+        assert await ledger.of("default").kb("other") is None
 
     async def test_a_refused_write_leaves_the_ledger_usable(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version())
@@ -151,64 +151,64 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             async with ledger.transaction("default") as transaction:
                 await transaction.activate(kb, "0" * 32, 1)
         await put(ledger, make_version("b"))
-        assert (await ledger.stats("default", kb)).documents == 2
+        assert (await ledger.of("default").stats(kb)).documents == 2
 
     async def test_nobody_sees_a_version_before_it_is_activated(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version("other", ("first",), vectors=unit_vectors(1)))
-        before = await ledger.stats("default", kb)
+        before = await ledger.of("default").stats(kb)
         version = make_version(texts=("hidden words",), vectors=unit_vectors(1, seed=1))
         async with ledger.transaction("default") as transaction:
             number = await transaction.stage(kb, version)
-        assert await ledger.document("default", version.document_id) is None
-        assert await ledger.find("default", kb, "test", ["a"]) == {}
-        assert [document.external_id for document in await ledger.documents("default", kb)] == ["other"]
-        assert await ledger.document_chunks("default", version.document_id) == []
-        assert replace(await ledger.stats("default", kb), bytes=0) == replace(before, bytes=0)
+        assert await ledger.of("default").document(version.document_id) is None
+        assert await ledger.of("default").find(kb, "test", ["a"]) == {}
+        assert [document.external_id for document in await ledger.of("default").documents(kb)] == ["other"]
+        assert await ledger.of("default").document_chunks(version.document_id) == []
+        assert replace(await ledger.of("default").stats(kb), bytes=0) == replace(before, bytes=0)
         with pytest.raises(NotFoundError):
-            await ledger.text("default", version.document_id)
+            await ledger.of("default").text(version.document_id)
         async with ledger.transaction("default") as transaction:
             await transaction.activate(kb, version.document_id, number)
-        assert await ledger.text("default", version.document_id) == "hidden words"
+        assert await ledger.of("default").text(version.document_id) == "hidden words"
 
     async def test_a_version_replaces_the_one_before_in_one_step(self, ledger: Ledger) -> None:
         old = make_version(texts=("old one", "old two"), vectors=unit_vectors(2))
         new = make_version(texts=("new",), vectors=unit_vectors(1, seed=1))
         kb = await put(ledger, old)
-        old_ids = [chunk.id for chunk in await ledger.document_chunks("default", old.document_id)]
+        old_ids = [chunk.id for chunk in await ledger.of("default").document_chunks(old.document_id)]
         async with ledger.transaction("default") as transaction:
             number = await transaction.stage(kb, new)
             await transaction.activate(kb, new.document_id, number)
             assert await self._texts(ledger, old.document_id) == ["old one", "old two"]
-            assert await ledger.text("default", old.document_id) == "old one\n\nold two"
+            assert await ledger.of("default").text(old.document_id) == "old one\n\nold two"
         assert await self._texts(ledger, old.document_id) == ["new"]
-        assert await ledger.text("default", old.document_id) == "new"
-        assert await ledger.chunks("default", kb, old_ids) == {}
-        assert await ledger.known_vectors("default", kb, ["old one", "old two"]) == {}
-        assert list(await ledger.known_vectors("default", kb, ["new"])) == ["new"]
-        found = await ledger.document("default", new.document_id)
+        assert await ledger.of("default").text(old.document_id) == "new"
+        assert await ledger.of("default").chunks(kb, old_ids) == {}
+        assert await ledger.of("default").known_vectors(kb, ["old one", "old two"]) == {}
+        assert list(await ledger.of("default").known_vectors(kb, ["new"])) == ["new"]
+        found = await ledger.of("default").document(new.document_id)
         assert found is not None
         assert (found.version, found.chunks, found.tokens) == (2, 1, 1)
 
     async def test_putting_the_same_again_changes_nothing_but_the_version(self, ledger: Ledger) -> None:
         version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
         kb = await put(ledger, version)
-        first = await ledger.document("default", version.document_id)
+        first = await ledger.of("default").document(version.document_id)
         await put(ledger, version)
-        second = await ledger.document("default", version.document_id)
+        second = await ledger.of("default").document(version.document_id)
         assert first is not None
         assert second is not None
         assert replace(second, version=1, updated_at=first.updated_at) == first
         assert await self._texts(ledger, version.document_id) == ["one", "two"]
-        assert (await ledger.stats("default", kb)).documents == 1
+        assert (await ledger.of("default").stats(kb)).documents == 1
 
     async def test_activating_the_live_version_again_changes_nothing(self, ledger: Ledger) -> None:
         version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
         kb = await put(ledger, version)
-        sequence = await ledger.sequence("default")
+        sequence = await ledger.of("default").sequence()
         async with ledger.transaction("default") as transaction:
             await transaction.activate(kb, version.document_id, 1)
         assert await self._texts(ledger, version.document_id) == ["one", "two"]
-        assert await ledger.sequence("default") == sequence
+        assert await ledger.of("default").sequence() == sequence
 
     async def test_an_abandoned_version_goes_with_the_next(self, ledger: Ledger) -> None:
         kb = await put(ledger, make_version(texts=("first",), vectors=unit_vectors(1)))
@@ -217,7 +217,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             number = await transaction.stage(kb, abandoned)
         await put(ledger, make_version(texts=("third",), vectors=unit_vectors(1, seed=2)))
         assert await self._texts(ledger, abandoned.document_id) == ["third"]
-        assert await ledger.known_vectors("default", kb, ["first", "abandoned"]) == {}
+        assert await ledger.of("default").known_vectors(kb, ["first", "abandoned"]) == {}
         with pytest.raises(NotFoundError):
             async with ledger.transaction("default") as transaction:
                 await transaction.activate(kb, abandoned.document_id, number)
@@ -226,35 +226,35 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         one, two = (make_version(name, vectors=unit_vectors(1)) for name in "ab")
         kb = await put(ledger, one, two)
         assert one.content_hash == two.content_hash
-        assert (await ledger.stats("default", kb)).documents == 2
+        assert (await ledger.of("default").stats(kb)).documents == 2
         await delete(ledger, one.document_id)
         assert await self._texts(ledger, two.document_id) == ["some words"]
-        assert list(await ledger.known_vectors("default", kb, ["some words"])) == ["some words"]
+        assert list(await ledger.of("default").known_vectors(kb, ["some words"])) == ["some words"]
 
     async def test_documents_are_known_by_what_their_source_calls_them(self, ledger: Ledger) -> None:
         one, two = (make_version(name) for name in "ab")
         kb = await put(ledger, one, two)
-        known = await ledger.identities("default", kb, one.source, [two.external_id, "c", one.external_id])
+        known = await ledger.of("default").identities(kb, one.source, [two.external_id, "c", one.external_id])
         assert known == {one.external_id: one.document_id, two.external_id: two.document_id}
-        assert await ledger.identities("default", kb, "elsewhere", [one.external_id]) == {}
-        assert await ledger.existing("default", [two.document_id, "0" * 32]) == {two.document_id}
-        assert await ledger.existing("default", []) == set()
+        assert await ledger.of("default").identities(kb, "elsewhere", [one.external_id]) == {}
+        assert await ledger.of("default").existing([two.document_id, "0" * 32]) == {two.document_id}
+        assert await ledger.of("default").existing([]) == set()
 
     async def test_chunks_that_were_replaced_are_live_no_more(self, ledger: Ledger) -> None:
         one, two, three = make_version("a"), make_version("b"), make_version("a", tenant="other")
         kb = await put(ledger, one, two)
         await put(ledger, three, tenant="other")
-        [old] = [chunk.id for chunk in await ledger.document_chunks("default", one.document_id)]
-        [kept] = [chunk.id for chunk in await ledger.document_chunks("default", two.document_id)]
-        [foreign] = [chunk.id for chunk in await ledger.document_chunks("other", three.document_id)]
-        assert await ledger.live_chunks("default", [old, kept, "0" * 32]) == {old, kept}
+        [old] = [chunk.id for chunk in await ledger.of("default").document_chunks(one.document_id)]
+        [kept] = [chunk.id for chunk in await ledger.of("default").document_chunks(two.document_id)]
+        [foreign] = [chunk.id for chunk in await ledger.of("other").document_chunks(three.document_id)]
+        assert await ledger.of("default").live_chunks([old, kept, "0" * 32]) == {old, kept}
         async with ledger.transaction("default") as tx:
             number = await tx.stage(kb, one)
-        assert await ledger.live_chunks("default", [old, kept]) == {old, kept}
+        assert await ledger.of("default").live_chunks([old, kept]) == {old, kept}
         async with ledger.transaction("default") as tx:
             await tx.activate(kb, one.document_id, number)
-        assert await ledger.live_chunks("default", [old, kept]) == {kept}
-        assert await ledger.live_chunks("default", [foreign]) == set()
+        assert await ledger.of("default").live_chunks([old, kept]) == {kept}
+        assert await ledger.of("default").live_chunks([foreign]) == set()
 
     async def test_documents_that_share_a_band_resemble_each_other(self, ledger: Ledger) -> None:
         one, two, three = (
@@ -263,7 +263,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         )
         kb = await put(ledger, one, two, three)
         asked = {one.document_id: one.bands, three.document_id: three.bands, "new": (3, 4)}
-        assert await ledger.resembling("default", kb, asked) == {
+        assert await ledger.of("default").resembling(kb, asked) == {
             one.document_id: {two.document_id: b"b"},
             three.document_id: {},
             "new": {two.document_id: b"b", three.document_id: b"c"},
@@ -272,19 +272,19 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
     async def test_nothing_of_a_deleted_document_remains(self, ledger: Ledger) -> None:
         version = make_version(texts=("one", "two"), vectors=unit_vectors(2))
         kb = await put(ledger, version)
-        ids = [chunk.id for chunk in await ledger.document_chunks("default", version.document_id)]
-        assert len(await ledger.chunks("default", kb, ids)) == 2
+        ids = [chunk.id for chunk in await ledger.of("default").document_chunks(version.document_id)]
+        assert len(await ledger.of("default").chunks(kb, ids)) == 2
         assert await delete(ledger, version.document_id) is True
         assert await delete(ledger, version.document_id) is False
-        assert await ledger.document("default", version.document_id) is None
-        assert await ledger.documents("default", kb) == []
-        assert await ledger.document_chunks("default", version.document_id) == []
-        assert await ledger.chunks("default", kb, ids) == {}
-        assert await ledger.known_vectors("default", kb, ["one", "two"]) == {}
-        stats = await ledger.stats("default", kb)
+        assert await ledger.of("default").document(version.document_id) is None
+        assert await ledger.of("default").documents(kb) == []
+        assert await ledger.of("default").document_chunks(version.document_id) == []
+        assert await ledger.of("default").chunks(kb, ids) == {}
+        assert await ledger.of("default").known_vectors(kb, ["one", "two"]) == {}
+        stats = await ledger.of("default").stats(kb)
         assert (stats.documents, stats.chunks, stats.tokens) == (0, 0, 0)
         with pytest.raises(NotFoundError):
-            await ledger.text("default", version.document_id)
+            await ledger.of("default").text(version.document_id)
 
     async def test_a_withdrawn_document_is_there_and_says_nothing(self, ledger: Ledger) -> None:
         version = make_version(vectors=unit_vectors(1))
@@ -295,11 +295,11 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             assert not await transaction.withdraw(version.document_id)
             assert await transaction.has_document(version.document_id)
             assert not await transaction.is_live(version.document_id)
-        assert await ledger.document("default", version.document_id) is None
-        assert await ledger.document_chunks("default", version.document_id) == []
-        assert (await ledger.stats("default", kb)).documents == 0
+        assert await ledger.of("default").document(version.document_id) is None
+        assert await ledger.of("default").document_chunks(version.document_id) == []
+        assert (await ledger.of("default").stats(kb)).documents == 0
         await put(ledger, version)
-        found = await ledger.document("default", version.document_id)
+        found = await ledger.of("default").document(version.document_id)
         assert found is not None
         assert (found.version, found.chunks, found.embedded) == (2, 1, True)
 
@@ -308,12 +308,12 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         for tenant, scope, name in [("one", "x", "mine"), ("one", "y", "other_kb"), ("two", "x", "foreign")]:
             version = make_version(name, (name,), tenant=tenant, kb=scope)
             await put(ledger, version, tenant=tenant, kb=scope)
-            ids[name] = (await ledger.document_chunks(tenant, version.document_id))[0].id
+            ids[name] = (await ledger.of(tenant).document_chunks(version.document_id))[0].id
         stale = make_version("replaced", ("before",), tenant="one", kb="x")
         await put(ledger, stale, tenant="one", kb="x")
-        ids["stale"] = (await ledger.document_chunks("one", stale.document_id))[0].id
+        ids["stale"] = (await ledger.of("one").document_chunks(stale.document_id))[0].id
         kb = await put(ledger, replace(stale, text="after"), tenant="one", kb="x")
-        found = await ledger.chunks("one", kb, [*ids.values(), "unknown"])
+        found = await ledger.of("one").chunks(kb, [*ids.values(), "unknown"])
         assert {name: chunk.chunk.text for name, chunk in found.items()} == {ids["mine"]: "mine"}
 
     async def test_two_tenants_never_see_each_other(self, ledger: Ledger) -> None:
@@ -323,21 +323,21 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
             kbs[name] = await put(ledger, version, tenant=name)
         for own, foreign in (("one", "two"), ("two", "one")):
             theirs = versions[foreign].document_id
-            assert await ledger.document(own, theirs) is None
-            assert await ledger.document_chunks(own, theirs) == []
+            assert await ledger.of(own).document(theirs) is None
+            assert await ledger.of(own).document_chunks(theirs) == []
             assert await delete(ledger, theirs, tenant=own) is False
-            found = await ledger.find(own, kbs[own], "test", ["same"])
+            found = await ledger.of(own).find(kbs[own], "test", ["same"])
             assert [document.id for document in found.values()] == [versions[own].document_id]
-            assert [document.id for document in await ledger.documents(own, kbs[own])] == [versions[own].document_id]
-            assert (await ledger.stats(own, kbs[own])).documents == 1
-            assert await ledger.text(own, versions[own].document_id) == f"of {own}"
+            assert [document.id for document in await ledger.of(own).documents(kbs[own])] == [versions[own].document_id]
+            assert (await ledger.of(own).stats(kbs[own])).documents == 1
+            assert await ledger.of(own).text(versions[own].document_id) == f"of {own}"
             with pytest.raises(NotFoundError):
-                await ledger.text(own, theirs)
+                await ledger.of(own).text(theirs)
 
     async def test_known_vectors_are_those_of_equal_text(self, ledger: Ledger) -> None:
         vectors = unit_vectors(2)
         kb = await put(ledger, make_version(texts=("one", "two"), vectors=vectors, context="Part: "))
-        known = await ledger.known_vectors("default", kb, ["Part: one", "one", "Part: two"])
+        known = await ledger.of("default").known_vectors(kb, ["Part: one", "one", "Part: two"])
         assert set(known) == {"Part: one", "Part: two"}
         np.testing.assert_allclose(known["Part: one"], vectors[0], atol=1e-3)
         np.testing.assert_allclose(known["Part: two"], vectors[1], atol=1e-3)

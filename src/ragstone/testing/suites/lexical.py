@@ -112,8 +112,8 @@ async def texts_of(ledger: Ledger, kb: KnowledgeBase, where: Filter | None) -> t
     """The analysed text of every live chunk by its id, and those that a filter lets through."""
     texts: dict[str, list[str]] = {}
     allowed = set()
-    for document in await ledger.documents("default", kb, limit=1000):
-        for chunk in await ledger.document_chunks("default", document.id):
+    for document in await ledger.of("default").documents(kb, limit=1000):
+        for chunk in await ledger.of("default").document_chunks(document.id):
             texts[chunk.id] = analyze(chunk.chunk.contextual)
             if matches(where, document.metadata):
                 allowed.add(chunk.id)

@@ -201,13 +201,13 @@ class QueueSuite(QueueClaimsSuite):
         assert await queue.of(T).job(queued.id) is None
         with pytest.raises(LeaseLost):
             await queue.of(T).complete(job.ticket, "")
-        assert await ledger.status(T, queued.document_id) is None
+        assert await ledger.of(T).status(queued.document_id) is None
 
     async def test_a_document_is_where_its_job_is_until_it_is_live(self, stores: Stores) -> None:
         ledger, queue = stores
 
         async def status() -> tuple[str, str]:
-            found = await ledger.status(T, document_job("a").document_id)
+            found = await ledger.of(T).status(document_job("a").document_id)
             assert found is not None
             return found.status, found.processing_error
 
@@ -217,7 +217,7 @@ class QueueSuite(QueueClaimsSuite):
         assert await status() == ("processing", "")
         await queue.of(T).fail(job.ticket, "parse_failed", "it is damaged")
         assert await status() == ("failed", "it is damaged")
-        assert await ledger.document(T, job.document_id) is None
+        assert await ledger.of(T).document(job.document_id) is None
 
     async def test_a_hint_is_kept_with_the_error_that_it_is_for(self, stores: Stores) -> None:
         ledger, queue = stores
@@ -295,7 +295,7 @@ class QueueSuite(QueueClaimsSuite):
         assert (again.id, again.state) == (first.id, "completed")
         (june,) = await put(ledger, replace(may, external_id="june"))
         assert (june.state, june.id != first.id) == ("pending", True)
-        kb = await ledger.kb(T, "default")
+        kb = await ledger.of(T).kb("default")
         assert kb is not None
         newest = await queue.of(T).newest(kb, "reembed")
         assert newest is not None

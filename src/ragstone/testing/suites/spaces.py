@@ -105,7 +105,7 @@ class SpaceSuite:
         until = now() + timedelta(days=1)
         assert await book.of(TENANT).promote(kb, space, keep_until=until, refused=(), complete=complete)
         assert asked == ["Title\none", "Title\ntwo", "Title\nthree"]
-        live = await ledger.space(TENANT, kb)
+        live = await ledger.of(TENANT).space(kb)
         assert live is not None
         assert (live.id, live.state, live.model) == (space.id, "live", "new")
         old, new = await book.of(TENANT).all(kb)
@@ -124,7 +124,7 @@ class SpaceSuite:
 
         with pytest.raises(ModelMismatch, match="another model answered"):
             await book.of(TENANT).promote(kb, space, keep_until=now(), refused=(), complete=fails)
-        assert await ledger.space(TENANT, kb) == kb.space
+        assert await ledger.of(TENANT).space(kb) == kb.space
         assert await book.of(TENANT).coverage(kb, space) == (0, 3)
 
     async def test_a_document_says_whether_it_is_in_the_live_space(self, stores: Stores) -> None:

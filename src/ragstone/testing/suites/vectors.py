@@ -86,7 +86,7 @@ class VectorSuite:
         kb = await put(ledger, make_version("many", ["x"] * 990, vectors=_near(query, 990)), *rare)
         where = parse_filter({"rare": True})
         found = await index.search("default", kb, query, 10, where)
-        live = await ledger.chunks("default", kb, [candidate.chunk_id for candidate in found])
+        live = await ledger.of("default").chunks(kb, [candidate.chunk_id for candidate in found])
         assert {chunk.document_id for chunk in live.values()} == {version.document_id for version in rare}
         assert await index.search("default", kb, query, 10, parse_filter({"rare": "no"})) == []
 
@@ -119,7 +119,7 @@ class VectorSuite:
         async with ledger.transaction("default") as transaction:
             await transaction.stage(kb, make_version("staged", vectors=unit_vectors(1, seed=1)))
         found = await index.search("default", kb, unit_vectors(1, seed=1)[0], 10)
-        live = await ledger.chunks("default", kb, [candidate.chunk_id for candidate in found])
+        live = await ledger.of("default").chunks(kb, [candidate.chunk_id for candidate in found])
         assert [chunk.title for chunk in live.values()] == ["Title of live"]
         assert len(found) == 1
 
@@ -164,14 +164,14 @@ class VectorSuite:
                 await put(ledger, make_version(vectors=same, tenant=tenant, kb=name), tenant=tenant, kb=name)
         for tenant in ("one", "two"):
             for name in ("x", "y"):
-                kb = await ledger.kb(tenant, name)
+                kb = await ledger.of(tenant).kb(name)
                 assert kb is not None
                 found = await index.search(tenant, kb, same[0], 10)
-                own = await ledger.find(tenant, kb, "test", ["a"])
+                own = await ledger.of(tenant).find(kb, "test", ["a"])
                 assert [candidate.chunk_id for candidate in found] == await self._ids(ledger, own["a"].id, tenant)
 
     async def _ids(self, ledger: Ledger, document: str, tenant: str = "default") -> list[str]:
-        return [chunk.id for chunk in await ledger.document_chunks(tenant, document)]
+        return [chunk.id for chunk in await ledger.of(tenant).document_chunks(document)]
 
 
 def _near(query: Vector, count: int) -> Matrix:

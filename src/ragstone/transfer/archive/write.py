@@ -26,7 +26,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.factory import Stores
-from ragstone.stores.ledger.reads import read_kbs, read_stats
+from ragstone.stores.ledger.documents import read_kbs, read_stats
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, read_kb_facts
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.sql.database import Connection

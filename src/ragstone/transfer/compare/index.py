@@ -114,9 +114,9 @@ async def _searched(
         return await provider.search(partition, vector, K)
 
     for _ in range(ATTEMPTS):
-        sequence = await ledger.sequence(tenant)
+        sequence = await ledger.of(tenant).sequence()
         agreement = await compare_searches(ledger, tenant, kb, space, samples, search)
-        if sequence == await ledger.sequence(tenant):
+        if sequence == await ledger.of(tenant).sequence():
             break
     return agreement
 

@@ -75,7 +75,7 @@ async def compare_kb(
 ) -> Compared:
     """Compare a kb document by document; some vectors are put aside to search with."""
     done = Compared()
-    other = await there.kb(tenant, kb.name)
+    other = await there.of(tenant).kb(kb.name)
     if other is None:
         done.differences = Differences.of(f"knowledge base '{kb.name}' is missing")
         return done
@@ -84,7 +84,7 @@ async def compare_kb(
     if facts != their_facts:
         done.differences += Differences.of(f"the Spaces of knowledge base '{kb.name}' differ")
         return done
-    total = (await here.stats(tenant, kb)).documents
+    total = (await here.of(tenant).stats(kb)).documents
     live = next((at for at, space in enumerate(facts.spaces) if space.state == "live"), None)
     async for ids in _pages(here, tenant, kb):
         ours = await here.read(tenant, read_snapshots, spaces, ids)
@@ -96,7 +96,7 @@ async def compare_kb(
             done.vectors += sum(int(np.count_nonzero(matrix.any(axis=1))) for matrix in document.vectors.values())
             _offer(samples, document, live)
         tell(f"compare {tenant}/{kb.name}", done.documents, total)
-    count = (await there.stats(tenant, other)).documents
+    count = (await there.of(tenant).stats(other)).documents
     if count != done.documents:
         said = f"knowledge base '{kb.name}' has {count} documents there and {done.documents} here"
         done.differences += Differences.of(said)

@@ -20,9 +20,9 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.control.quotas import SLACK
 from ragstone.stores.control.tenant_state import Standing, read_standing, write_standing
 from ragstone.stores.factory import Stores
+from ragstone.stores.ledger.documents import read_kb
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import is_untouched
-from ragstone.stores.ledger.reads import read_kb
 from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
 from ragstone.stores.sql.database import Connection
@@ -47,15 +47,15 @@ async def carry_jobs(here: Stores, there: Stores, tenant: str) -> int:
 
 
 async def _carry(here: Stores, there: Stores, tenant: str, job: Job) -> bool:
-    kb = await there.ledger.kb(tenant, job.kb)
+    kb = await there.ledger.of(tenant).kb(job.kb)
     if kb is None:
         return False
     facts = dict(job.facts)
     if facts.get("original"):
-        (content,) = await here.ledger.originals(tenant, [(job.document_id, facts["original"])])
+        (content,) = await here.ledger.of(tenant).originals([(job.document_id, facts["original"])])
         if content is None:
             return False  # it was done or deleted meanwhile
-        (facts["original"],) = await there.ledger.keep_originals(tenant, [(job.document_id, content)])
+        (facts["original"],) = await there.ledger.of(tenant).keep_originals([(job.document_id, content)])
     async with there.ledger.transaction(tenant) as tx:
         await tx.enqueue(
             kb,
@@ -137,9 +137,9 @@ class Carrier:
     async def follow(self) -> None:
         """Round after round, until nothing has changed meanwhile."""
         for _ in range(ROUNDS):
-            sequence = await self._here.ledger.sequence(self._tenant)
+            sequence = await self._here.ledger.of(self._tenant).sequence()
             changed = await self._round()
-            if not changed and sequence == await self._here.ledger.sequence(self._tenant):
+            if not changed and sequence == await self._here.ledger.of(self._tenant).sequence():
                 return
         raise StoreBusy(
             f"documents of tenant '{self._tenant}' come in faster than they are carried",
@@ -155,8 +155,8 @@ class Carrier:
 
     async def _round(self) -> int:
         before = self._restorer.done.written
-        kbs = await self._here.ledger.kbs(self._tenant)
-        gone = {kb.name for kb in await self._there.ledger.kbs(self._tenant)} - {kb.name for kb in kbs}
+        kbs = await self._here.ledger.of(self._tenant).kbs()
+        gone = {kb.name for kb in await self._there.ledger.of(self._tenant).kbs()} - {kb.name for kb in kbs}
         for name in sorted(gone):
             await self._restorer.remove_kb(name)
         removed = 0
@@ -210,7 +210,7 @@ class Carrier:
     async def _carry_sources(self) -> None:
         kept, there = set(), self._there.sources.of(self._tenant)
         for record in await self._here.sources.of(self._tenant).all():
-            kb = await self._there.ledger.kb(self._tenant, record.kb)
+            kb = await self._there.ledger.of(self._tenant).kb(record.kb)
             if kb:
                 await put_source(self._there, self._tenant, OpenedKb(kb, ()), record)
                 kept.add((record.kb, record.name))
@@ -255,9 +255,9 @@ async def move_to_ledger(
     for _ in range(ATTEMPTS):
         await carrier.follow()
         await carrier.finish()
-        sequence = await here.ledger.sequence(tenant)
+        sequence = await here.ledger.of(tenant).sequence()
         move = await _compared(here, there, tenant, carrier, by_word=by_word, exact=exact, tell=tell)
-        if not move.differences.count or sequence == await here.ledger.sequence(tenant):
+        if not move.differences.count or sequence == await here.ledger.of(tenant).sequence():
             break
     return move
 
@@ -274,7 +274,7 @@ async def _refuse_same(there: Stores, tenant: str, origin: str) -> None:
 async def _compared(
     here: Stores, there: Stores, tenant: str, carrier: Carrier, *, by_word: bool, exact: bool, tell: OnMove
 ) -> TenantMove:
-    kbs = await here.ledger.kbs(tenant)
+    kbs = await here.ledger.of(tenant).kbs()
     documents = chunks = vectors = 0
     differences, total = carrier.differences, Agreement()
     for kb in kbs:
@@ -296,7 +296,7 @@ async def _searched(
     here: Stores, there: Stores, tenant: str, kb: KnowledgeBase, samples: Samples, *, by_word: bool, exact: bool
 ) -> tuple[Agreement, Differences]:
     """Ask both for the same, by meaning and by word."""
-    other = await there.ledger.kb(tenant, kb.name)
+    other = await there.ledger.of(tenant).kb(kb.name)
     if other is None:
         return Agreement(), NONE
     by_meaning, lexical = Agreement(), Agreement()
@@ -322,7 +322,7 @@ PAGE = 500
 async def carry_activity(here: SqlLedger, there: SqlLedger, tenant: str) -> None:
     """Write there what is here, in place of what was carried before."""
     conversations, feedback = ConversationRepository(here, tenant), FeedbackRepository(here, tenant)
-    for kb in await here.kbs(tenant):
+    for kb in await here.of(tenant).kbs():
         turns, votes = await conversations.all_turns(kb.name), await feedback.votes(kb.name)
         await there.write(tenant, _replace, kb.name, turns, votes, await feedback.golden(kb.name))
     log, after = RetrievalLog(here, tenant), 0

@@ -31,7 +31,7 @@ EXACT = ("sqlite",)
 
 async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, tell: OnMove) -> TenantMove:
     """Fill a vector database with all that may be searched, let it catch up, and compare."""
-    kbs = await ledger.kbs(tenant)
+    kbs = await ledger.of(tenant).kbs()
     written = chunks = removed = 0
     agreement, differences = Agreement(), NONE
     needed = [one async for one in _searchable(ledger, tenant, kbs)]
@@ -47,7 +47,7 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
         agreement += compared.agreement
         differences += compared.differences
     remarks = (f"{removed} points of chunks that are no more were removed",) if removed else ()
-    documents = sum([(await ledger.stats(tenant, kb)).documents for kb in kbs])
+    documents = sum([(await ledger.of(tenant).stats(kb)).documents for kb in kbs])
     return TenantMove(
         *(tenant, len(kbs), documents, chunks, chunks, written, agreement.searches),
         *(agreement.share, differences, remarks),
@@ -56,7 +56,7 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
 
 async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, tenant: str, tell: OnMove) -> TenantMove:
     """Nothing has to be moved into the ledger's own index: its vectors are there. So this only searches."""
-    kbs = await ledger.kbs(tenant)
+    kbs = await ledger.of(tenant).kbs()
     chunks = 0
     agreement, differences = Agreement(), NONE
     for kb, space in [one async for one in _searchable(ledger, tenant, kbs)]:
@@ -69,7 +69,7 @@ async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, te
         found = await compare_searches(ledger, tenant, kb, space, samples, _search(index, tenant, kb, space))
         agreement += found
         differences += judged(found, exact=kind in EXACT, what=f"{kind} in '{kb.name}'")
-    documents = sum([(await ledger.stats(tenant, kb)).documents for kb in kbs])
+    documents = sum([(await ledger.of(tenant).stats(kb)).documents for kb in kbs])
     return TenantMove(
         *(tenant, len(kbs), documents, chunks, chunks, 0, agreement.searches, agreement.share, differences)
     )

@@ -219,7 +219,7 @@ class Restorer:
             content = await asyncio.to_thread(files, document)
             if content is not None:
                 identity = self._adopted.get(document.id, document.id)
-                (name,) = await self._ledger.keep_originals(self._tenant, [(identity, content)])
+                (name,) = await self._ledger.of(self._tenant).keep_originals([(identity, content)])
                 kept[document.id] = identity, name
         return kept
 

@@ -152,10 +152,10 @@ async def find_overlaps(ledger: Ledger, sources: TenantSources, tenant: str, add
 
 async def _list_ingested(ledger: Ledger, tenant: str, name: str, folder: Path) -> list[str]:
     """Return the ids of documents under a folder that were ingested without a source."""
-    kb = await ledger.kb(tenant, name)
+    kb = await ledger.of(tenant).kb(name)
     ids: list[str] = []
     after, where = "", parse_filter({"source": SOURCE})
-    while kb and (page := await ledger.documents(tenant, kb, where=where, after=after, limit=PAGE)):
+    while kb and (page := await ledger.of(tenant).documents(kb, where=where, after=after, limit=PAGE)):
         ids += [document.id for document in page if Path(document.external_id).is_relative_to(folder)]
         after = page[-1].id
     return ids

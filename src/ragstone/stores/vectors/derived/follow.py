@@ -8,9 +8,9 @@ from typing import NamedTuple
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider, WordProvider
 from ragstone.stores.ledger import index_feed, word_length
+from ragstone.stores.ledger.documents import read_kbs, read_sequence
 from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.reads import read_kbs, read_sequence
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.reconcile import reconcile
 from ragstone.stores.vectors.derived.writes import BATCH, Shelf
