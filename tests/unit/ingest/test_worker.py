@@ -322,7 +322,7 @@ async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit, monkeypat
     async def rung(*arguments: Any) -> float | None:
         found = await look(*arguments)
         await queue.signal_work(T)
-        scheduler._bells = (float("-inf"), {})  # another slot asks anew
+        scheduler._signals = (float("-inf"), {})  # another slot asks anew
         await scheduler.next_tenants(express)
         return None if found == 0 else found
 
