@@ -20,7 +20,6 @@ from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import ModelError, ModelMismatch
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.search import SearchQuery
-from ragstone.core.types import Vector
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
@@ -33,22 +32,9 @@ CLOSE = 2e-3
 """More than a vector loses as float16, less than two models agree by chance."""
 
 
-class Quick(FakeEmbedder):
-    """Remembers its words."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name=name)
-        self._known: dict[str, Vector] = {}
-
-    def _direction(self, word: str) -> Vector:
-        if word not in self._known:
-            self._known[word] = super()._direction(word)
-        return self._known[word]
-
-
 @cache
-def model(name: str) -> Quick:
-    return Quick(name)
+def model(name: str) -> FakeEmbedder:
+    return FakeEmbedder(name=name)
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Collection, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -50,17 +51,19 @@ class FakeEmbedder:
             if text in self.refuse or not words:
                 failed.append(index)
                 continue
-            total = np.sum([self._direction(word) for word in words], axis=0)
+            total = np.sum([_direction(self.model.name, self.model.dimension, word) for word in words], axis=0)
             vectors[index] = total / np.linalg.norm(total)
         return Embeddings(vectors, self.model.id, tuple(failed))
 
     async def close(self) -> None:
         self.closed = True
 
-    def _direction(self, word: str) -> Vector:
-        seed = hashlib.sha256(f"{self.model.name} {word}".encode("utf-8", "surrogatepass")).digest()
-        generator = np.random.default_rng(int.from_bytes(seed[:8], "big"))
-        return generator.standard_normal(self.model.dimension, dtype=np.float32)
+
+@lru_cache(10_000)
+def _direction(model: str, dimension: int, word: str) -> Vector:
+    seed = hashlib.sha256(f"{model} {word}".encode("utf-8", "surrogatepass")).digest()
+    generator = np.random.default_rng(int.from_bytes(seed[:8], "big"))
+    return generator.standard_normal(dimension, dtype=np.float32)
 
 
 class FakeReranker:

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests import sharing
 
 from ragstone.core.types import Item
 from ragstone.engine.engine import Engine, open_engine
@@ -11,6 +12,7 @@ from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
+shared_parsers = sharing.shared_parsers
 ABOVE = "# Guide\n\n## Modules\n\n"
 PAGES = {
     "docs/hooks.md": (
