@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -25,7 +22,7 @@ NEW = [f"The griffin number {n} nests." for n in range(4)]
 NAME = "corpus_embeddings"
 FILES = ("bm25_index.pkl", "chunks.json")
 BEFORE = {
-    "embedding": "ragstone.ingest.embed:embed",
+    "embedding": "ragstone.ingest.embed:WaveEmbedder.embed",
     "storing": "ragstone.ingest.pipeline:store",
     "the index": "ragstone.stores.lexical.bm25:save_index",
     "the index half written": "ragstone.stores.corpus.atomic_file:os.fsync",
@@ -92,9 +89,7 @@ def kill_a_build(built: Path, point: str, vectors: str) -> None:
     """Build another collection over the one that there is, which does not get beyond a point."""
     shutil.copytree(built, "data")
     Path("data/corpus.txt").write_text("\n\n".join(NEW))
-    command = [sys.executable, corpus_process.__file__, point, vectors]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    corpus_process.kill(corpus_process.build, point, vectors)
 
 
 @pytest.mark.req("R-REL-24", "R-REL-25")

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-from tests.faults import corpus_process, rename_process
+from tests.faults import corpus_process
 
 from ragstone import Ragstone
 from ragstone.core.collections import BuildRequest
@@ -23,7 +19,7 @@ POINTS = {
     "the kb renamed": "ragstone.stores.corpus.upkeep:FileUpkeep.refresh",
     "one file in place": "ragstone.stores.corpus.files:put_in_place+",
     "the files in place": "ragstone.stores.corpus.files:FilePair.remove",
-    "all but the record": "ragstone.core.audit:_ended",
+    "all but the record": "ragstone.core.audit:_end_entry",
 }
 
 
@@ -50,10 +46,7 @@ def test_a_renaming_that_is_killed(point: str) -> None:
         hit = stone.search("dragon", kb=OLD).hits[0]
         stone.feedback("dragon", [hit.chunk_id], kb=OLD)
         stone.activity.add_golden("dragon", [hit.document_id], kb=OLD)
-    command = [sys.executable, rename_process.__file__, point]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == -signal.SIGKILL, done.stderr
+    corpus_process.kill(corpus_process.rename, point)
     with corpus_process.engine("sqlite") as stone:
         names = [kb.name for kb in stone.kbs()]
         assert names in ([OLD], [NEW])
