@@ -1,7 +1,7 @@
 """Hundreds of files made to hurt: each becomes text or a typed error, within limits, and nothing else happens.
 
-Every bomb and every sixth other file is run; `RAGSTONE_HOSTILE=all pytest tests/faults/test_hostile_300.py` runs them
-all, in minutes.
+Every third bomb and every twelfth other file is run; `RAGSTONE_HOSTILE=all pytest tests/faults/test_hostile_300.py`
+runs them all, in minutes.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ def escaped(around: Path) -> list[Path]:
 def chosen(files: list[Hostile]) -> Iterator[Hostile]:
     """The files of this run but the bombs, which have a test of their own."""
     for number, file in enumerate(file for file in files if not file.bomb):
-        if ALL or (number % 6 == 0 and not file.endless):
+        if ALL or (number % 12 == 0 and not file.endless):
             yield file
 
 
@@ -320,7 +320,7 @@ def told(outcomes: dict[str, Outcome]) -> str:
 
 
 async def test_no_bomb_makes_the_parent_grow(files: list[Hostile]) -> None:
-    bombs = [file for file in files if file.bomb]
+    bombs = [file for file in files if file.bomb][:: 1 if ALL else 3]
     grown: dict[str, int] = {}
     wrong: list[str] = []
     lane = Lane()
@@ -332,7 +332,7 @@ async def test_no_bomb_makes_the_parent_grow(files: list[Hostile]) -> None:
         wrong.extend(f"{printable(bomb.name)}: {problem}" for problem in problems(bomb, outcome))
     await lane.pool.close()
     assert wrong == []
-    assert len(grown) >= 30
+    assert len(grown) >= (30 if ALL else 10)
     assert {name: size for name, size in grown.items() if size >= 50 * MEGABYTE} == {}
 
 
