@@ -9,7 +9,7 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
 EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
 CODE = src tests bench scripts
 RESULTS = .pytest_cache/results.xml
-COVERED = core query
+COVERED = core query language
 COMMA = ,
 COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
 COVERED_RESULTS = .pytest_cache/covered.xml

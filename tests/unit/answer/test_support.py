@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.check import find_objection, is_negated, is_opposed, numbers
-from ragstone.language.relevance import term_share
 
 SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of 1,200 pumps failed in 2024."
 
@@ -60,8 +59,3 @@ def test_numbers(text: str, found: set[str]) -> None:
 )
 def test_negated(text: str, expected: bool) -> None:
     assert is_negated(text) is expected
-
-
-def test_term_share() -> None:
-    assert term_share("Pumps stop loudly", "a pump stopped") == pytest.approx(2 / 3)
-    assert term_share("...", "a pump") == 0.0
