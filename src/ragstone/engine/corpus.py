@@ -126,7 +126,7 @@ def _may_be_read(settings: Settings, root: Path, path: Path) -> bool:
     # The data folder has every tenant's documents in it: only what is surely a corpus is one.
     under = path.relative_to(data).parts
     if len(under) == 1:
-        from ragstone.ingest.parsers.dispatch import KINDS
+        from ragstone.ingest.parsers.draft import KINDS
 
         return path.suffix.lower() in KINDS
     return bool(under) and under[0] == CORPUS

@@ -25,8 +25,7 @@ from ragstone.core.documents import SAID_BY_US, clean_metadata
 from ragstone.core.errors import NoTextSeen
 from ragstone.core.types import Block, Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
-from ragstone.ingest.parsers.dispatch import KINDS, is_picture
-from ragstone.ingest.parsers.draft import GAP, MAX_TITLE, Draft, ParseOptions, one_line
+from ragstone.ingest.parsers.draft import GAP, KINDS, MAX_TITLE, Draft, ParseOptions, is_picture, one_line
 from ragstone.language.detector import detect_language
 
 ParseFile = Callable[[bytes, str, ParseOptions], Awaitable[Parsed]]

@@ -20,7 +20,7 @@ from ragstone.core.types import SKIPPED, Failure, KnowledgeBase, Matrix, NewVers
 from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken_failure, related_ids
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.enrich.near_duplicates import duplicate_failure
-from ragstone.ingest.parsers.dispatch import is_picture
+from ragstone.ingest.parsers.draft import is_picture
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.uploads import SOURCE as UPLOAD
 from ragstone.ingest.work import JobBatch, RunReport, WorkItem

@@ -13,8 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from ragstone.core.documents import FILENAME, within
 from ragstone.core.errors import EmptyDocument, InputError, ParserLimit, SettingsError, UnsupportedFormat
-from ragstone.ingest.parsers.dispatch import KINDS
-from ragstone.ingest.parsers.draft import printable
+from ragstone.ingest.parsers.draft import KINDS, printable
 
 SOURCE = "upload"
 _INSIDE = re.compile(r"!/|#\d+:")

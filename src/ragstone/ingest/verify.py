@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragstone.core.filters import parse_filter
+from ragstone.core.filters import Equals
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix
@@ -32,7 +32,7 @@ class Verifier:
         """Return the reasons why a document that was just stored cannot be found; empty when it can."""
         problems = []
         sample = max(range(len(document.chunks)), key=lambda index: len(document.chunks[index].text))
-        where = parse_filter({"document_id": document.work.document_id})
+        where = Equals("document_id", document.work.document_id)
         words = " ".join(dict.fromkeys(document.chunks[sample].text.split()[:TERMS]))
         if analyze(words):
             found = await self._lexical.search(tenant, kb, words, DEPTH, where)
@@ -77,7 +77,6 @@ class Verifier:
 
     async def _report(self, tenant: str, document: Prepared, problem: str, report: RunReport) -> None:
         # A document that was deleted or replaced since is rightly not found.
-
         live = await self._ledger.of(tenant).document(document.work.document_id)
         if live and live.content_hash == document.content_hash:
             report.degraded[f"verify: {document.work.item.uri}: {problem}"] = None

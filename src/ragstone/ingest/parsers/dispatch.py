@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
 from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
+from ragstone.ingest.parsers.draft import DEFAULT, KINDS, ParseOptions, printable
 from ragstone.ingest.parsers.text.text import looks_like_text
 
 PARSERS = Registry(
@@ -32,31 +32,6 @@ PARSERS = Registry(
         "code": "ragstone.ingest.parsers.code:parse_code",
     },
 )
-_SUFFIXES = {
-    "text": ".txt .text .log .rst",
-    "markdown": ".md .markdown .mdx",
-    "html": ".html .htm .xhtml",
-    "pdf": ".pdf",
-    "docx": ".docx",
-    "rtf": ".rtf",
-    "pptx": ".pptx",
-    "xlsx": ".xlsx",
-    "csv": ".csv .tsv",
-    "epub": ".epub",
-    "json": ".json .jsonl .ndjson",
-    "mail": ".eml",
-    "image": ".png .jpg .jpeg .webp .bmp .tif .tiff",
-    "code": ".py .js .mjs .cjs .jsx .ts .tsx .go .rs .java",
-}
-KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
-"""Which parser reads files of which suffix."""
-
-
-def is_picture(name: str) -> bool:
-    """Return whether a file of this name is read by OCR."""
-    return KINDS.get(PurePosixPath(name).suffix.lower()) == "image"
-
-
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/bmp", "image/tiff"})
 _MAIN_PARTS = {
     "docx": "word/document.xml",

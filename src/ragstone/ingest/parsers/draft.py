@@ -1,4 +1,4 @@
-"""The shared means of parsers: their options, the cleaning of text, and the draft that becomes a `Parsed`."""
+"""The shared means of parsers: kinds of files, options, the cleaning of text, and the draft of a `Parsed`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,36 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from ragstone.core.errors import EmptyDocument, NoTextSeen, ParserLimit
 from ragstone.core.types import Block, BlockKind, Json, Parsed
+
+_SUFFIXES = {
+    "text": ".txt .text .log .rst",
+    "markdown": ".md .markdown .mdx",
+    "html": ".html .htm .xhtml",
+    "pdf": ".pdf",
+    "docx": ".docx",
+    "rtf": ".rtf",
+    "pptx": ".pptx",
+    "xlsx": ".xlsx",
+    "csv": ".csv .tsv",
+    "epub": ".epub",
+    "json": ".json .jsonl .ndjson",
+    "mail": ".eml",
+    "image": ".png .jpg .jpeg .webp .bmp .tif .tiff",
+    "code": ".py .js .mjs .cjs .jsx .ts .tsx .go .rs .java",
+}
+KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
+"""Which parser reads files of which suffix."""
+
+
+def is_picture(name: str) -> bool:
+    """Return whether a file of this name is read by OCR."""
+    return KINDS.get(PurePosixPath(name).suffix.lower()) == "image"
+
 
 SCANS_PER_WINDOW = 4
 """A window ends early after so many pages read by OCR, each of which takes seconds."""

@@ -7,8 +7,8 @@ import pytest
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, UnsupportedFormat
 from ragstone.core.types import Block, Parsed
-from ragstone.ingest.parsers.dispatch import KINDS, PARSERS, parse
-from ragstone.ingest.parsers.draft import MAX_BLOCKS, Draft, broken_rules
+from ragstone.ingest.parsers.dispatch import PARSERS, parse
+from ragstone.ingest.parsers.draft import KINDS, MAX_BLOCKS, Draft, broken_rules
 from ragstone.ingest.parsers.text import text
 
 WRITE: dict[str, Callable[[Any], object]] = {

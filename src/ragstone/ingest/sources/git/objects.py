@@ -163,7 +163,7 @@ class Oversize(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class GitRepository:
     """A local checkout or bare repository."""
 
     path: Path

@@ -22,7 +22,7 @@ from ragstone.ingest.sources.files.walk import (
     real,
     report_skipped,
 )
-from ragstone.ingest.sources.git.objects import Blob, BlobReader, Change, Missing, Oversize, Repository
+from ragstone.ingest.sources.git.objects import Blob, BlobReader, Change, GitRepository, Missing, Oversize
 from ragstone.ingest.sources.paging import in_batches
 from ragstone.settings.base import SettingsModel
 
@@ -69,7 +69,7 @@ class GitSource(StatelessSource):
     """The committed files of a repository, known by their path in it. What is not committed is not seen."""
 
     def __init__(self, config: GitConfig, name: str, context: SourceContext) -> None:
-        self._repository = Repository(config.path.expanduser())
+        self._repository = GitRepository(config.path.expanduser())
         self._config = config
         self._selection = Selection(config.glob, config.exclude)
         self._name = name
