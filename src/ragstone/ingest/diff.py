@@ -269,7 +269,6 @@ def _expand_members(work: WorkItem, limits: LimitSettings) -> Iterator[WorkEntry
 
 def next_batch(entries: Iterable[WorkEntry]) -> list[WorkEntry]:
     """Return a few entries, fewer when they are large: all of them are in memory at once."""
-
     batch: list[WorkEntry] = []
     size = 0
     for entry in entries:

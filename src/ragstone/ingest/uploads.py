@@ -32,7 +32,6 @@ def check_external_id(external_id: str) -> str:
 
 def check_upload(content: bytes, filename: str, file_mb: int, types: Sequence[str] = ()) -> str:
     """Return the name of a file without folders. Raises for a file that no parser would take."""
-
     name = PurePosixPath(filename.replace("\\", "/")).name.replace("\0", "").strip()
     if name in ("", ".", ".."):
         raise InputError(f"{printable(filename)!r} is no file name", hint="give the file's own name")

@@ -233,7 +233,6 @@ def pack(
     steps: Steps = sentence_spans,
 ) -> list[Span]:
     """Return spans over as many parts as fit; every part must fit by itself. A `whole` span is not repeated in part."""
-
     ends = [end for _, end in parts]
     packed: list[Span] = []
     first = 0

@@ -202,7 +202,6 @@ class ClaimedJobs:
 
     def drop(self, ticket: Ticket) -> None:
         """Forget a job that has ended."""
-
         self._open.discard(ticket)
 
     async def _retry_or_fail(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:

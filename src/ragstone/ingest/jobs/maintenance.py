@@ -43,7 +43,6 @@ class Webhook:
 
     async def send(self, tenant: str, notice: Notice) -> None:
         """Post a notice. Raises `FetchError` if it was not accepted; the caller sends it again later."""
-
         body = json.dumps(WebhookSchema.of_notice(tenant, notice).as_json()).encode()
         headers = {"Content-Type": "application/json"}
         if self._secret:

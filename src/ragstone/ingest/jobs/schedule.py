@@ -54,7 +54,6 @@ class _Cron:
 
 def next_run(schedule: str, after: datetime) -> datetime | None:
     """Return the first minute after `after` that the schedule names; None if it only runs by hand."""
-
     if schedule in BY_HAND:
         return None
     cron = _parse(schedule)

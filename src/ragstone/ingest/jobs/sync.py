@@ -278,7 +278,6 @@ def _new_job(work: WorkItem, size: int, original: str, priority: Priority, *, ke
 
 async def load_items(ledger: Ledger, tenant: str, jobs: Sequence[Job]) -> list[Item | None]:
     """Return the items of jobs; None for one that has been deleted since."""
-
     contents = await ledger.of(tenant).originals([(job.document_id, job.facts["original"]) for job in jobs])
     return [None if content is None else _load_item(job, content) for job, content in zip(jobs, contents, strict=True)]
 
