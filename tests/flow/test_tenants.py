@@ -129,6 +129,7 @@ CALLS: dict[str, Call] = {
     "documents.chunks": lambda acme, one: acme.documents.chunks(one),
     "documents.chunk_records": lambda acme, one: acme.documents.chunk_records(one),
     "documents.delete": lambda acme, one: acme.documents.delete(one),
+    "documents.delete_many": lambda acme, one: acme.documents.delete_many(one),
     "erase": lambda acme, one: acme.erase("document", one),
     "knowledge_bases.delete": lambda acme, _: acme.knowledge_bases.delete("default"),
     "knowledge_bases.list": lambda acme, _: acme.knowledge_bases.list(),

@@ -311,7 +311,7 @@ async def test_of_a_wave_only_the_document_whose_ticket_is_void_is_left_out(kit:
     assert await jobs(kit) == [("0.txt", "completed", 1), ("1.txt", "cancelled", 1), ("2.txt", "completed", 1)]
 
 
-async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_signal_that_comes_during_a_look_is_not_missed(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     await queue_texts(kit, "The ferry.")
     queue = SqlQueue(kit.ledger)
     batch, express = WorkerSlot("document", "batch"), WorkerSlot("document", "express")
@@ -322,7 +322,7 @@ async def test_a_bell_that_rings_during_a_look_is_not_missed(kit: Kit, monkeypat
     async def rung(*arguments: Any) -> float | None:
         found = await look(*arguments)
         await queue.signal_work(T)
-        scheduler._signals = (float("-inf"), {})  # another slot asks anew
+        scheduler._signals = (float("-inf"), {})  # another slot asks again
         await scheduler.next_tenants(express)
         return None if found == 0 else found
 
