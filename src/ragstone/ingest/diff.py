@@ -18,6 +18,14 @@ from ragstone.ingest.sources.files.read import expand
 from ragstone.ingest.work import JobBatch, RunReport, SourceListing, Watch, WorkItem
 from ragstone.settings.tree import LimitSettings
 
+Live = Mapping[str, LiveContent]
+MEMBER = "!/"
+"""Stands between an archive's or a mailbox's external id and that of what is in it."""
+WorkEntry = WorkItem | Failure | JobBatch
+"""A batch stands behind its last item."""
+LOOK_UP = 32
+LOOK_UP_BYTES = 64 * 1024 * 1024
+
 
 async def assign_ids(
     ledger: Ledger, tenant: str, seed: str, kb: KnowledgeBase, source: str, external_ids: Sequence[str]
@@ -36,9 +44,6 @@ async def assign_ids(
         if not unknown:
             break
     return found
-
-
-Live = Mapping[str, LiveContent]
 
 
 def with_read_time(item: Item) -> Item:
@@ -77,10 +82,6 @@ def is_later(work: WorkItem, live: Live) -> bool:
 
 def _is_other_since(live: LiveContent | None, content_hash: str, read: ReadTime) -> bool:
     return live is not None and live.content_hash != content_hash and read.precedes(live.read)
-
-
-MEMBER = "!/"
-"""Stands between an archive's or a mailbox's external id and that of what is in it."""
 
 
 class _Missing(NamedTuple):
@@ -235,12 +236,6 @@ def _by_source(work_items: Sequence[WorkItem]) -> list[tuple[str, list[str]]]:
     for work in work_items:
         ids.setdefault(work.item.source, []).append(work.item.external_id)
     return list(ids.items())
-
-
-WorkEntry = WorkItem | Failure | JobBatch
-"""A batch stands behind its last item."""
-LOOK_UP = 32
-LOOK_UP_BYTES = 64 * 1024 * 1024
 
 
 def expand_items(

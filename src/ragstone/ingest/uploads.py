@@ -18,6 +18,7 @@ from ragstone.ingest.parsers.draft import KINDS, printable
 SOURCE = "upload"
 _INSIDE = re.compile(r"!/|#\d+:")
 CONTAINERS = frozenset({".zip", ".mbox"})
+SECONDS = 120.0
 
 
 def check_external_id(external_id: str) -> str:
@@ -52,9 +53,6 @@ def check_upload(content: bytes, filename: str, file_mb: int, types: Sequence[st
             hint="split the file, or raise the limit",
         )
     return name
-
-
-SECONDS = 120.0
 
 
 class MalwareFound(InputError):

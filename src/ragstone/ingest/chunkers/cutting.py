@@ -19,6 +19,25 @@ from ragstone.language.sentences import sentence_spans
 
 SLICE = 65_536
 """Characters tokenised at a time, so that a huge text does not become a huge list of tokens."""
+VERSION = 2
+"""Raised whenever any strategy would cut the same text differently."""
+TINY = {"tokens": 100, "chars": 400}
+"""A chunk below this says too little to be found by its meaning."""
+LOOK = 256
+"""A run of letters longer than this is no word and may be cut anywhere."""
+LONGEST_CLUSTER = 32
+LONGEST_FLAGS = 1024
+_UNSPACED = re.compile(f"[{UNSPACED}]")
+_FIRST_UNSPACED = UNSPACED[0]
+_ZERO_WIDTH_JOINER = "\u200d"
+_REGIONAL_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
+_REGIONAL = re.compile(f"[{_REGIONAL_LETTERS}]")
+_EXTENDS = re.compile("[\u200d\u1160-\u11ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
+Span = tuple[int, int]
+Level = Callable[[str, int, int], Iterator[Span]]
+"""Cuts a span of a text into trimmed parts that leave nothing but white space out."""
+BY_LINE: frozenset[BlockKind] = frozenset(("code", "table"))
+"""Kinds of blocks whose lines mean something: they are cut between them."""
 
 
 class Ruler:
@@ -73,12 +92,6 @@ def _slices(text: str) -> Iterator[tuple[int, int]]:
         start = end
 
 
-VERSION = 2
-"""Raised whenever any strategy would cut the same text differently."""
-TINY = {"tokens": 100, "chars": 400}
-"""A chunk below this says too little to be found by its meaning."""
-
-
 @dataclass(frozen=True, slots=True)
 class ChunkLimits:
     """The largest size of a chunk and the most it repeats of the one before, in tokens or characters."""
@@ -107,18 +120,6 @@ class ChunkLimits:
     def fingerprint(self) -> str:
         """Return everything that decides where a text is cut, except the strategy."""
         return f"v{VERSION} {self.size}/{self.overlap} {self.unit} tokenizer={self.tokenizer.name}"
-
-
-LOOK = 256
-"""A run of letters longer than this is no word and may be cut anywhere."""
-LONGEST_CLUSTER = 32
-LONGEST_FLAGS = 1024
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_FIRST_UNSPACED = UNSPACED[0]
-_ZERO_WIDTH_JOINER = "\u200d"
-_REGIONAL_LETTERS = "".join(map(chr, range(0x1F1E6, 0x1F200)))
-_REGIONAL = re.compile(f"[{_REGIONAL_LETTERS}]")
-_EXTENDS = re.compile("[\u200d\u1160-\u11ff\ufe00-\ufe0f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
 
 
 def skip_space(text: str, start: int, end: int) -> int:
@@ -188,13 +189,6 @@ def next_word(text: str, place: int, ceiling: int) -> int:
     # A cut inside an endless word is followed by another one.
     inside = place < ceiling and not is_between_words(text, ceiling) and is_between_characters(text, place)
     return place if inside else ceiling
-
-
-Span = tuple[int, int]
-Level = Callable[[str, int, int], Iterator[Span]]
-"""Cuts a span of a text into trimmed parts that leave nothing but white space out."""
-BY_LINE: frozenset[BlockKind] = frozenset(("code", "table"))
-"""Kinds of blocks whose lines mean something: they are cut between them."""
 
 
 def split_sentences(text: str, start: int, end: int) -> Iterator[Span]:

@@ -23,6 +23,10 @@ from ragstone.ingest.parsers.mail.marks import begins_message
 from ragstone.language.sentences import sentence_spans
 
 Path = tuple[str, ...]
+NAMED_IN_CONTEXT = 8
+_SUBJECT = "Subject: "
+_LONGEST_GREETING = 60
+_GREETING_END = ",!:，：！"
 
 
 class Symbols:
@@ -56,9 +60,6 @@ def common_path(paths: Sequence[Path]) -> Path:
     while shared < min(len(first), len(last)) and first[shared] == last[shared]:
         shared += 1
     return first[:shared]
-
-
-NAMED_IN_CONTEXT = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +151,6 @@ def _context(title: str, paths: Sequence[Path]) -> str:
     shown = [" ".join(title.split()), ", ".join(names[:NAMED_IN_CONTEXT]) + more]
     line = " · ".join(part for part in shown if part)
     return f"# {line}\n\n" if line else ""
-
-
-_SUBJECT = "Subject: "
-_LONGEST_GREETING = 60
-_GREETING_END = ",!:，：！"
 
 
 @dataclass(frozen=True, slots=True)

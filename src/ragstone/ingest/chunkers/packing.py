@@ -26,6 +26,10 @@ _RULE = re.compile(r"[ \t|:+=-]*-[ \t|:+=-]*")
 _CAPTION_AND_NAMES = 3
 """How many lines may go by until the one that names the columns."""
 _LONGEST_HEADER = 400
+LONGEST_HEAD = 2000
+"""Characters of a table's head that are kept with each of its later chunks."""
+Steps = Callable[[str], Iterable[Span]]
+"""Spans of a text that a chunk may begin with when it repeats some of it."""
 
 
 def find_table_header(text: str, table: Block) -> tuple[int, str]:
@@ -45,10 +49,6 @@ def _line_ends(text: str, table: Block) -> Iterator[int]:
         found = text.find("\n", end + 1, table.end)
         end = table.end if found < 0 else found
         yield end
-
-
-LONGEST_HEAD = 2000
-"""Characters of a table's head that are kept with each of its later chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,10 +192,6 @@ def format_context(title: str, section: Sequence[str]) -> str:
 def _context(document: Parsed, outline: Outline, place: ChunkPlace) -> str:
     headings = format_context(document.title, place.section) if outline.has_headings else ""
     return f"{headings}{place.header}\n" if place.header else headings
-
-
-Steps = Callable[[str], Iterable[Span]]
-"""Spans of a text that a chunk may begin with when it repeats some of it."""
 
 
 def line_spans(text: str) -> Iterable[Span]:

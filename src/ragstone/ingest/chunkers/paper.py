@@ -32,6 +32,8 @@ _NUMBER = re.compile(r"([0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[IVX]{1,5}(?=\.)|[A-H](?
 _RUN_IN = re.compile(r"(Abstract|ABSTRACT|Keywords|KEYWORDS|Key words|Index Terms)[ \t]*(?:[.:—–]|-(?=[ \t]))(?=.*\S)")
 _SENTENCE_ENDS = '.!?:;)]"”’'
 _APPENDIX = re.compile(r"appendix [a-h0-9]\b.*")
+ENOUGH = 2
+"""So many known names make a text a paper, in which other headings are believed too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,10 +139,6 @@ def depth_of(number: str) -> int:
 
 def _parts(number: str) -> tuple[int, ...]:
     return tuple(int(part) for part in number.split(".")) if number[:1].isdigit() else ()
-
-
-ENOUGH = 2
-"""So many known names make a text a paper, in which other headings are believed too."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ MAX_SEGMENTS = 20_000
 FEWEST = 3
 MOST = 5
 """Sentences of a segment."""
+REPEATED_SENTENCES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,9 +246,6 @@ class SemanticChunker:
                 shifts += [topic.similarity, *[math.nan] * (len(filled) - 1)]
         chunks = assemble(document, ruler, spans, context=self.context)
         return [add_shift(chunk, shift) for chunk, shift in zip(chunks, shifts, strict=True)]
-
-
-REPEATED_SENTENCES = 2
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ MAX_CHARS = 400
 EDGE = 8
 """How many blocks from either end count as the edge of a page."""
 GAP = "\n\n"
+_BETWEEN_LINKS = re.compile(r"[|·•,\n]")
 
 
 def _any_of(*alternatives: str) -> re.Pattern[str]:
@@ -68,7 +69,6 @@ _FOOTER_LINK = _any_of(
     r"log ?in|sign in|sign up|register|subscribe|accessibility|advertise",
     r"impressum|datenschutz|agb|kontakt|mentions légales|aviso legal|privacidad|contacto",
 )
-_BETWEEN_LINKS = re.compile(r"[|·•,\n]")
 _RELATED = _any_of(
     r"related (?:articles?|posts?|stories|content|reading)|you (?:may|might) also like|more from .{1,60}",
     r"recommended(?: for you)?|most (?:read|popular)|trending(?: now)?",

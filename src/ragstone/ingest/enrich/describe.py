@@ -39,6 +39,32 @@ _ELIDING = ("ca", "fr", "it")
 """Their articles melt into the next word: "l'université"."""
 _UNUSABLE = re.compile(rf"[\d.,-]++$|.*[{UNSPACED}]|.*'$")
 """A number, a script without spaces between its words, an elided article."""
+FINGERPRINT = "enrich-1"
+"""Changes whenever the same document would be described differently."""
+MAX_WORDS = 3
+IN_HEADING = 2.0
+"""How much more a candidate counts whose words all stand in headings."""
+MIN_SHARE = 0.5
+"""A word goes when one phrase holds at least this share of its uses."""
+_ROOTS = [math.sqrt(words) for words in range(MAX_WORDS + 1)]
+Words = tuple[str, ...]
+"""The stems of a candidate, or the words they are of."""
+ENOUGH = 3.0
+MOSTLY = 0.8
+"""From this share of its text on, a document is made of code or of tables."""
+SOME = 0.05
+CUE_SENTENCES = 60
+CUE_CHARS = 300
+MAX_REPEATS = 4
+"""How often one cue counts: a word that is used on every line says it once."""
+MIN_CHARS = 30
+MAX_CHARS = 400
+MAX_SENTENCES = 150
+LEAD = 0.6
+"""How much more the first sentence counts than one far down."""
+REPEATED = 0.6
+"""Two sentences with this share of their terms in common say the same."""
+_ENDS = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]{0,2}$")
 
 
 @dataclass(frozen=True)
@@ -157,20 +183,6 @@ def take_fitting(texts: Iterable[str]) -> list[str]:
     return kept
 
 
-FINGERPRINT = "enrich-1"
-"""Changes whenever the same document would be described differently."""
-
-
-MAX_WORDS = 3
-IN_HEADING = 2.0
-"""How much more a candidate counts whose words all stand in headings."""
-MIN_SHARE = 0.5
-"""A word goes when one phrase holds at least this share of its uses."""
-_ROOTS = [math.sqrt(words) for words in range(MAX_WORDS + 1)]
-Words = tuple[str, ...]
-"""The stems of a candidate, or the words they are of."""
-
-
 def find_keywords(excerpt: Excerpt, limit: int) -> list[str]:
     """Return the words and phrases that matter most, best first, no two of one stem."""
     if not limit:
@@ -262,16 +274,6 @@ def _usual_spelling(excerpt: Excerpt, stems: set[str]) -> dict[str, str]:
     return usual
 
 
-ENOUGH = 3.0
-MOSTLY = 0.8
-"""From this share of its text on, a document is made of code or of tables."""
-SOME = 0.05
-CUE_SENTENCES = 60
-CUE_CHARS = 300
-MAX_REPEATS = 4
-"""How often one cue counts: a word that is used on every line says it once."""
-
-
 def _join_cues(cues: Sequence[Cue]) -> re.Pattern[str]:
     """Join all cues into one pattern, so that a text is searched once; the group that matched names the cue."""
     groups = "|".join(f"(?P<cue{number}>{cue.pattern})" for number, cue in enumerate(cues))
@@ -336,16 +338,6 @@ def _text_shares(parsed: Parsed) -> dict[str, float]:
         sizes[block.kind] += block.end - block.start
     total = sum(sizes.values()) or 1
     return {kind: sizes[kind] / total for kind in ("code", "table")}
-
-
-MIN_CHARS = 30
-MAX_CHARS = 400
-MAX_SENTENCES = 150
-LEAD = 0.6
-"""How much more the first sentence counts than one far down."""
-REPEATED = 0.6
-"""Two sentences with this share of their terms in common say the same."""
-_ENDS = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]{0,2}$")
 
 
 def extract_summary(excerpt: Excerpt) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+ContentType = Literal["tutorial", "news", "doc", "email", "paper", "code", "reference"]
+_NUMBER = r"^(?:[\divx]{1,4}\.? )?"
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -144,8 +147,6 @@ NOT_VERSIONED = _words(
     "February March April May June July August September October November December EUR USD GBP CHF"
 )
 
-ContentType = Literal["tutorial", "news", "doc", "email", "paper", "code", "reference"]
-
 
 class Cue(NamedTuple):
     """A pattern that speaks for a kind, and its weight; it matches at the start of a word."""
@@ -155,7 +156,6 @@ class Cue(NamedTuple):
     pattern: str
 
 
-_NUMBER = r"^(?:[\divx]{1,4}\.? )?"
 HEADING_CUES = (
     Cue("tutorial", 3, r"(?:tutorial|walk-?through|quick ?start|getting started|how to|step[- ]by[- ]step)\b"),
     Cue("tutorial", 3, r"(?:anleitung|erste schritte|tutoriel|premiers pas|primeros pasos|paso a paso)\b"),

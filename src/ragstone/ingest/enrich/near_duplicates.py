@@ -47,6 +47,8 @@ WINDOW = 200_000
 """Characters that are hashed at a time: the memory for a text of any length stays the same."""
 ROWS = 4096
 _WINDOW_END = re.compile(r"\s")
+REMEMBERED = 50_000
+"""Documents of one run that are compared with each other before they are live."""
 
 
 def _constants(name: str, count: int) -> Hashes:
@@ -133,10 +135,6 @@ def _mix(numbers: Hashes) -> Hashes:
     """Mix numbers so that every bit depends on all others."""
     numbers = (numbers ^ (numbers >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     return numbers ^ (numbers >> np.uint64(29))
-
-
-REMEMBERED = 50_000
-"""Documents of one run that are compared with each other before they are live."""
 
 
 class Twin(NamedTuple):

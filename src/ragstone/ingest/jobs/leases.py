@@ -23,6 +23,11 @@ from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)
 LONGEST_NAME = 500
+BEAT_SECONDS = 2.0
+"""Most seconds between two updates of the visible progress."""
+POLL_SECONDS = 0.2
+FRESH_SECONDS = POLL_SECONDS / 2
+"""Seconds that all slots share one reading of the work signals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +111,6 @@ def _is_at(place: Path, handle: int) -> bool:
         return os.path.samestat(place.stat(), os.fstat(handle))
     except FileNotFoundError:
         return False
-
-
-BEAT_SECONDS = 2.0
-"""Most seconds between two updates of the visible progress."""
 
 
 class ClaimedJobs:
@@ -224,11 +225,6 @@ class ClaimedJobs:
                 hint=why.hint,
                 remedy=why.remedy,
             )
-
-
-POLL_SECONDS = 0.2
-FRESH_SECONDS = POLL_SECONDS / 2
-"""Seconds that all slots share one reading of the work signals."""
 
 
 class WorkerSlot(NamedTuple):

@@ -29,6 +29,10 @@ from ragstone.schemas.jobs import WebhookSchema
 from ragstone.settings.tree import FetchSettings, JobSettings
 
 SIGNATURE = "X-Ragstone-Signature"
+logger = logging.getLogger(__name__)
+SWEEP_SECONDS = 3600.0
+BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
+"""Makes a source of a kind, with a name and a configuration."""
 
 
 class Webhook:
@@ -52,13 +56,6 @@ class Webhook:
 
     async def close(self) -> None:
         await self._fetcher.close()
-
-
-logger = logging.getLogger(__name__)
-SWEEP_SECONDS = 3600.0
-
-BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
-"""Makes a source of a kind, with a name and a configuration."""
 
 
 class Maintenance:

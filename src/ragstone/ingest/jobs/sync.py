@@ -35,6 +35,8 @@ from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
 from ragstone.ingest.work import JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
 
 PAGE_SECONDS = 900.0
+MOST_JOBS = 1_000_000
+MOST_NOTICES = 10_000
 
 
 @dataclass
@@ -295,10 +297,6 @@ def _load_item(job: Job, content: bytes) -> Item:
         media_type=facts["media_type"],
         read=job.read,
     )
-
-
-MOST_JOBS = 1_000_000
-MOST_NOTICES = 10_000
 
 
 @dataclass(frozen=True, slots=True)

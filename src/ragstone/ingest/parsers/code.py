@@ -23,6 +23,14 @@ MAX_CHARS = 2_000_000
 MAX_SYMBOLS_BYTES = 24 * 1024
 """Metadata is kept whole in memory and in the ledger; what is beyond this has no names."""
 _CLOSING = ")]}"
+MAX_DEPTH = 8
+"""How deep classes in classes are followed; what is deeper stays in one piece."""
+SECONDS = 4.0
+"""A grammar may need quadratic time for a broken file: then the file is cut by lines instead."""
+_STEP = 1024
+_LONGEST_NAME = 100
+_WRAPPED = 4
+_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)?\)$")
 
 
 def parse_code(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -154,16 +162,6 @@ LEADS = _kinds("comment line_comment block_comment attribute_item decorator")
 """What stands before a definition and describes it."""
 TRANSPARENT = _kinds("ERROR enum_body_declarations")
 """What holds definitions without being one: their members count as if it were not there."""
-
-
-MAX_DEPTH = 8
-"""How deep classes in classes are followed; what is deeper stays in one piece."""
-SECONDS = 4.0
-"""A grammar may need quadratic time for a broken file: then the file is cut by lines instead."""
-_STEP = 1024
-_LONGEST_NAME = 100
-_WRAPPED = 4
-_RECEIVER = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)?\)$")
 
 
 class TookTooLong(Exception):

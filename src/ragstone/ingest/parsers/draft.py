@@ -31,15 +31,42 @@ _SUFFIXES = {
 }
 KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
 """Which parser reads files of which suffix."""
+SCANS_PER_WINDOW = 4
+"""A window ends early after so many pages read by OCR, each of which takes seconds."""
+# Joiners shape letters in these scripts (Arabic to Sinhala, Myanmar to Mongolian) and join emoji; elsewhere they hide.
+_JOINING = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af"
+_EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
+_HIDDEN = re.compile(
+    f"(?<![{_JOINING}])\u200c"
+    f"|(?<![{_JOINING}{_EMOJI}])(?<![{_EMOJI}]\ufe0f)\u200d"
+    f"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)"
+    "|[\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ufe00-\ufe0d\U000e0000-\U000e01ef]"
+)
+_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\ufdd0-\ufdef\ufffe\uffff]")
+_UNCLEAN_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
+_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MOST_MARKS = 30
+"""No language sets more marks on one letter; composing a tower of them takes quadratic time."""
+_MAY_BE_TOWER = re.compile(f"[\u0300-\U0010ffff]{{{_MOST_MARKS + 1}}}")
+_LAST_MARK = 0x1FFFF
+_UNCHOSEN = re.compile(
+    r"(?i)\(?(?:untitled(?:[ -]?document)?|unspecified|anonymous|no title|document|presentation)[ -]?\d*\)?"
+    r"|microsoft \w+ - .*|word document|powerpoint presentation"
+    r"|.*\.(?:docx?|pptx?|xlsx?|rtf|odt|indd|qxd|tex|dvi|ps|pdf)"
+)
+MAX_BLOCKS = 250_000
+MAX_CHARS = 64 * 1024 * 1024
+"""More than the pool takes from any file: what goes beyond is stopped before it fills the memory."""
+GAP = "\n\n"
+MAX_TITLE = 500
 
 
 def is_picture(name: str) -> bool:
     """Return whether a file of this name is read by OCR."""
     return KINDS.get(PurePosixPath(name).suffix.lower()) == "image"
-
-
-SCANS_PER_WINDOW = 4
-"""A window ends early after so many pages read by OCR, each of which takes seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +98,6 @@ class ParseOptions:
 
 
 DEFAULT = ParseOptions()
-
-
-# Joiners shape letters in these scripts (Arabic to Sinhala, Myanmar to Mongolian) and join emoji; elsewhere they hide.
-_JOINING = "\u0600-\u0dff\u1000-\u109f\u1780-\u18af"
-_EMOJI = "\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
-_HIDDEN = re.compile(
-    f"(?<![{_JOINING}])\u200c"
-    f"|(?<![{_JOINING}{_EMOJI}])(?<![{_EMOJI}]\ufe0f)\u200d"
-    f"|(?<![{_EMOJI}])[\ufe0e\ufe0f](?!\u20e3)"
-    "|[\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ufe00-\ufe0d\U000e0000-\U000e01ef]"
-)
-_LINE_END = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\u00ad\ufdd0-\ufdef\ufffe\uffff]")
-_UNCLEAN_ASCII = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
-_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-_SURROGATE = re.compile("[\ud800-\udfff]")
-_MOST_MARKS = 30
-"""No language sets more marks on one letter; composing a tower of them takes quadratic time."""
-_MAY_BE_TOWER = re.compile(f"[\u0300-\U0010ffff]{{{_MOST_MARKS + 1}}}")
-_LAST_MARK = 0x1FFFF
-_UNCHOSEN = re.compile(
-    r"(?i)\(?(?:untitled(?:[ -]?document)?|unspecified|anonymous|no title|document|presentation)[ -]?\d*\)?"
-    r"|microsoft \w+ - .*|word document|powerpoint presentation"
-    r"|.*\.(?:docx?|pptx?|xlsx?|rtf|odt|indd|qxd|tex|dvi|ps|pdf)"
-)
 
 
 class Cleaned(NamedTuple):
@@ -141,13 +142,6 @@ def printable(name: str, most: int = 200) -> str:
     """Return a file's name as it may stand in a message: no control characters, not endless, its suffix kept."""
     shown = "".join(character if character.isprintable() else "\ufffd" for character in name)
     return shown if len(shown) <= most else f"{shown[: most - 50]}…{shown[-49:]}"
-
-
-MAX_BLOCKS = 250_000
-MAX_CHARS = 64 * 1024 * 1024
-"""More than the pool takes from any file: what goes beyond is stopped before it fills the memory."""
-GAP = "\n\n"
-MAX_TITLE = 500
 
 
 class Draft:

@@ -13,6 +13,12 @@ from ragstone.core.types import Failure, Item
 PAGE_ITEMS = 16
 PAGE_SECONDS = 60.0
 """Far below what a sync waits for a page, since one request may take as long again."""
+MAX_PAGES = 20_000
+_HINT = "check the address of the service, or narrow down what is asked for"
+MAX_ITEMS = 32
+MAX_BYTES = 64 * 1024 * 1024
+T = TypeVar("T")
+Entries = tuple[Item | Failure, ...]
 
 
 class PageTurn:
@@ -24,9 +30,6 @@ class PageTurn:
     def due(self, entries: int) -> bool:
         """Return whether a page is full or due by time; an empty one then shows that the source is alive."""
         return entries >= PAGE_ITEMS or time.monotonic() - self._begun >= PAGE_SECONDS
-
-
-MAX_PAGES = 20_000
 
 
 class PageTokens:
@@ -46,16 +49,6 @@ class PageTokens:
             raise SourceError(f"{self._who} lists more than {MAX_PAGES:,} pages", hint=_HINT)
         self._seen.add(token)
         return token
-
-
-_HINT = "check the address of the service, or narrow down what is asked for"
-
-
-MAX_ITEMS = 32
-MAX_BYTES = 64 * 1024 * 1024
-
-T = TypeVar("T")
-Entries = tuple[Item | Failure, ...]
 
 
 async def in_batches(entries: Iterable[Item | Failure]) -> AsyncIterator[Entries]:

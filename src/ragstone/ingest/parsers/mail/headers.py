@@ -26,6 +26,16 @@ from ragstone.ingest.parsers.text.text import decode
 _SEVEN_BIT = ("iso2022", "hz", "utf-7")
 # Python's own codecs that no mail uses; some take quadratic time.
 _NO_CHARSET = frozenset({"idna", "punycode", "unicode-escape", "raw-unicode-escape", "undefined"})
+MAX_HEADER = 8000
+_KNOWN = ("from", "to", "subject", "date", "message-id", "received", "content-type", "mime-version")
+MAX_SUBJECT = 500
+MAX_ADDRESSES = 50
+NO_SUBJECT = "(no subject)"
+_ID = re.compile(r"<\s*([^<>\s]{1,400})\s*>")
+_ADDRESS = re.compile(r"[\w.+-]{1,100}@[\w.-]{1,200}")
+_PREFIX = re.compile(r"\s*(?:\[[^\]]{1,80}\]\s*)?([^\W\d_]{1,8})\s?(?:\[\d{1,3}\])?[:：]")
+_REPLY = frozenset({"re", "aw", "antw", "antwort", "sv", "vs", "odp", "rif", "ris", "res", "r", "回复", "答复"})
+_FORWARD = frozenset({"fw", "fwd", "wg", "tr", "rv", "enc", "i", "doorst", "pd", "vb", "vl", "vid", "转发"})
 
 
 def decode_text(content: bytes, charset: str) -> str:
@@ -59,10 +69,6 @@ def _codec(charset: str) -> str:
     except (LookupError, ValueError):
         return ""
     return "" if name in _NO_CHARSET else name
-
-
-MAX_HEADER = 8000
-_KNOWN = ("from", "to", "subject", "date", "message-id", "received", "content-type", "mime-version")
 
 
 class _Bounded(Compat32):
@@ -106,16 +112,6 @@ def read_parts(text: str, boundary: str) -> Message:
     quoted = boundary.replace("\\", "\\\\").replace('"', '\\"')
     head = f'Content-Type: multipart/mixed; boundary="{quoted}"'
     return message_from_string(f"{head}\n\n{text}", _Part, policy=_Bounded())
-
-
-MAX_SUBJECT = 500
-MAX_ADDRESSES = 50
-NO_SUBJECT = "(no subject)"
-_ID = re.compile(r"<\s*([^<>\s]{1,400})\s*>")
-_ADDRESS = re.compile(r"[\w.+-]{1,100}@[\w.-]{1,200}")
-_PREFIX = re.compile(r"\s*(?:\[[^\]]{1,80}\]\s*)?([^\W\d_]{1,8})\s?(?:\[\d{1,3}\])?[:：]")
-_REPLY = frozenset({"re", "aw", "antw", "antwort", "sv", "vs", "odp", "rif", "ris", "res", "r", "回复", "答复"})
-_FORWARD = frozenset({"fw", "fwd", "wg", "tr", "rv", "enc", "i", "doorst", "pd", "vb", "vl", "vid", "转发"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,39 @@ from ragstone.ingest.parsers.mail.replies import (
 
 MEDIA_TYPE = "message/rfc822"
 _FORWARD_MARK = "---------- Forwarded message ----------"
+MAX_NAME = 150
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+_SUFFIXES = {
+    "application/pdf": ".pdf",
+    "application/json": ".json",
+    "application/epub+zip": ".epub",
+    f"{_OFFICE}.wordprocessingml.document": ".docx",
+    f"{_OFFICE}.presentationml.presentation": ".pptx",
+    f"{_OFFICE}.spreadsheetml.sheet": ".xlsx",
+    "image/jpeg": ".jpg",
+    "image/png": ".png",
+    "image/tiff": ".tif",
+    "text/csv": ".csv",
+    "text/html": ".html",
+    "text/markdown": ".md",
+    "text/plain": ".txt",
+}
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
+MAX_DEPTH = 20
+MAX_PARTS = 1000
+SMALL_IMAGE = 64 * 1024
+"""An image shown inside the text that has fewer bytes is a logo or an icon, not an attachment."""
+_SEALS = frozenset({
+    "application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-keys",
+})  # fmt: skip
+_SMIME = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
+_TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
+_REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "text/rfc822-headers"})
+_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
+_PGP = "-----BEGIN PGP MESSAGE-----"
+_STUB_WORDS = 30
+_BOUNDARY = re.compile(r"^--([^\s-]\S{0,199}?)[ \t]*\r?\nContent-", re.MULTILINE | re.IGNORECASE)
+Piece = Body | Message
 
 
 def parse_mail(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -82,26 +115,6 @@ def _head(envelope: Envelope) -> str:
     return "\n".join([_FORWARD_MARK, *(f"{label}: {value}" for label, value in known.items() if value)])
 
 
-MAX_NAME = 150
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-_SUFFIXES = {
-    "application/pdf": ".pdf",
-    "application/json": ".json",
-    "application/epub+zip": ".epub",
-    f"{_OFFICE}.wordprocessingml.document": ".docx",
-    f"{_OFFICE}.presentationml.presentation": ".pptx",
-    f"{_OFFICE}.spreadsheetml.sheet": ".xlsx",
-    "image/jpeg": ".jpg",
-    "image/png": ".png",
-    "image/tiff": ".tif",
-    "text/csv": ".csv",
-    "text/html": ".html",
-    "text/markdown": ".md",
-    "text/plain": ".txt",
-}
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f<>:"|?*]')
-
-
 def safe_name(given: str, media_type: str, number: int) -> str:
     """Return the last part of a name without what a file system or a shell would take for more than a letter."""
     name = _UNSAFE.sub("_", one_line(given.replace("\\", "/").rpartition("/")[2])).strip(". ")
@@ -122,24 +135,6 @@ def unique_name(name: str, taken: Container[str]) -> str:
         number += 1
         unique = f"{stem}-{number}{dot}{suffix}" if stem else f"{name}-{number}"
     return unique
-
-
-MAX_DEPTH = 20
-MAX_PARTS = 1000
-SMALL_IMAGE = 64 * 1024
-"""An image shown inside the text that has fewer bytes is a logo or an icon, not an attachment."""
-_SEALS = frozenset({
-    "application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature", "application/pgp-keys",
-})  # fmt: skip
-_SMIME = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
-_TNEF = frozenset({"application/ms-tnef", "application/vnd.ms-tnef"})
-_REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "text/rfc822-headers"})
-_MEDIA_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}", re.ASCII)
-_PGP = "-----BEGIN PGP MESSAGE-----"
-_STUB_WORDS = 30
-_BOUNDARY = re.compile(r"^--([^\s-]\S{0,199}?)[ \t]*\r?\nContent-", re.MULTILINE | re.IGNORECASE)
-
-Piece = Body | Message
 
 
 @dataclass(slots=True)

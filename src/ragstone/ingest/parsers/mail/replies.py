@@ -25,6 +25,18 @@ _MARKUP = re.compile(r"\s*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE)
 _SIGNED = "-----BEGIN PGP SIGNED MESSAGE-----"
 _SIGNATURE = "-----BEGIN PGP SIGNATURE-----"
 _SIGNATURE_END = "-----END PGP SIGNATURE-----"
+FORWARDED = "Forwarded message"
+_LONGEST_SIGNATURE = 25
+_LONGEST_CLOSING = 60
+_NAME_WORDS = 6
+_PROSE_WORDS = 9
+_RULE = re.compile(r"[_\-=*]{5,}")
+_POSTSCRIPT = re.compile(r"P\.?\s?S\.?\b", re.IGNORECASE)
+_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
+_DISCLAIMER = re.compile(r"confidential|intended recipient|vertraulich|disclaimer|confidenti", re.IGNORECASE)
+_SENTENCE_END = (".", "?", "!", ":", ";")
+_BESIDE_NAME = frozenset({"and", "from", "to", "und", "aus", "an", "et", "de", "y", "e", "en", "uit", "van"})
+_MORE_CLOSINGS = ("Thanks again", "Many thanks", "Cheers", "Yours sincerely", "Sincerely", "Warm regards", "MfG")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,19 +142,6 @@ def _pieces(markup: str) -> Iterator[tuple[bool, str]]:
             yield was_quoted, markup[start : tag.start()]
             start = tag.end()
     yield depth > 0, markup[start:]
-
-
-FORWARDED = "Forwarded message"
-_LONGEST_SIGNATURE = 25
-_LONGEST_CLOSING = 60
-_NAME_WORDS = 6
-_PROSE_WORDS = 9
-_RULE = re.compile(r"[_\-=*]{5,}")
-_POSTSCRIPT = re.compile(r"P\.?\s?S\.?\b", re.IGNORECASE)
-_ITEM = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
-_DISCLAIMER = re.compile(r"confidential|intended recipient|vertraulich|disclaimer|confidenti", re.IGNORECASE)
-_SENTENCE_END = (".", "?", "!", ":", ";")
-_BESIDE_NAME = frozenset({"and", "from", "to", "und", "aus", "an", "et", "de", "y", "e", "en", "uit", "van"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,9 +292,6 @@ def _closings() -> re.Pattern[str]:
     # Whole words only; `/Anna`, a Swedish habit, is a path elsewhere.
     usable = sorted((phrase for phrase in phrases if not phrase.startswith("/")), key=len, reverse=True)
     return re.compile(rf"(?:{'|'.join([*usable, *_MORE_CLOSINGS])})(?!\w)", re.IGNORECASE)
-
-
-_MORE_CLOSINGS = ("Thanks again", "Many thanks", "Cheers", "Yours sincerely", "Sincerely", "Warm regards", "MfG")
 
 
 @cache

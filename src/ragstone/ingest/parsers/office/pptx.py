@@ -13,6 +13,8 @@ from ragstone.ingest.parsers.tables import markdown_table
 
 _C = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 _WORDS = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
+_NO_TEXT = "its slides may hold nothing but pictures; save it as PDF to have them read by OCR"
 
 
 def chart_table(chart: Any) -> str:
@@ -50,10 +52,6 @@ def _points(series: Any, *tags: str) -> dict[int, str]:
 
 def _join_values(part: Any) -> str:
     return " ".join(value.text or "" for value in part.iter(f"{_C}v")) if part is not None else ""
-
-
-MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-_NO_TEXT = "its slides may hold nothing but pictures; save it as PDF to have them read by OCR"
 
 
 def parse_pptx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:

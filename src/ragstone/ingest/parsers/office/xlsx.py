@@ -24,6 +24,11 @@ _CURRENCY = "$€£¥"
 _LONGEST_FORMAT = 200
 _MOST_DIGITS = 30
 _MOST_AMOUNT = 1e15
+MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+MAX_CELLS = 2_000_000
+"""Empty ones between filled ones count too: a sheet can place two cells a billion apart."""
+_LONGEST_CELL = 100_000
+_NO_VALUE = re.compile(rb"<f(?:\s[^<>]*)?(?:/>|>[^<]*</f>)\s{0,9}(?:<v\s{0,9}/>|<v></v>)?\s{0,9}</c>")
 
 
 def format_value(value: object, number_format: str = "General") -> str:
@@ -76,14 +81,6 @@ def _number(value: float, number_format: str) -> str:
     if not sign or wanted.find(sign) < found.start():
         return f"{minus}{sign}{digits}"
     return f"{minus}{digits} {sign}"
-
-
-MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
-MAX_CELLS = 2_000_000
-"""Empty ones between filled ones count too: a sheet can place two cells a billion apart."""
-
-_LONGEST_CELL = 100_000
-_NO_VALUE = re.compile(rb"<f(?:\s[^<>]*)?(?:/>|>[^<]*</f>)\s{0,9}(?:<v\s{0,9}/>|<v></v>)?\s{0,9}</c>")
 
 
 def parse_xlsx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:

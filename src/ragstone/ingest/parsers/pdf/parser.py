@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage
 
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d{2})?(\d{2})?(\d{2})?(\d{2})?(\d{2})?(Z|[+-]\d{2}'?(?:\d{2})?'?)?")
+FEW_CHARS = 80
+"""A stamp or a page number over a picture is no text layer."""
+_DOTS_PER_POINT = 200 / 72
+_UNREADABLE = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
 def parse_pdf(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -97,12 +101,6 @@ def _moment(text: str) -> datetime | None:
     return parse_moment(
         f"{year}-{month or '01'}-{day or '01'}T{hour or '00'}:{minute or '00'}:{second or '00'}{offset}"
     )
-
-
-FEW_CHARS = 80
-"""A stamp or a page number over a picture is no text layer."""
-_DOTS_PER_POINT = 200 / 72
-_UNREADABLE = frozenset({"Cc", "Cn", "Co", "Cs"})
 
 
 def looks_scanned(page: PdfPage, words: Sequence[TextSpan]) -> bool:

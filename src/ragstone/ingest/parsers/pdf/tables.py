@@ -27,6 +27,10 @@ Turn = int
 _WORD = re.compile(f"[^\\s\\x00{SOFT_HYPHEN}]+{SOFT_HYPHEN}?")
 _BOLD = re.compile(rb"bold|black|heavy", re.IGNORECASE)
 _BREAK = 2
+MAX_PATHS = 2000
+"""A page with more than this is a drawing, over which looking for tables takes minutes."""
+_THIN = 3.0
+_SHORTEST = 8.0
 
 
 def words_of(page: PdfPage) -> list[tuple[Turn, TextSpan]]:
@@ -90,12 +94,6 @@ def _quarter_turns(a: float, b: float) -> Turn:
     if abs(a) >= abs(b):
         return 0 if a >= 0 else 2
     return 1 if b > 0 else 3
-
-
-MAX_PATHS = 2000
-"""A page with more than this is a drawing, over which looking for tables takes minutes."""
-_THIN = 3.0
-_SHORTEST = 8.0
 
 
 @dataclass(frozen=True, slots=True)

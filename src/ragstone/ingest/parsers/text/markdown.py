@@ -21,6 +21,48 @@ if TYPE_CHECKING:
 MAX_CHARS = 64 * 1024
 MAX_DEPTH = 20
 _HEADER = re.compile(r"---[ \t]*\n(.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_KINDS: dict[str, BlockKind] = {
+    "heading_open": "heading",
+    "paragraph_open": "paragraph",
+    "bullet_list_open": "list",
+    "ordered_list_open": "list",
+    "table_open": "table",
+    "fence": "code",
+    "code_block": "code",
+    "blockquote_open": "quote",
+    "html_block": "paragraph",
+}
+_LONGEST_HEADING = 1000
+_ANCHOR = re.compile(r"\s*\{#[^}\s]*\}\s*$")
+_FENCE = re.compile(r"[ \t>]*+(?:[-*+]|\d+[.)])?[ \t]*(`{3,}|~{3,})")
+_STATEMENT = re.compile(
+    r"import\s+(?:['\"]|[\w*{].*?(?:\sfrom\s|,\s*$|\{\s*$))|export\s+(?:const|let|default|function|async|\{|\*)"
+)
+_ADMONITION = re.compile(r"^[ \t]*:{3,}[a-z]*[ \t]*(?:\[(?P<bracketed>[^\]\n]*)\])?(?P<rest>[^\n]*)$", re.MULTILINE)
+_MARKS = re.compile(
+    r"(?P<ticks>(?<!`)`+(?!`))"
+    r"|(?P<comment><!--|\{/\*)"
+    r"|(?P<expression>\{)"
+    r"|(?P<tag></?[A-Za-z][\w.:-]*(?=[\s/>])|</?(?=>))"
+)
+_SPOKEN = re.compile(r"\b(?:title|label|description|summary|alt)=(?:\"([^\"]*)\"|'([^']*)')")
+_LITERAL = re.compile(r"\{\s*([\"'`])(.*)\1\s*\}", re.DOTALL)
+_LONGEST_TAG = 4000
+_LONGEST_CODE = 4000
+_LONGEST_STATEMENT = 3000
+_ESCAPE = re.compile(r"\\([nrt\"'\\])")
+_ESCAPED = {"n": "\n", "r": "", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
+_TILDES = re.compile(r"~{3,}")
+_UNSEEN = ("script", "style")
+_ELEMENTS = frozenset({
+    "a", "abbr", "article", "aside", "audio", "b", "blockquote", "br", "button", "center", "cite",
+    "code", "col", "colgroup", "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption",
+    "figure", "font", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "i",
+    "iframe", "img", "input", "ins", "kbd", "label", "li", "main", "mark", "nav", "ol", "option", "p",
+    "picture", "pre", "q", "s", "samp", "script", "section", "select", "small", "source", "span",
+    "strike", "strong", "style", "sub", "summary", "sup", "svg", "path", "table", "tbody", "td",
+    "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "video", "wbr",
+})  # fmt: skip
 
 
 class FrontMatter(NamedTuple):
@@ -85,21 +127,6 @@ def _storable(values: dict[Any, Any]) -> tuple[dict[str, Json], list[str]]:
         except InputError:
             dropped.append(f"{key!s:.40}")
     return metadata, dropped
-
-
-_KINDS: dict[str, BlockKind] = {
-    "heading_open": "heading",
-    "paragraph_open": "paragraph",
-    "bullet_list_open": "list",
-    "ordered_list_open": "list",
-    "table_open": "table",
-    "fence": "code",
-    "code_block": "code",
-    "blockquote_open": "quote",
-    "html_block": "paragraph",
-}
-_LONGEST_HEADING = 1000
-_ANCHOR = re.compile(r"\s*\{#[^}\s]*\}\s*$")
 
 
 def parse_markdown(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -167,37 +194,6 @@ def _words(tokens: Sequence[Token]) -> str:
         elif token.type == "image":
             words.append(_words(token.children or ()))
     return "".join(words)
-
-
-_FENCE = re.compile(r"[ \t>]*+(?:[-*+]|\d+[.)])?[ \t]*(`{3,}|~{3,})")
-_STATEMENT = re.compile(
-    r"import\s+(?:['\"]|[\w*{].*?(?:\sfrom\s|,\s*$|\{\s*$))|export\s+(?:const|let|default|function|async|\{|\*)"
-)
-_ADMONITION = re.compile(r"^[ \t]*:{3,}[a-z]*[ \t]*(?:\[(?P<bracketed>[^\]\n]*)\])?(?P<rest>[^\n]*)$", re.MULTILINE)
-_MARKS = re.compile(
-    r"(?P<ticks>(?<!`)`+(?!`))"
-    r"|(?P<comment><!--|\{/\*)"
-    r"|(?P<expression>\{)"
-    r"|(?P<tag></?[A-Za-z][\w.:-]*(?=[\s/>])|</?(?=>))"
-)
-_SPOKEN = re.compile(r"\b(?:title|label|description|summary|alt)=(?:\"([^\"]*)\"|'([^']*)')")
-_LITERAL = re.compile(r"\{\s*([\"'`])(.*)\1\s*\}", re.DOTALL)
-_LONGEST_TAG = 4000
-_LONGEST_CODE = 4000
-_LONGEST_STATEMENT = 3000
-_ESCAPE = re.compile(r"\\([nrt\"'\\])")
-_ESCAPED = {"n": "\n", "r": "", "t": "\t", '"': '"', "'": "'", "\\": "\\"}
-_TILDES = re.compile(r"~{3,}")
-_UNSEEN = ("script", "style")
-_ELEMENTS = frozenset({
-    "a", "abbr", "article", "aside", "audio", "b", "blockquote", "br", "button", "center", "cite",
-    "code", "col", "colgroup", "dd", "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption",
-    "figure", "font", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hr", "i",
-    "iframe", "img", "input", "ins", "kbd", "label", "li", "main", "mark", "nav", "ol", "option", "p",
-    "picture", "pre", "q", "s", "samp", "script", "section", "select", "small", "source", "span",
-    "strike", "strong", "style", "sub", "summary", "sup", "svg", "path", "table", "tbody", "td",
-    "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "video", "wbr",
-})  # fmt: skip
 
 
 def without_markup(text: str, *, mdx: bool) -> str:

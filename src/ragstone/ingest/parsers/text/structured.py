@@ -21,6 +21,11 @@ LINES_PER_ROW = 1000
 """A row of more lines than this has a quotation mark that was never closed."""
 _DELIMITERS = ",;\t|"
 _LONGEST_FIELD = 64 * 1024 * 1024
+_TITLES = ("title", "name", "headline", "subject")
+_TEXTS = ("text", "body", "content", "page_content", "markdown", "description", "summary", "abstract")
+_LINES = (".jsonl", ".ndjson")
+# Numbers stay as they were written: no digit is lost, and none of them can be too long to read.
+_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 def parse_csv(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -75,13 +80,6 @@ def _quotes_are_closed(text: str, delimiter: str) -> bool:
             return False
         before = reader.line_num
     return True
-
-
-_TITLES = ("title", "name", "headline", "subject")
-_TEXTS = ("text", "body", "content", "page_content", "markdown", "description", "summary", "abstract")
-_LINES = (".jsonl", ".ndjson")
-# Numbers stay as they were written: no digit is lost, and none of them can be too long to read.
-_DECODER = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 def parse_json(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:

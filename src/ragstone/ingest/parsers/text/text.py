@@ -11,19 +11,6 @@ from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
-
-
-def parse_text(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
-    """Read a text file in whatever encoding it is in."""
-    decoded = decode(content, name)
-    cleaned = clean(decoded.text)
-    draft = Draft(name)
-    draft.hidden = cleaned.hidden
-    for paragraph in _BLANK_LINES.split(cleaned.text):
-        draft.add("paragraph", paragraph)
-    return draft.finish("text/plain", metadata={"encoding": decoded.encoding}, warnings=decoded.warnings)
-
-
 SAMPLE = 64 * 1024
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -43,6 +30,17 @@ _WESTERN = frozenset(
 _ASCII = re.compile(rb"[\x20-\x7e]")
 _SIGN_IN_WORD = re.compile("[a-z][¡-¶¸-¿][a-z]")
 _BINARY_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+
+
+def parse_text(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
+    """Read a text file in whatever encoding it is in."""
+    decoded = decode(content, name)
+    cleaned = clean(decoded.text)
+    draft = Draft(name)
+    draft.hidden = cleaned.hidden
+    for paragraph in _BLANK_LINES.split(cleaned.text):
+        draft.add("paragraph", paragraph)
+    return draft.finish("text/plain", metadata={"encoding": decoded.encoding}, warnings=decoded.warnings)
 
 
 class Decoded(NamedTuple):

@@ -32,6 +32,33 @@ _META = {
     "description": ("description", "og:description", "dc.description"),
 }
 _MAX_META = 1000
+MOST_SPANNED = 50
+"""Columns and rows that one cell may take: a small file must not become a large table."""
+MOST_REPEATED = 200
+MOST_HEADER_ROWS = 4
+_UNREAD = frozenset({
+    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video",
+    "select", "button", "input", "textarea", "dialog", "head", "nav", "menu",
+})  # fmt: skip
+_FRAME = frozenset({"header", "footer", "aside"})
+_CONTENT = frozenset({"main", "article"})
+_FRAME_ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"})
+_FRAME_WORDS = frozenset({
+    "nav", "navbar", "navigation", "menu", "sidebar", "breadcrumb", "breadcrumbs", "footer", "cookie", "cookies",
+    "cookie-banner", "cookie-consent", "advert", "advertisement", "ad", "ads", "promo", "social", "share",
+    "sharing", "skip-link", "newsletter",
+})  # fmt: skip
+_BLOCKS = frozenset({
+    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt",
+    "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li", "main", "ol",
+    "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
+})  # fmt: skip
+_BREAKS = _BLOCKS | {"br", "pre"}
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_LISTS = frozenset({"ul", "ol", "dl"})
+_UNSEEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_WHITE = re.compile(r"[ \t\r\n\f]+")
+_AROUND_BREAK = re.compile(r" *\n *")
 
 
 def parse_html(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -114,35 +141,6 @@ def _metadata(tree: LexborHTMLParser) -> dict[str, str]:
     if canonical is not None and (url := one_line(canonical.attributes.get("href") or "")):
         metadata["url"] = url[:_MAX_META]
     return metadata
-
-
-MOST_SPANNED = 50
-"""Columns and rows that one cell may take: a small file must not become a large table."""
-MOST_REPEATED = 200
-MOST_HEADER_ROWS = 4
-_UNREAD = frozenset({
-    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "canvas", "audio", "video",
-    "select", "button", "input", "textarea", "dialog", "head", "nav", "menu",
-})  # fmt: skip
-_FRAME = frozenset({"header", "footer", "aside"})
-_CONTENT = frozenset({"main", "article"})
-_FRAME_ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary", "search", "menu", "menubar"})
-_FRAME_WORDS = frozenset({
-    "nav", "navbar", "navigation", "menu", "sidebar", "breadcrumb", "breadcrumbs", "footer", "cookie", "cookies",
-    "cookie-banner", "cookie-consent", "advert", "advertisement", "ad", "ads", "promo", "social", "share",
-    "sharing", "skip-link", "newsletter",
-})  # fmt: skip
-_BLOCKS = frozenset({
-    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt",
-    "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li", "main", "ol",
-    "p", "section", "summary", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "ul",
-})  # fmt: skip
-_BREAKS = _BLOCKS | {"br", "pre"}
-_HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_LISTS = frozenset({"ul", "ol", "dl"})
-_UNSEEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
-_WHITE = re.compile(r"[ \t\r\n\f]+")
-_AROUND_BREAK = re.compile(r" *\n *")
 
 
 def walk(tree: LexborHTMLParser, draft: Draft) -> None:

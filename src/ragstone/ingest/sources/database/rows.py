@@ -43,6 +43,17 @@ from ragstone.core.errors import SourceError
 from ragstone.core.types import Json
 from ragstone.fetch.calls import redact
 
+Row = Mapping[str, Any]
+# What makes a transaction unable to write, and a statement unable to run on, where the database knows how.
+_GUARDS: Mapping[str, tuple[str, ...]] = {
+    "sqlite": ("PRAGMA query_only = ON",),
+    "postgresql": ("SET TRANSACTION READ ONLY", "SET LOCAL statement_timeout = {milliseconds}"),
+    "mysql": ("SET SESSION TRANSACTION READ ONLY", "SET SESSION max_execution_time = {milliseconds}"),
+    "mariadb": ("SET SESSION TRANSACTION READ ONLY", "SET SESSION max_statement_time = {seconds}"),
+    "oracle": ("SET TRANSACTION READ ONLY",),
+}
+_SQLITE_STEPS = 10_000
+
 
 def _plain_fields(template: str) -> str:
     for _, name, spec, conversion in Formatter().parse(template):
@@ -136,18 +147,6 @@ def from_cursor(kept: Json) -> Any:
             return Decimal(text)
         case _:
             return kept
-
-
-Row = Mapping[str, Any]
-# What makes a transaction unable to write, and a statement unable to run on, where the database knows how.
-_GUARDS: Mapping[str, tuple[str, ...]] = {
-    "sqlite": ("PRAGMA query_only = ON",),
-    "postgresql": ("SET TRANSACTION READ ONLY", "SET LOCAL statement_timeout = {milliseconds}"),
-    "mysql": ("SET SESSION TRANSACTION READ ONLY", "SET SESSION max_execution_time = {milliseconds}"),
-    "mariadb": ("SET SESSION TRANSACTION READ ONLY", "SET SESSION max_statement_time = {seconds}"),
-    "oracle": ("SET TRANSACTION READ ONLY",),
-}
-_SQLITE_STEPS = 10_000
 
 
 class Undecoded(str):

@@ -37,6 +37,7 @@ from ragstone.settings.base import SettingsModel
 
 SOURCE_TYPE = "database"
 _READS = re.compile(r"\s*(?:select|with|values|table)\b", re.IGNORECASE)
+Columns = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 
 def _check_name(database: str) -> str:
@@ -59,9 +60,6 @@ def _fields(columns: tuple[str, ...]) -> tuple[str, ...]:
         if not FIELD.fullmatch(name):
             raise ValueError(f"'{name}' cannot be a metadata field; give the column another name with AS")
     return columns
-
-
-Columns = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 
 
 class DatabaseConfig(SettingsModel):

@@ -28,6 +28,13 @@ _DRIVE = re.compile(r"[A-Za-z]:")
 # Only these are unpacked in bounded steps: one step of bzip2 or LZMA may fill the memory.
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGE = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, OverflowError, ValueError)
+MEGABYTE = 1024 * 1024
+MAX_RATIO = 200
+"""Text packs 3 to 20 times, a sparse table 100 times; deflate ends at 1,032 times, where bombs are."""
+_FREE_RATIO_BYTES = MEGABYTE
+_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
+_DOCUMENT_PARTS = {"[Content_Types].xml", "mimetype"}
+_FIRST_DAY = datetime(1980, 1, 1, tzinfo=UTC)  # where ZIP's calendar begins
 
 
 @contextmanager
@@ -110,15 +117,6 @@ class _Guarded:
         if len(data) > self._most:
             raise zipfile.BadZipFile("its list of members is too long; limits.archive_entries bounds it")
         return data
-
-
-MEGABYTE = 1024 * 1024
-MAX_RATIO = 200
-"""Text packs 3 to 20 times, a sparse table 100 times; deflate ends at 1,032 times, where bombs are."""
-_FREE_RATIO_BYTES = MEGABYTE
-_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_DOCUMENT_PARTS = {"[Content_Types].xml", "mimetype"}
-_FIRST_DAY = datetime(1980, 1, 1, tzinfo=UTC)  # where ZIP's calendar begins
 
 
 class ArchiveTooLarge(ParserLimit):

@@ -17,6 +17,17 @@ from pydantic import AfterValidator, BeforeValidator
 from ragstone.core.types import SKIPPED, Failure
 from ragstone.ingest.parsers.images import ocr
 
+# Kinds that are never documents: found inside a folder they are passed over without a word.
+PASSED_OVER = re.compile(
+    r"\.(avi|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|lock|map|mov|mp[34]|o|otf|pack|pyc|so|svg|ttf|wav|webm"
+    r"|whl|woff2?)",
+    re.IGNORECASE,
+)
+# OCR takes seconds for a photo and a minute for a full screen: it is for those who ask for it.
+PICTURES = re.compile(r"\.(bmp|jpe?g|png|webp)", re.IGNORECASE)
+_LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
+Wait = Callable[[float], Awaitable[None]]
+
 
 def as_tuple(value: object) -> object:
     """Let a setting of several texts be written as one text."""
@@ -86,16 +97,6 @@ def _segments_fit(parts: Sequence[str], pattern: Sequence[str]) -> bool:
 
 
 EVERYTHING = Selection()
-# Kinds that are never documents: found inside a folder they are passed over without a word.
-PASSED_OVER = re.compile(
-    r"\.(avi|class|css|db(-wal|-shm|-journal)?|dll|eot|exe|gif|ico|lock|map|mov|mp[34]|o|otf|pack|pyc|so|svg|ttf|wav|webm"
-    r"|whl|woff2?)",
-    re.IGNORECASE,
-)
-# OCR takes seconds for a photo and a minute for a full screen: it is for those who ask for it.
-PICTURES = re.compile(r"\.(bmp|jpe?g|png|webp)", re.IGNORECASE)
-
-_LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +189,6 @@ def own_name(path: str) -> str:
 def as_text(name: str) -> str:
     """Return a name as text: bytes of it that are not UTF-8 are written out, since no store takes them."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
-
-
-Wait = Callable[[float], Awaitable[None]]
 
 
 async def changes(path: Path, seconds: float, *, wait: Wait = asyncio.sleep) -> AsyncIterator[None]:

@@ -24,6 +24,14 @@ MAX_STORES = 10
 _POINTER = b"gitdir: "
 _REPAIR = "give that repository itself as the path; git worktree repair mends a checkout that was moved"
 _COPY = "copy what it borrows: git repack -a -d, then remove objects/info/alternates and links"
+SECONDS = 120
+MAX_ENTRIES = 500_000
+MAX_BYTES = 128 * 1024 * 1024
+"""Of what Git lists: a tree that names the same subtrees again and again has a billion files in a dozen objects."""
+_REGULAR = (b"100644", b"100755", b"100664")
+_COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_CHUNK = 64 * 1024
+_MAX_RECORD = 1024 * 1024
 
 
 def place_of(path: Path) -> Path:
@@ -126,16 +134,6 @@ def _read(file: Path) -> bytes:
 
 def _leads_out(path: Path, place: Path, hint: str) -> SourceError:
     return SourceError(f"the repository {path} takes content from outside of it, from {place}", hint=hint)
-
-
-SECONDS = 120
-MAX_ENTRIES = 500_000
-MAX_BYTES = 128 * 1024 * 1024
-"""Of what Git lists: a tree that names the same subtrees again and again has a billion files in a dozen objects."""
-_REGULAR = (b"100644", b"100755", b"100664")
-_COMMIT = re.compile(rb"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_CHUNK = 64 * 1024
-_MAX_RECORD = 1024 * 1024
 
 
 class Blob(NamedTuple):

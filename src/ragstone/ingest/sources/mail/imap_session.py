@@ -21,6 +21,12 @@ LARGEST_ANSWER = 256 * 1024 * 1024
 LONGEST_LINE = 1_000_000
 PATIENCE = 10
 """How many times the timeout a whole answer may take: a large mail comes in many parts."""
+WINDOW = 2000
+"""How many messages are listed by one command."""
+_UID = re.compile(rb"\bUID (\d{1,10})\b")
+_SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,15})\b")
+MAX_MESSAGES = 1_000_000
+_UNSPOKEN = re.compile(r"[^\x20-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +120,6 @@ class ImapConnection(imaplib.IMAP4):
         self._received += len(piece)
         if self._received > LARGEST_ANSWER:
             raise self.abort(f"an answer of more than {LARGEST_ANSWER:,} bytes")
-
-
-WINDOW = 2000
-"""How many messages are listed by one command."""
-_UID = re.compile(rb"\bUID (\d{1,10})\b")
-_SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,15})\b")
-MAX_MESSAGES = 1_000_000
-_UNSPOKEN = re.compile(r"[^\x20-\x7e]+")
 
 
 @dataclass(frozen=True, slots=True)

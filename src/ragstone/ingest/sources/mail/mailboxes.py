@@ -24,6 +24,14 @@ _SEPARATOR = re.compile(rb"From (?:\S{0,200}\s*$|.*\d:\d\d.*\d{4}|.*\d{4}.*\d:\d
 _HEADER = re.compile(rb"[!-9;-~]{1,100}:|>From ")
 _QUOTED = re.compile(rb">+From ")
 _BLANK = (b"\n", b"\r\n")
+MEDIA_TYPE = "message/rfc822"
+_MAX_HEAD = 256 * 1024
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+PAGE_ITEMS = 32
+PAGE_BYTES = 8 * 1024 * 1024
+SAID_BYTES = 256 * 1024 * 1024
+"""So often an empty page says that the names of a huge mailbox are still being read."""
+_MARK_BYTES = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +102,6 @@ def _pieces(file: BinaryIO) -> Iterator[tuple[bytes, bool]]:
         begins_line = piece.endswith(b"\n")
     if held:
         yield held, True
-
-
-MEDIA_TYPE = "message/rfc822"
-_MAX_HEAD = 256 * 1024
-_HEAD_END = re.compile(rb"\r?\n\r?\n")
 
 
 def read_head(content: bytes) -> Envelope:
@@ -172,13 +175,6 @@ def _message(name: str, envelope: Envelope, content: bytes, origin: Item) -> Ite
         modified_at=envelope.date,
         media_type=MEDIA_TYPE,
     )
-
-
-PAGE_ITEMS = 32
-PAGE_BYTES = 8 * 1024 * 1024
-SAID_BYTES = 256 * 1024 * 1024
-"""So often an empty page says that the names of a huge mailbox are still being read."""
-_MARK_BYTES = 1024
 
 
 class MboxConfig(SettingsModel):

@@ -41,6 +41,14 @@ from ragstone.settings.base import SettingsModel
 from ragstone.settings.tree import LimitSettings
 
 _CHILD = "ragstone.ingest.parsers.web.feed"
+MAX_BYTES = 10 * 1024 * 1024
+MAX_TAGS = 200_000
+MAX_ENTRIES = 5000
+"""More than these cost feedparser tens of seconds."""
+_DECLARATION = re.compile(r"<\?xml[^>]{0,300}\?>")
+_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,300}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
+_ENTRY = re.compile(r"<(?:\w+:)?(?:item|entry)[\s>]", re.IGNORECASE)
+_ROOT = re.compile(r"<\w")
 
 
 async def parse_apart(content: bytes, name: str, limits: LimitSettings) -> dict[str, Any]:
@@ -71,16 +79,6 @@ def _ask(child: subprocess.Popen[bytes], content: bytes, seconds: float) -> byte
         finally:
             child.kill()
     return b"" if child.returncode else answer
-
-
-MAX_BYTES = 10 * 1024 * 1024
-MAX_TAGS = 200_000
-MAX_ENTRIES = 5000
-"""More than these cost feedparser tens of seconds."""
-_DECLARATION = re.compile(r"<\?xml[^>]{0,300}\?>")
-_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,300}?encoding\s*=\s*[\"']([\w.:-]{2,40})")
-_ENTRY = re.compile(r"<(?:\w+:)?(?:item|entry)[\s>]", re.IGNORECASE)
-_ROOT = re.compile(r"<\w")
 
 
 @dataclass(frozen=True, slots=True)

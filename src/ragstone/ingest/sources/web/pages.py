@@ -31,6 +31,9 @@ CHARSET = re.compile(
     r"|iso-2022-jp|gb(?:2312|k|18030)|big5|tis-620|utf-16(?:le|be)?",
     re.IGNORECASE,
 )
+Words = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
+"""Some texts as settings hold them; one may be written without a list."""
+PAGE_ITEMS = 16
 
 
 def _check_address(address: str) -> str:
@@ -42,8 +45,6 @@ def _check_address(address: str) -> str:
 
 WebAddress = Annotated[str, AfterValidator(_check_address)]
 """An http or https address as settings hold it, in its one spelling."""
-Words = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
-"""Some texts as settings hold them; one may be written without a list."""
 
 
 class SupportsGet(Protocol):
@@ -196,9 +197,6 @@ def declared_charset(fetched: Fetched) -> str:
         if name.strip().lower() == "charset" and CHARSET.fullmatch(charset):
             return charset
     return ""
-
-
-PAGE_ITEMS = 16
 
 
 class WebConfig(SettingsModel):
