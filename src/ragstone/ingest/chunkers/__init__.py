@@ -15,22 +15,6 @@ from ragstone.ingest.chunkers.plain import ParagraphChunker, RecursiveChunker, S
 from ragstone.ingest.chunkers.semantic import Embed, HybridChunker, SemanticChunker
 from ragstone.settings.tree import ChunkingSettings
 
-__all__ = [
-    "ChunkLimits",
-    "CodeChunker",
-    "EmailChunker",
-    "Embed",
-    "HybridChunker",
-    "MarkdownChunker",
-    "PaperChunker",
-    "ParagraphChunker",
-    "RecursiveChunker",
-    "SemanticChunker",
-    "SentenceChunker",
-    "SlidingWindowChunker",
-    "build_chunker",
-]
-
 logger = logging.getLogger(__name__)
 FALLBACK_SIZE = 512
 FALLBACK_OVERLAP = 50

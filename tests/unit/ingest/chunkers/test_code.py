@@ -9,8 +9,8 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk, Parsed
-from ragstone.ingest.chunkers import ChunkLimits, CodeChunker
-from ragstone.ingest.chunkers.kinds import common_path
+from ragstone.ingest.chunkers.cutting import ChunkLimits
+from ragstone.ingest.chunkers.kinds import CodeChunker, common_path
 from ragstone.ingest.parsers.code import parse_code
 from ragstone.testing.suites.chunkers import document_of
 

@@ -6,7 +6,8 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
-from ragstone.ingest.chunkers import ChunkLimits, MarkdownChunker
+from ragstone.ingest.chunkers.cutting import ChunkLimits
+from ragstone.ingest.chunkers.packing import MarkdownChunker
 from ragstone.testing.suites.chunkers import document_of
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import BlockKind, Parsed
-from ragstone.ingest.chunkers import ChunkLimits, PaperChunker
-from ragstone.ingest.chunkers.paper import add_section_headings
+from ragstone.ingest.chunkers.cutting import ChunkLimits
+from ragstone.ingest.chunkers.paper import PaperChunker, add_section_headings
 from ragstone.ingest.parsers.draft import broken_rules
 from ragstone.ingest.parsers.text.text import parse_text
 from ragstone.testing.suites.chunkers import document_of

@@ -8,7 +8,8 @@ import pytest
 
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Chunk
-from ragstone.ingest.chunkers import ChunkLimits, RecursiveChunker
+from ragstone.ingest.chunkers.cutting import ChunkLimits
+from ragstone.ingest.chunkers.plain import RecursiveChunker
 from ragstone.testing.suites.chunkers import document_of
 
 EXAMPLE = document_of(

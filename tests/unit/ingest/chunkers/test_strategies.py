@@ -12,7 +12,8 @@ from tests.unit.ingest.chunkers.models import by_words
 from ragstone.core.errors import InputError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Chunker
-from ragstone.ingest.chunkers import ChunkLimits, build_chunker
+from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.chunkers.cutting import ChunkLimits
 from ragstone.language.sentences import sentence_spans
 from ragstone.settings.tree import ChunkingSettings, Strategy
 from ragstone.testing.suites.chunkers import document_of
