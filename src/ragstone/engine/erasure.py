@@ -182,7 +182,7 @@ class Eraser:
     async def _finish(self, tenant: str, cases: Sequence[_Case]) -> None:
         """What follows the transaction, once for all of them."""
         kbs = sorted({case.traces.kb.id for case in cases if case.traces})
-        ids = [one for case in cases if case.traces for one in case.traces.document_ids]
+        ids = [document_id for case in cases if case.traces for document_id in case.traces.document_ids]
         common = _Case(cases[0].target)
         with common.unless(VECTORS, *LATER):
             await self._ledger.catch_up(tenant)
@@ -244,7 +244,7 @@ class Eraser:
 
     async def _count_files(self, tenant: str, document_ids: Sequence[str]) -> int:
         blobs = await self._ledger.blobs(tenant)
-        return await asyncio.to_thread(lambda: sum(len(blobs.names(one)) for one in document_ids))
+        return await asyncio.to_thread(lambda: sum(len(blobs.names(document_id)) for document_id in document_ids))
 
     async def _count_activity(self, tenant: str, traces: Traces) -> int:
         kb_id = traces.kb.id if traces.whole_kb else None
@@ -276,7 +276,7 @@ class Eraser:
             for partition in case.partitions:
                 if partition.dimension == len(vector):
                     found += await self._provider.search(partition, vector, DEPTH)
-        ids = {one.chunk_id for one in found}
+        ids = {candidate.chunk_id for candidate in found}
         return ids if case.chunk_ids is None else ids.intersection(case.chunk_ids)
 
     async def _searchable(self, tenant: str, kb: KnowledgeBase) -> KnowledgeBase | None:

@@ -22,12 +22,12 @@ class Batched(Generic[T]):
         self._writing: asyncio.Task[None] | None = None
         self.dropped = 0
 
-    def add(self, one: T) -> None:
+    def add(self, entry: T) -> None:
         """Take it; returns at once."""
         if len(self._waiting) >= MOST_WAITING:
             self.dropped += 1
             return
-        self._waiting.append(one)
+        self._waiting.append(entry)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
 

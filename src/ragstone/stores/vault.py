@@ -63,7 +63,7 @@ class Vault:
 
     def __init__(self, key: bytes | None = None, old_keys: Sequence[bytes] = ()) -> None:
         keys = old_keys if key is None else (*old_keys, key)
-        self._ciphers = {_key_id(one): _cipher(one) for one in keys}
+        self._ciphers = {_key_id(known): _cipher(known) for known in keys}
         self._key_id = b"" if key is None else _key_id(key)
         self._text_prefix = f"{SEALED}v1:{self.key_id}:"
 
@@ -76,7 +76,7 @@ class Vault:
                 hint="set security.key",
                 remedy=_NEW_KEY,
             )
-        older = [_read_key(one, f"security.old_keys[{at}]") for at, one in enumerate(old_keys)]
+        older = [_read_key(old, f"security.old_keys[{at}]") for at, old in enumerate(old_keys)]
         return cls(None if key is None else _read_key(key, "security.key"), older)
 
     @property

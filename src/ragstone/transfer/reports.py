@@ -104,4 +104,4 @@ class MoveReport:
     @property
     def is_equal(self) -> bool:
         """Return whether the target holds everything as the source does."""
-        return not any(one.differences.count for one in self.tenants)
+        return not any(move.differences.count for move in self.tenants)

@@ -161,13 +161,13 @@ def _nobody_there(error: BaseException) -> bool:
     """Return whether a connection was refused or its host has no address: an immediate retry cannot help."""
     under, seen = [error], set[int]()
     while under:
-        one = under.pop()
-        if isinstance(one, ConnectionRefusedError):
+        cause = under.pop()
+        if isinstance(cause, ConnectionRefusedError):
             return True
-        if isinstance(one, socket.gaierror) and one.errno == socket.EAI_NONAME:
+        if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_NONAME:
             return True
-        if id(one) not in seen:
-            seen.add(id(one))
-            group = one.exceptions if isinstance(one, BaseExceptionGroup) else ()
-            under += [cause for cause in (one.__cause__, one.__context__, *group) if cause is not None]
+        if id(cause) not in seen:
+            seen.add(id(cause))
+            group = cause.exceptions if isinstance(cause, BaseExceptionGroup) else ()
+            under += [cause for cause in (cause.__cause__, cause.__context__, *group) if cause is not None]
     return False

@@ -71,13 +71,13 @@ def read_ranking(reply: str, count: int) -> list[float]:
     entries = _entries(reply)
     ids = [entry.get("id") if isinstance(entry, dict) else entry for entry in entries]
     # By type, because JSON's true equals 1.
-    if any(type(one) is not int for one in ids) or len(ids) != count or set(ids) != set(range(1, count + 1)):
+    if any(type(number) is not int for number in ids) or len(ids) != count or set(ids) != set(range(1, count + 1)):
         raise ValueError(f"it must name each of {count} ids once")
     if any(isinstance(entry, dict) for entry in entries):
-        scores = {one: _points(entry) / MOST_POINTS for one, entry in zip(ids, entries, strict=True)}
+        scores = {number: _points(entry) / MOST_POINTS for number, entry in zip(ids, entries, strict=True)}
     else:
-        scores = {one: 1 - place / count for place, one in enumerate(ids)}
-    return [scores[one] for one in range(1, count + 1)]
+        scores = {number: 1 - place / count for place, number in enumerate(ids)}
+    return [scores[number] for number in range(1, count + 1)]
 
 
 def _entries(reply: str) -> list[Json]:

@@ -47,9 +47,9 @@ def load_metadata(path: Path) -> dict[str, ChunkMetadata]:
 def _lines(chunks: Iterable[ChunkMetadata]) -> Iterator[bytes]:
     """One line a chunk, so that a large file need not be in memory as a whole."""
     before = "{\n"
-    for one in chunks:
-        entry = {**one.fields, "chunk_id": one.chunk_id, "source": one.source, "position": one.position}
-        yield f"{before}{json.dumps(one.chunk_id)}: {json.dumps(entry)}".encode()
+    for chunk in chunks:
+        entry = {**chunk.fields, "chunk_id": chunk.chunk_id, "source": chunk.source, "position": chunk.position}
+        yield f"{before}{json.dumps(chunk.chunk_id)}: {json.dumps(entry)}".encode()
         before = ",\n"
     yield b"{}\n" if before == "{\n" else b"\n}\n"
 

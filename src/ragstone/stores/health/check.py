@@ -43,9 +43,9 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         if repair:
             await upkeep.refresh(tenant.name, drafts=True)
             left = await _untrue(stores, tenant)
-            findings += [_finding(tenant, one, repaired=one not in left) for one in untrue]
+            findings += [_finding(tenant, collection, repaired=collection not in left) for collection in untrue]
         else:
-            findings += [_finding(tenant, one, repaired=False) for one in untrue]
+            findings += [_finding(tenant, collection, repaired=False) for collection in untrue]
         findings += [
             HealthFinding(
                 "collections",

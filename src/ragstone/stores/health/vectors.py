@@ -85,51 +85,53 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
 async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, repair: bool) -> list[HealthFinding]:
     ledger, provider = stores.ledger, derived.provider
     held = await ledger.read(tenant, _held, provider.name)
-    wrong = {one.partition: said for one in held if (said := await _misfit(provider, one.partition))}
+    wrong = {expected.partition: said for expected in held if (said := await _misfit(provider, expected.partition))}
     # Looked at before anything is repaired: catching up may already bring back what was missing.
     differences = [
         trouble
-        for one in held
-        if one.partition not in wrong
-        for trouble in await _differences(stores, derived, tenant, one)
+        for expected in held
+        if expected.partition not in wrong
+        for trouble in await _differences(stores, derived, tenant, expected)
     ]
     if repair:
-        await _rebuild(derived, tenant, [one for one in held if one.partition in wrong])
+        await _rebuild(derived, tenant, [expected for expected in held if expected.partition in wrong])
         await derived.catch_up(tenant)
         await _reconcile(stores, derived, tenant, held)
     found = [
-        trouble for one in held if (trouble := await _trouble(provider, one, wrong.get(one.partition), repair=repair))
+        trouble
+        for expected in held
+        if (trouble := await _trouble(provider, expected, wrong.get(expected.partition), repair=repair))
     ]
     return [trouble.finding(provider.name, tenant, repaired=repair) for trouble in found + differences]
 
 
-async def _trouble(provider: VectorProvider, one: _Held, misfit: _Misfit | None, *, repair: bool) -> _Trouble | None:
-    if not misfit and one.kb and one.behind == 0:
+async def _trouble(provider: VectorProvider, held: _Held, misfit: _Misfit | None, *, repair: bool) -> _Trouble | None:
+    if not misfit and held.kb and held.behind == 0:
         return None
-    if one.kb is None or one.space is None:
+    if held.kb is None or held.space is None:
         return _Trouble("deletion", "a Space is gone, and its vectors are not", "removed")
-    now_there = await provider.count(one.partition) if repair else 0
+    now_there = await provider.count(held.partition) if repair else 0
     filled = f"filled again from the ledger, with {now_there:,} vectors"
     if misfit:
         return _Trouble(misfit.what, misfit.detail, filled, breaks=True)
-    if one.behind is None:
-        return _Trouble("lag", f"nothing of knowledge base '{one.kb.name}' is there yet", filled)
-    return _Trouble("lag", f"{one.behind} changes of knowledge base '{one.kb.name}' behind", "caught up")
+    if held.behind is None:
+        return _Trouble("lag", f"nothing of knowledge base '{held.kb.name}' is there yet", filled)
+    return _Trouble("lag", f"{held.behind} changes of knowledge base '{held.kb.name}' behind", "caught up")
 
 
-async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, one: _Held) -> list[_Trouble]:
+async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held: _Held) -> list[_Trouble]:
     from ragstone.stores.vectors.derived.reconcile import compare
 
-    if one.kb is None or one.space is None or one.behind is None:
+    if held.kb is None or held.space is None or held.behind is None:
         return []
-    difference = await compare(stores.ledger, derived.provider, tenant, one.kb, one.space, one.partition)
+    difference = await compare(stores.ledger, derived.provider, tenant, held.kb, held.space, held.partition)
     orphans, missing = difference.orphans, difference.missing
     found = []
     if orphans:
-        detail = f"{orphans} vectors of chunks that are gone, in '{one.kb.name}'"
+        detail = f"{orphans} vectors of chunks that are gone, in '{held.kb.name}'"
         found.append(_Trouble("orphans", detail, f"removed {orphans:,} vectors"))
     if missing:
-        detail = f"{missing} live chunks of '{one.kb.name}' are not there"
+        detail = f"{missing} live chunks of '{held.kb.name}' are not there"
         found.append(_Trouble("missing", detail, f"wrote {missing:,} vectors from the ledger", breaks=True))
     return found
 
@@ -137,9 +139,9 @@ async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, one: 
 async def _reconcile(stores: Stores, derived: DerivedIndex, tenant: str, held: Sequence[_Held]) -> None:
     from ragstone.stores.vectors.derived.reconcile import reconcile
 
-    for one in held:
-        if one.kb and one.space:
-            await reconcile(stores.ledger, derived.provider, tenant, one.kb, one.space, one.partition)
+    for expected in held:
+        if expected.kb and expected.space:
+            await reconcile(stores.ledger, derived.provider, tenant, expected.kb, expected.space, expected.partition)
 
 
 async def _misfit(provider: VectorProvider, partition: VectorPartition) -> _Misfit | None:
@@ -155,10 +157,10 @@ async def _misfit(provider: VectorProvider, partition: VectorPartition) -> _Misf
 
 
 async def _rebuild(derived: DerivedIndex, tenant: str, wrong: Sequence[_Held]) -> None:
-    for one in wrong:
-        await derived.provider.drop(one.partition)
-        if one.kb and one.space:
-            await derived.fill(tenant, one.kb, one.space)
+    for expected in wrong:
+        await derived.provider.drop(expected.partition)
+        if expected.kb and expected.space:
+            await derived.fill(tenant, expected.kb, expected.space)
 
 
 def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:

@@ -120,7 +120,7 @@ def _parse(header: bytes, body: bytes) -> tuple[PostingsMatrix, Origin]:
 def _check(packed: PackedPostings) -> None:
     """Refuse arrays that do not fit together: a digest tells of accidents, not of intent."""
     count = len(packed.numbers)
-    if not isinstance(packed.ids, list) or not all(isinstance(one, str) for one in packed.ids):
+    if not isinstance(packed.ids, list) or not all(isinstance(chunk_id, str) for chunk_id in packed.ids):
         raise ValueError("its ids are not a list of ids")
     fits = (
         len(packed.ids) == len(packed.lengths) == count

@@ -124,9 +124,9 @@ class PostingsMatrix:
             self._settle()
         else:
             self._segments = [_segment(np.empty(0, np.uint64), np.empty(0, np.int32), np.empty(0, np.float32))]
-        one = self._segments[0]
+        merged = self._segments[0]
         return PackedPostings(
-            tuple(self._ids), self._numbers, self._lengths, one.terms, one.bounds, one.rows, one.counts
+            tuple(self._ids), self._numbers, self._lengths, merged.terms, merged.bounds, merged.rows, merged.counts
         )
 
     def put(self, numbers: Sequence[int], ids: Sequence[str], texts: Sequence[str]) -> None:

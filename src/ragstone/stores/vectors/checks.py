@@ -67,7 +67,7 @@ def unit(vector: Vector, what: str = "the query") -> Vector:
 
 def real_ids(chunk_ids: Sequence[str]) -> list[str]:
     """Each id once; what cannot be the id of a chunk never reaches an engine."""
-    return [one for one in dict.fromkeys(chunk_ids) if CHUNK_ID.fullmatch(one)]
+    return [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if CHUNK_ID.fullmatch(chunk_id)]
 
 
 def names_reserved(where: Filter) -> bool:

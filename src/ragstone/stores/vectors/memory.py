@@ -80,7 +80,7 @@ class MemoryProvider:
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         with self._lock:
             points = self._shelf(partition).points
-            return [deepcopy(points[one]) for one in dict.fromkeys(chunk_ids) if one in points]
+            return [deepcopy(points[chunk_id]) for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in points]
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         with self._lock:
@@ -132,18 +132,18 @@ class _Shelf:
         }
         if not newest:
             return
-        numbers = [self._numbers.setdefault(one, next(self._next)) for one in newest]
+        numbers = [self._numbers.setdefault(chunk_id, next(self._next)) for chunk_id in newest]
         self._matrix.put(numbers, list(newest), np.stack([point.vector for point in newest.values()]))
         self.points |= newest
 
     def remove(self, chunk_ids: Sequence[str]) -> None:
-        known = [one for one in dict.fromkeys(chunk_ids) if one in self.points]
-        self._matrix.remove(self._numbers.pop(one) for one in known)
-        for one in known:
-            del self.points[one]
+        known = [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in self.points]
+        self._matrix.remove(self._numbers.pop(chunk_id) for chunk_id in known)
+        for chunk_id in known:
+            del self.points[chunk_id]
 
     def nearest(self, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
         if where is None:
             return self._matrix.nearest(vector, k)
-        allowed = [self._numbers[one] for one, point in self.points.items() if matches(where, point.payload)]
+        allowed = [self._numbers[chunk_id] for chunk_id, point in self.points.items() if matches(where, point.payload)]
         return self._matrix.nearest(vector, k, np.array(allowed, np.int64))

@@ -76,7 +76,7 @@ def terms_of(payload: Mapping[str, Json]) -> list[str]:
 
 def can_say(where: Filter) -> bool:
     """Return whether terms express the filter exactly: all but ranges of text or of huge numbers."""
-    return not names_reserved(where) and all(_is_exact(one) for one in _ranges(where))
+    return not names_reserved(where) and all(_is_exact(bounds) for bounds in _ranges(where))
 
 
 def condition(where: Filter, *, negated: bool = False) -> Condition:

@@ -111,13 +111,13 @@ class Facts:
 
     def texts(self, name: str) -> list[str]:
         values = self._list(name)
-        if not all(isinstance(one, str) for one in values):
+        if not all(isinstance(value, str) for value in values):
             raise self._wrong(name, "a list of texts")
         return values
 
     def numbers(self, name: str) -> list[int]:
         values = self._list(name)
-        if not all(type(one) is int and -LARGEST <= one <= LARGEST for one in values):
+        if not all(type(number) is int and -LARGEST <= number <= LARGEST for number in values):
             raise self._wrong(name, "a list of whole numbers")
         return values
 
@@ -125,7 +125,7 @@ class Facts:
         return Facts(cast("Mapping[str, Json]", self.value.get(name)), f"'{name}' of {self.what}")
 
     def objects(self, name: str) -> Iterator[Facts]:
-        return (Facts(one, f"an entry of '{name}' of {self.what}") for one in self._list(name))
+        return (Facts(entry, f"an entry of '{name}' of {self.what}") for entry in self._list(name))
 
     def _list(self, name: str) -> list[Any]:
         value = self.value.get(name)
@@ -154,19 +154,19 @@ def _check(value: Json, what: str) -> None:
     level = [value]
     for _ in range(DEEPEST):
         inner: list[Json] = []
-        for one in level:
-            match one:
+        for item in level:
+            match item:
                 case str():
-                    _check_text(one, what)
+                    _check_text(item, what)
                 case dict():
-                    for key in one:
+                    for key in item:
                         _check_text(key, what)
-                    inner += one.values()
+                    inner += item.values()
                 case list():
-                    inner += one
-                case int() if not -LARGEST - 1 <= one <= LARGEST:
+                    inner += item
+                case int() if not -LARGEST - 1 <= item <= LARGEST:
                     raise refused(f"{what} holds a number that is too large")
-                case float() if abs(one) == float("inf"):
+                case float() if abs(item) == float("inf"):
                     raise refused(f"{what} holds a number that is too large")
         level = inner
         if not level:
@@ -251,7 +251,7 @@ def read_manifest(content: bytes) -> Manifest:
             f"it was written in version {version} of the format; this Ragstone reads up to {VERSION}",
             hint="update Ragstone, then import it again",
         )
-    kbs = tuple(_kb(one) for one in facts.objects("kbs"))
+    kbs = tuple(_kb(entry) for entry in facts.objects("kbs"))
     names = [kb.facts.name for kb in kbs]
     if len(set(names)) != len(names):
         raise refused("its manifest names a knowledge base twice")
@@ -267,7 +267,7 @@ def read_manifest(content: bytes) -> Manifest:
 
 def _kb(entry: Facts) -> ArchivedKb:
     facts = entry.object("facts")
-    spaces = tuple(_space(one) for one in facts.objects("spaces"))
+    spaces = tuple(_space(space) for space in facts.objects("spaces"))
     if sum(space.state == "live" for space in spaces) > 1:
         raise refused("a knowledge base of it has two live Spaces")
     try:

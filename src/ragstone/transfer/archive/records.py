@@ -96,8 +96,8 @@ def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, H
     """The document of a line, with chunks that were read before it."""
     text = facts.text("text")
     document_id = facts.identity("id")
-    made = tuple(_chunk(one, document_id, at, text, len(chunks)) for at, one in enumerate(chunks))
-    if len({one.id for one in made}) != len(made):
+    made = tuple(_chunk(line, document_id, at, text, len(chunks)) for at, line in enumerate(chunks))
+    if len({chunk.id for chunk in made}) != len(made):
         raise refused(f"{facts.what} has the id of a chunk twice")
     return DocumentSnapshot(
         id=document_id,

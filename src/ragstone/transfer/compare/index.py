@@ -83,7 +83,7 @@ async def exact_answers(
         scores = np.stack([point.vector for point in points]) @ queries.T
         for at, column in enumerate(scores.T.tolist()):
             here = [Candidate(point.chunk_id, score) for point, score in zip(points, column, strict=True)]
-            best[at] = sorted(best[at] + here, key=lambda one: (-one.score, one.chunk_id))[:K]
+            best[at] = sorted(best[at] + here, key=lambda candidate: (-candidate.score, candidate.chunk_id))[:K]
     return best
 
 
@@ -122,7 +122,7 @@ async def _searched(
 
 
 async def _differing(provider: VectorProvider, partition: VectorPartition, points: Sequence[Point]) -> list[str]:
-    there = {one.chunk_id: one for one in await provider.read(partition, [point.chunk_id for point in points])}
+    there = {point.chunk_id: point for point in await provider.read(partition, [point.chunk_id for point in points])}
     return [point.chunk_id for point in points if _difference(point, there.get(point.chunk_id))]
 
 
@@ -142,9 +142,9 @@ async def _looked_at_again(
     for start in range(0, len(suspects), BATCH):
         part = suspects[start : start + BATCH]
         points = await ledger.read(tenant, index_feed.points, space, part)
-        there = {one.chunk_id: one for one in await index.provider.read(partition, part)}
+        there = {point.chunk_id: point for point in await index.provider.read(partition, part)}
         said = [(point.chunk_id, _difference(point, there.get(point.chunk_id))) for point in points]
-        found += Differences.of(*(f"chunk {one} {what}" for one, what in said if what))
+        found += Differences.of(*(f"chunk {chunk_id} {what}" for chunk_id, what in said if what))
     return found
 
 

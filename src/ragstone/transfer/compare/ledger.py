@@ -64,9 +64,9 @@ def plain(value: Json) -> Json:
         case str():
             return value.replace("\0", "\ufffd")
         case dict():
-            return {plain(key): plain(one) for key, one in value.items()}
+            return {plain(key): plain(item) for key, item in value.items()}
         case list() | tuple():
-            return [plain(one) for one in value]
+            return [plain(item) for item in value]
     return value
 
 
@@ -114,23 +114,23 @@ def compare_documents(ours: Sequence[DocumentSnapshot], theirs: Sequence[Documen
     return Differences.of(*said)
 
 
-def _differing(one: DocumentSnapshot, other: DocumentSnapshot) -> list[str]:
-    names = [field.name for field in fields(one) if field.name not in APART]
-    found = [name for name in names if plain(getattr(one, name)) != plain(getattr(other, name))]
-    if [chunk.id for chunk in one.chunks] != [chunk.id for chunk in other.chunks]:
+def _differing(document: DocumentSnapshot, other: DocumentSnapshot) -> list[str]:
+    names = [field.name for field in fields(document) if field.name not in APART]
+    found = [name for name in names if plain(getattr(document, name)) != plain(getattr(other, name))]
+    if [chunk.id for chunk in document.chunks] != [chunk.id for chunk in other.chunks]:
         found.append("ids of chunks")
     else:
-        for mine, their in zip(one.chunks, other.chunks, strict=True):
+        for mine, their in zip(document.chunks, other.chunks, strict=True):
             found += [
                 f"{field.name} of chunk {mine.id}"
                 for field in fields(mine.chunk)
                 if plain(getattr(mine.chunk, field.name)) != plain(getattr(their.chunk, field.name))
             ]
-    if one.vectors.keys() != other.vectors.keys() or any(
-        not np.array_equal(matrix, other.vectors[place]) for place, matrix in one.vectors.items()
+    if document.vectors.keys() != other.vectors.keys() or any(
+        not np.array_equal(matrix, other.vectors[place]) for place, matrix in document.vectors.items()
     ):
         found.append("vectors")
-    if (one.file and one.file.content_hash) != (other.file and other.file.content_hash):
+    if (document.file and document.file.content_hash) != (other.file and other.file.content_hash):
         found.append("its original")
     return found
 

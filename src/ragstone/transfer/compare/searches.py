@@ -63,13 +63,13 @@ class Agreement:
 
 def agree(expected: Sequence[Candidate], found: Sequence[Candidate], *, tolerance: float = TOLERANCE) -> Agreement:
     """Compare two answers. One of several that are equally near at the cut is as good as another."""
-    scores = {one.chunk_id: one.score for one in expected}
+    scores = {candidate.chunk_id: candidate.score for candidate in expected}
     last = expected[-1].score - tolerance if expected else 0.0
-    right = [one for one in found if one.chunk_id in scores or one.score >= last]
+    right = [candidate for candidate in found if candidate.chunk_id in scores or candidate.score >= last]
     off = [
-        f"chunk {one.chunk_id} scores {one.score:.4f} instead of {scores[one.chunk_id]:.4f}"
-        for one in found
-        if one.chunk_id in scores and abs(one.score - scores[one.chunk_id]) > tolerance
+        f"chunk {candidate.chunk_id} scores {candidate.score:.4f} instead of {scores[candidate.chunk_id]:.4f}"
+        for candidate in found
+        if candidate.chunk_id in scores and abs(candidate.score - scores[candidate.chunk_id]) > tolerance
     ]
     return Agreement(1, len(expected), min(len(right), len(expected)), Differences.of(*off))
 

@@ -191,20 +191,20 @@ class Carrier:
         theirs = all_heads(self._there.ledger, self._tenant, opened.kb, numbers)
         fresh: list[Head] = []
         gone: list[str] = []
-        one, other = await anext(ours, None), await anext(theirs, None)
-        while one or other:
-            if other and (one is None or other.key < one.key):
+        mine, other = await anext(ours, None), await anext(theirs, None)
+        while mine or other:
+            if other and (mine is None or other.key < mine.key):
                 gone.append(other.id)
                 other = await anext(theirs, None)
-            elif one and (other is None or one.key < other.key):
-                fresh.append(one)
-                one = await anext(ours, None)
-            elif one and other:
-                if plain(one.facts) != plain(other.facts):
-                    fresh.append(one)
-                if one.id != other.id:
+            elif mine and (other is None or mine.key < other.key):
+                fresh.append(mine)
+                mine = await anext(ours, None)
+            elif mine and other:
+                if plain(mine.facts) != plain(other.facts):
+                    fresh.append(mine)
+                if mine.id != other.id:
                     gone.append(other.id)
-                one, other = await anext(ours, None), await anext(theirs, None)
+                mine, other = await anext(ours, None), await anext(theirs, None)
         return fresh, gone
 
     async def _carry_sources(self) -> None:

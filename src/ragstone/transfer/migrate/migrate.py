@@ -34,7 +34,7 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
     kbs = await ledger.of(tenant).kbs()
     written = chunks = removed = 0
     agreement, differences = Agreement(), NONE
-    needed = [one async for one in _searchable(ledger, tenant, kbs)]
+    needed = [pair async for pair in _searchable(ledger, tenant, kbs)]
     for kb, space in needed:
         total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
         told = partial(_told, tell, f"fill {tenant}/{kb.name}", total)
@@ -59,7 +59,7 @@ async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, te
     kbs = await ledger.of(tenant).kbs()
     chunks = 0
     agreement, differences = Agreement(), NONE
-    for kb, space in [one async for one in _searchable(ledger, tenant, kbs)]:
+    for kb, space in [pair async for pair in _searchable(ledger, tenant, kbs)]:
         samples = Samples()
         async for points in scanned(ledger, tenant, kb, space):
             for point in points:

@@ -125,7 +125,7 @@ class Restorer:
         if self._admission is None:
             await self._store(opened, batch, there, files)
             return
-        new = [one.document for one in batch.new]
+        new = [arriving.document for arriving in batch.new]
         async with self._admission.taking_in(
             self._tenant,
             documents=sum(document.key not in there for document in new),
@@ -166,7 +166,7 @@ class Restorer:
             elif known and known.version and known.chunk_ids == _chunk_ids(document):
                 batch.amended.append((known, document))
             else:
-                terms = tuple(" ".join(analyze(one.chunk.contextual)) for one in document.chunks)
+                terms = tuple(" ".join(analyze(chunk.chunk.contextual)) for chunk in document.chunks)
                 parent = self._adopted.get(document.parent_id, document.parent_id)
                 batch.new.append(Arriving(document, terms, parent))
         return batch
@@ -238,7 +238,7 @@ class Restorer:
 
 
 def _chunk_ids(document: DocumentSnapshot) -> tuple[str, ...]:
-    return tuple(one.id for one in document.chunks)
+    return tuple(chunk.id for chunk in document.chunks)
 
 
 def _version(there: Mapping[Key, Existing], arriving: Arriving) -> int:
@@ -249,7 +249,7 @@ def _version(there: Mapping[Key, Existing], arriving: Arriving) -> int:
 def _stage(
     connection: Connection, tenant_id: str, opened: OpenedKb, new: Sequence[Arriving], there: Mapping[Key, Existing]
 ) -> Staged:
-    found = restore.existing(connection, tenant_id, opened.kb, [one.document.key for one in new])
+    found = restore.existing(connection, tenant_id, opened.kb, [arriving.document.key for arriving in new])
     return [
         (arriving.document, restore.stage_snapshot(connection, tenant_id, *opened, arriving))
         for arriving in new
@@ -318,11 +318,11 @@ def _references(value: Json) -> Iterator[str]:
         case str():
             yield from REFERENCE.findall(value)
         case Mapping():
-            for one in value.values():
-                yield from _references(one)
+            for item in value.values():
+                yield from _references(item)
         case list() | tuple():
-            for one in value:
-                yield from _references(one)
+            for item in value:
+                yield from _references(item)
 
 
 async def put_source(stores: Stores, tenant: str, opened: OpenedKb, record: SourceRecord) -> None:

@@ -120,7 +120,7 @@ class ChromaProvider:
         return belongs_to(partition) if self._shared else None
 
     def _names(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[str]:
-        return [self._name(partition, one) for one in real_ids(chunk_ids)]
+        return [self._name(partition, chunk_id) for chunk_id in real_ids(chunk_ids)]
 
     def _name(self, partition: VectorPartition, chunk_id: str) -> str:
         return f"{partition.tenant_id}:{partition.space}:{chunk_id}" if self._shared else chunk_id
@@ -189,7 +189,7 @@ def _nearest_measured_here(held: Collection, *, vector: Vector, k: int, where: W
     rows = np.asarray(found["embeddings"][0], np.float64).reshape(-1, len(asked))
     scores = rows @ np.asarray(asked, np.float64)
     names = map(_chunk_id, found["ids"][0])
-    return sorted(map(Candidate, names, np.clip(scores, -1.0, 1.0).tolist()), key=lambda one: -one.score)
+    return sorted(map(Candidate, names, np.clip(scores, -1.0, 1.0).tolist()), key=lambda candidate: -candidate.score)
 
 
 def _read(held: Collection, *, names: Sequence[str], where: Where | None) -> list[Point]:

@@ -56,9 +56,9 @@ class Follower:
         )
         if await Shelf(self._ledger, self._provider, tenant, kb.id, space, partition).write(points):
             prepared = self._prepared.setdefault(partition.tenant_id, set())
-            prepared.difference_update((space.id, one) for one in doubtful)
+            prepared.difference_update((space.id, chunk_id) for chunk_id in doubtful)
             sure = (point.chunk_id for point in points if point.chunk_id not in doubtful)
-            prepared.update((space.id, one) for one in sure)
+            prepared.update((space.id, chunk_id) for chunk_id in sure)
 
     def forget_prepared(self, tenant_id: str) -> None:
         """Whatever changes from here on is written, whoever wrote it before."""
@@ -132,7 +132,11 @@ class Follower:
         if changes.gone:
             await shelf.remove(changes.gone)
         prepared = self._prepared.get(shelf.partition.tenant_id, set())
-        missed = [one for one in changes.arrived if one in changes.again or (shelf.space.id, one) not in prepared]
+        missed = [
+            chunk_id
+            for chunk_id in changes.arrived
+            if chunk_id in changes.again or (shelf.space.id, chunk_id) not in prepared
+        ]
         for start in range(0, len(missed), BATCH):
             await self._provider.open(shelf.partition)
             part = missed[start : start + BATCH]
@@ -175,12 +179,12 @@ def _due(connection: Connection, tenant_id: str, index: str) -> Due:
         (tenant_id,),
     )
     needed = [(kbs[row[0]], Space(*row[1:])) for row in rows if row[0] in kbs]
-    return Due(tenant_id, marks, [one for one in needed if one[1].id not in held])
+    return Due(tenant_id, marks, [pair for pair in needed if pair[1].id not in held])
 
 
 def _step(connection: Connection, tenant_id: str, kb_id: int, mark: Mark) -> _Step | None:
     """A Space with its kb and what changed there; None when one of them has just gone."""
-    kb = next((one for one in read_kbs(connection, tenant_id) if one.id == kb_id), None)
+    kb = next((kb for kb in read_kbs(connection, tenant_id) if kb.id == kb_id), None)
     row = connection.execute(
         "SELECT id, model, dimension, generation, state FROM spaces WHERE tenant_id = ? AND id = ?",
         (tenant_id, mark.space_id),

@@ -144,7 +144,7 @@ class DerivedIndex:
 
     async def close(self) -> None:
         self._closed = True
-        unfinished = [one.task for one in self._catching_up.values()]
+        unfinished = [catching_up.task for catching_up in self._catching_up.values()]
         for task in unfinished:
             task.cancel()
         await asyncio.gather(*unfinished, return_exceptions=True)
@@ -176,8 +176,8 @@ class DerivedIndex:
         asked = min(k + SPARE, most)
         while True:
             found = await search(asked)
-            live = await self._ledger.read(tenant, index_feed.live_among, kb, [one.chunk_id for one in found], where)
-            kept = sorted((one for one in found if one.chunk_id in live), key=lambda one: (-one.score, one.chunk_id))
+            live = await self._ledger.read(tenant, index_feed.live_among, kb, [hit.chunk_id for hit in found], where)
+            kept = sorted((hit for hit in found if hit.chunk_id in live), key=lambda hit: (-hit.score, hit.chunk_id))
             enough = len(found) < asked or _is_enough(found, kept, k)
             if enough or asked >= most:
                 return kept[:k], not enough
@@ -268,7 +268,7 @@ class DerivedIndex:
             self._followed.discard(partition)
             if error.retryable:
                 # The engine is away: asking it for each of the others would only take as long again.
-                self._followed -= {one for one in self._followed if one.tenant_id == partition.tenant_id}
+                self._followed -= {followed for followed in self._followed if followed.tenant_id == partition.tenant_id}
                 raise
             failures.append(error)
         else:

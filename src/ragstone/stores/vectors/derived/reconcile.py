@@ -109,8 +109,8 @@ async def _sorted_out(shelf: Shelf, *, repair: bool) -> _Listed:
         for part in _parts(list(page)):
             # The ledger is asked after the provider: whatever is on its way in was there before.
             known = await shelf.ledger.read(shelf.tenant, index_feed.known_among, shelf.kb_id, part)
-            orphans += [one for one in part if one not in known]
-            pages.append(_packed([one for one in part if one in known]))
+            orphans += [chunk_id for chunk_id in part if chunk_id not in known]
+            pages.append(_packed([chunk_id for chunk_id in part if chunk_id in known]))
     if repair:
         # Not before: an engine that counts its way through a listing would leave some out.
         for part in _parts(orphans):
@@ -127,11 +127,11 @@ async def _absent(
     there = np.zeros(len(wanted), bool)
     inside = at < len(held)
     there[inside] = held[at[inside]] == wanted[inside]
-    unlisted = [one for one, is_there in zip(expected, there.tolist(), strict=True) if not is_there]
+    unlisted = [chunk_id for chunk_id, is_there in zip(expected, there.tolist(), strict=True) if not is_there]
     if not unlisted:
         return []
     come_since = {point.chunk_id for point in await provider.read(partition, unlisted)}
-    return [one for one in unlisted if one not in come_since]
+    return [chunk_id for chunk_id in unlisted if chunk_id not in come_since]
 
 
 async def _write(shelf: Shelf, chunk_ids: Sequence[str]) -> None:
@@ -169,7 +169,7 @@ def _live_page(
 
 def _packed(chunk_ids: Sequence[str]) -> NDArray[np.bytes_]:
     # All have the same length, so that zeros at the end, which numpy takes for padding, cannot make two alike.
-    return np.array([bytes.fromhex(one) for one in chunk_ids], f"S{ID_BYTES}")
+    return np.array([bytes.fromhex(chunk_id) for chunk_id in chunk_ids], f"S{ID_BYTES}")
 
 
 def _parts(chunk_ids: Sequence[str]) -> list[Sequence[str]]:

@@ -40,7 +40,7 @@ class Shelf:
             if known is None:
                 await self.provider.drop(self.partition)
                 return False
-            if gone := [one for one in written if one not in known]:
+            if gone := [chunk_id for chunk_id in written if chunk_id not in known]:
                 await self.provider.delete(self.partition, gone)
         return True
 
@@ -49,7 +49,7 @@ class Shelf:
         known = await self._known(chunk_ids)
         if known is None:
             return  # whoever gave up the partition empties it
-        if gone := [one for one in chunk_ids if one not in known]:
+        if gone := [chunk_id for chunk_id in chunk_ids if chunk_id not in known]:
             await self.provider.delete(self.partition, gone)
             if back := await self._known(gone):
                 await self.write(await self.read(sorted(back)))

@@ -263,8 +263,8 @@ class MilvusCalls:
 
     def _status(self, error: BaseException) -> str:
         """The name of the gRPC status in an error or in what it came from."""
-        for one in (error, error.__cause__):  # no further: pymilvus names errors as their own cause
-            code = getattr(one, "code", None)
+        for cause in (error, error.__cause__):  # no further: pymilvus names errors as their own cause
+            code = getattr(cause, "code", None)
             status = code() if callable(code) else code
             if isinstance(status, self._grpc.StatusCode):
                 return str(status.name)

@@ -92,7 +92,7 @@ class MilvusProvider:
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         scope = self._scope(partition)
-        ids = [physical_id(partition, one) for one in real_ids(chunk_ids)]
+        ids = [physical_id(partition, chunk_id) for chunk_id in real_ids(chunk_ids)]
         try:
             for batch in in_batches(ids, BATCH_ROWS):
                 await self._remove(scope, among(batch))
@@ -128,7 +128,7 @@ class MilvusProvider:
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         scope = self._scope(partition)
-        ids = [physical_id(partition, one) for one in real_ids(chunk_ids)]
+        ids = [physical_id(partition, chunk_id) for chunk_id in real_ids(chunk_ids)]
         rows = [
             row
             for batch in in_batches(ids, BATCH_ROWS)

@@ -49,7 +49,7 @@ class Scope:
 
     def narrowed(self, *conditions: str) -> str:
         """The scope's condition together with others."""
-        return " and ".join(f"({one})" for one in (self.condition, *conditions) if one)
+        return " and ".join(f"({condition})" for condition in (self.condition, *conditions) if condition)
 
 
 def scope_of(partition: VectorPartition, isolation: Isolation) -> Scope:
@@ -119,7 +119,7 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 def among(ids: Sequence[str]) -> str:
     """The condition of being one of these rows."""
-    listed = ", ".join(f'"{one}"' for one in ids)
+    listed = ", ".join(f'"{row_id}"' for row_id in ids)
     return f"id in [{listed}]"
 
 

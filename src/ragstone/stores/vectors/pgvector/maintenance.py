@@ -126,12 +126,12 @@ def orders(connection: Connection, tenant_id: str, options: PgVectorOptions, afr
     ).fetchall()
     wanted = []
     for space_id, dimension, state in spaces:
-        own = [one for one in built if one.space_id == space_id]
+        own = [index for index in built if index.space_id == space_id]
         if state != "retired":  # it may come back, and then wants its index as it is
             count = counts.get(space_id, 0)
             wanted.append(_order(space_id, dimension, count, own, options, afresh=space_id == afresh))
     known = {space_id for space_id, _, _ in spaces}
-    left = tuple(one.name for one in built if one.space_id not in known)
+    left = tuple(index.name for index in built if index.space_id not in known)
     return [order for order in (*wanted, Order(0, 0, 0, False, left)) if order.makes or order.drops]
 
 
@@ -148,8 +148,8 @@ def tend(
             if order.makes:
                 _make(connection, tenant_id, order, options)
                 refresh(connection, tenant_id)
-            for one in order.drops:
-                connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS ragstone."{one}"')
+            for index in order.drops:
+                connection.execute(f'DROP INDEX CONCURRENTLY IF EXISTS ragstone."{index}"')
     finally:
         connection.execute(UNLOCK, (name,))
     return todo
@@ -161,8 +161,8 @@ def _order(
     # Once made, an index stays until the Space has shrunk to half of what one is made for.
     least = options.exact_below // 2 if own else options.exact_below
     wants = options.index != "none" and dimension <= LARGEST_INDEXED and count >= max(least, 1)
-    good = [one.name for one in own if one.suits(options, count)][-1:] if wants and not afresh else []
-    drops = tuple(one.name for one in own if one.name not in good)
+    good = [index.name for index in own if index.suits(options, count)][-1:] if wants and not afresh else []
+    drops = tuple(index.name for index in own if index.name not in good)
     return Order(space_id, dimension, count, wants and not good, drops)
 
 

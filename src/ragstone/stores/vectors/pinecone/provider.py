@@ -115,7 +115,10 @@ class PineconeProvider:
             return
         written = 0
         for some in in_batches(real_ids(chunk_ids), DELETE):
-            body = {"namespace": self._namespace(partition), "ids": [prefix_of(partition) + one for one in some]}
+            body = {
+                "namespace": self._namespace(partition),
+                "ids": [prefix_of(partition) + chunk_id for chunk_id in some],
+            }
             answer = await self._call(partition, "POST", "/vectors/delete", body)
             written = max(written, _number(answer, *WRITTEN))
         await self._until_found(partition, written)
@@ -136,14 +139,14 @@ class PineconeProvider:
                 for hit in answer.body.get("matches") or ()
                 if hit["id"].startswith(prefix)
             ]
-        return sorted(found, key=lambda one: -one.score)
+        return sorted(found, key=lambda candidate: -candidate.score)
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         if await self._found(partition) is None:
             return []
         points: list[Point] = []
         for some in in_batches(real_ids(chunk_ids), FETCH):
-            ids = [prefix_of(partition) + one for one in some]
+            ids = [prefix_of(partition) + chunk_id for chunk_id in some]
             query: Query = {"namespace": self._namespace(partition), "ids": ids}
             answer = await self._call(partition, "GET", "/vectors/fetch", query=query)
             with self._service.reading(self._settings.control):
@@ -158,7 +161,7 @@ class PineconeProvider:
         while True:
             answer = await self._call(partition, "GET", "/vectors/list", query=query)
             with self._service.reading(self._settings.control):
-                page = [one["id"].removeprefix(prefix) for one in answer.body.get("vectors") or ()]
+                page = [record["id"].removeprefix(prefix) for record in answer.body.get("vectors") or ()]
                 token = (answer.body.get("pagination") or {}).get("next")
             yield page
             if not token:
@@ -172,7 +175,7 @@ class PineconeProvider:
         return sum([len(page) async for page in self.ids(partition)])
 
     async def drop(self, partition: VectorPartition) -> None:
-        known = [one async for page in self.ids(partition) for one in page]
+        known = [chunk_id async for page in self.ids(partition) for chunk_id in page]
         await self.delete(partition, known)
 
     async def health(self) -> Health:

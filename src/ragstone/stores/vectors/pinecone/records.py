@@ -75,12 +75,12 @@ def batches(partition: VectorPartition, points: Sequence[Point], namespace: str)
     waiting: list[bytes] = []
     size = 0
     for point in points:
-        one = encoded(record(partition, point))
-        if waiting and (len(waiting) == MAX_BATCH or size + len(one) > MAX_BYTES):
+        packed = encoded(record(partition, point))
+        if waiting and (len(waiting) == MAX_BATCH or size + len(packed) > MAX_BYTES):
             yield _body(waiting, namespace)
             waiting, size = [], 0
-        waiting.append(one)
-        size += len(one) + 1
+        waiting.append(packed)
+        size += len(packed) + 1
     if waiting:
         yield _body(waiting, namespace)
 

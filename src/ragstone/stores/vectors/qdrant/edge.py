@@ -47,7 +47,7 @@ class EdgeEngine:
         import qdrant_edge as edge
 
         def change(shard: edge.EdgeShard) -> None:
-            made = [edge.Point(one.id, _vectors(one) if words else one.vector, one.payload) for one in points]
+            made = [edge.Point(point.id, _vectors(point) if words else point.vector, point.payload) for point in points]
             shard.update(edge.UpdateOperation.upsert_points(made))
             shard.flush()
 
@@ -75,14 +75,14 @@ class EdgeEngine:
             nearest = edge.Query.Nearest(query, DENSE if words else None)
         request = edge.QueryRequest(limit=k, query=nearest, filter=_filter(where), with_payload=["chunk_id"])
         found = await self._with(collection, lambda shard: shard.query(request))
-        return [(name, one.score) for one in found if (name := named(one.payload))]
+        return [(name, hit.score) for hit in found if (name := named(hit.payload))]
 
     async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
         records = await self._with(collection, lambda shard: shard.retrieve(list(ids), True, True))
         found = []
-        for one in records:
-            vector, words = apart(one.vector)
-            found.append(Stored(str(one.id), vector, one.payload or {}, words))
+        for record in records:
+            vector, words = apart(record.vector)
+            found.append(Stored(str(record.id), vector, record.payload or {}, words))
         return found
 
     async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
@@ -92,7 +92,7 @@ class EdgeEngine:
             limit=size, offset=offset, filter=_filter(where), with_payload=["chunk_id"], with_vector=False
         )
         records, offset = await self._with(collection, lambda shard: shard.scroll(request))
-        return Page([name for one in records if (name := named(one.payload))], offset)
+        return Page([name for record in records if (name := named(record.payload))], offset)
 
     async def count(self, collection: str, where: Condition | None) -> int:
         import qdrant_edge as edge
@@ -121,7 +121,7 @@ class _Shards:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._open: dict[str, Any] = {}
-        for left in (one for end in (HALF_MADE, HALF_GONE) for one in folder.glob(f"*{end}")):
+        for left in (path for end in (HALF_MADE, HALF_GONE) for path in folder.glob(f"*{end}")):
             shutil.rmtree(left)
 
     def names(self) -> list[str]:
@@ -230,7 +230,7 @@ def _condition(raw: Condition) -> Any:
         return edge.FieldCondition(key=raw["key"], range=edge.RangeFloat(**raw["range"]))
     if "match" in raw:
         return edge.FieldCondition(key=raw["key"], match=_match(**raw["match"]))
-    clauses: dict[str, Any] = {clause: [_condition(one) for one in terms] for clause, terms in raw.items()}
+    clauses: dict[str, Any] = {clause: [_condition(term) for term in terms] for clause, terms in raw.items()}
     return edge.Filter(**clauses)
 
 

@@ -143,8 +143,10 @@ class ClientEngine:
 
     async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None:
         structs = [
-            self._models.PointStruct(id=one.id, vector=self._vectors(one) if words else one.vector, payload=one.payload)
-            for one in points
+            self._models.PointStruct(
+                id=point.id, vector=self._vectors(point) if words else point.vector, payload=point.payload
+            )
+            for point in points
         ]
         await self._update(collection, lambda client: client.upsert(collection, structs, wait=True))
 
@@ -171,16 +173,16 @@ class ClientEngine:
                 with_payload=["chunk_id"],
             ),
         )
-        return [(name, one.score) for one in found.points if (name := named(one.payload))]
+        return [(name, hit.score) for hit in found.points if (name := named(hit.payload))]
 
     async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
         records = await self._calls.read(
             collection, lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True)
         )
         found = []
-        for one in records:
-            vector, words = apart(one.vector)
-            found.append(Stored(str(one.id), vector, one.payload or {}, words))
+        for record in records:
+            vector, words = apart(record.vector)
+            found.append(Stored(str(record.id), vector, record.payload or {}, words))
         return found
 
     async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
@@ -195,7 +197,7 @@ class ClientEngine:
                 with_vectors=False,
             ),
         )
-        return Page([name for one in records if (name := named(one.payload))], offset)
+        return Page([name for record in records if (name := named(record.payload))], offset)
 
     async def count(self, collection: str, where: Condition | None) -> int:
         counted = await self._calls.read(

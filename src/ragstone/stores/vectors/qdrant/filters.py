@@ -27,7 +27,7 @@ def can_translate(where: Filter) -> bool:
             return _can_name(field) and all(map(_can_compare, values))
         case Range():
             bounds = _bounds(where).values()
-            numbers = bool(bounds) and all(_is_number(one) and _can_compare(one) for one in bounds)
+            numbers = bool(bounds) and all(_is_number(bound) and _can_compare(bound) for bound in bounds)
             return _can_name(where.field) and numbers
         case And(terms) | Or(terms):
             return all(map(can_translate, terms))

@@ -37,7 +37,7 @@ class LocalCalls:
         return await self._resident.run(lambda client: _change(client, collection, request))
 
     async def health(self) -> Health:
-        points = await self._resident.run(lambda client: sum(len(one.ids) for one in client.collections.values()))
+        points = await self._resident.run(lambda client: sum(len(held.ids) for held in client.collections.values()))
         version = importlib.metadata.version("qdrant-client")
         return Health(version, f"local mode, {points} vectors in {self._resident.folder}")
 

@@ -108,7 +108,7 @@ class QdrantProvider:
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         with suppress(CollectionMissing):
             for batch in in_batches(real_ids(chunk_ids), PAGE):
-                ids = [physical_id(partition, one) for one in batch]
+                ids = [physical_id(partition, chunk_id) for chunk_id in batch]
                 await self._engine.delete(self._collection(partition), ids, self._scope(partition))
 
     async def search(
@@ -133,9 +133,9 @@ class QdrantProvider:
         points: list[Point] = []
         with suppress(CollectionMissing):
             for batch in in_batches(real_ids(chunk_ids), BATCH):
-                ids = [physical_id(partition, one) for one in batch]
+                ids = [physical_id(partition, chunk_id) for chunk_id in batch]
                 records = await self._engine.retrieve(self._collection(partition), ids)
-                points += [to_point(one) for one in records if belongs(partition, one.payload)]
+                points += [to_point(record) for record in records if belongs(partition, record.payload)]
         return points
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
@@ -250,7 +250,7 @@ def _embedded(adapter: Adapter, folder: Path) -> Engine:
 def _choice(adapter: Adapter, name: str, default: T, choices: Collection[T]) -> T:
     value = adapter.options.get(name, default)
     if type(value) is not type(default) or value not in choices:
-        known = "a port" if isinstance(choices, range) else " or ".join(str(one).lower() for one in choices)
+        known = "a port" if isinstance(choices, range) else " or ".join(str(choice).lower() for choice in choices)
         raise SettingsError(f"store.vectors.options.{name} is {value!r:.40}", hint=f"give {known}")
     chosen: T = value
     return chosen

@@ -134,7 +134,7 @@ class WeaviateProvider:
                 Candidate(row["chunk_id"], max(-1.0, min(1.0, 1 - float(row["_additional"]["distance"]))))
                 for row in rows
             ]
-        return sorted(found, key=lambda one: -one.score)
+        return sorted(found, key=lambda candidate: -candidate.score)
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []

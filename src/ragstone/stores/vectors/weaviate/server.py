@@ -99,7 +99,7 @@ class WeaviateServer:
             "POST", f"{self._url}/v1/batch/objects", body, query={"consistency_level": self._consistency}
         )
         with self.reading():
-            failed = [one["result"] for one in answer.body if one["result"].get("status") != "SUCCESS"]
+            failed = [entry["result"] for entry in answer.body if entry["result"].get("status") != "SUCCESS"]
             stored = len(answer.body) - len(failed)
         if stored < len(objects):
             self._seen.discard(shelf)
@@ -149,7 +149,7 @@ class WeaviateServer:
     async def drop(self, shelf: Shelf) -> None:
         """Remove a class with all that is in it."""
         await self.service.call("DELETE", f"{self._url}/v1/schema/{shelf.name}", expect={400, 404})
-        self._seen = {one for one in self._seen if one.name != shelf.name}
+        self._seen = {seen for seen in self._seen if seen.name != shelf.name}
         if await self.has(Shelf(shelf.name)):
             raise self._refused(f"kept class {shelf.name}, which was to be dropped", None)
 
