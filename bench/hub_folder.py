@@ -29,7 +29,7 @@ def write_hub_folder(pack: GranitePack, folder: Path) -> Path:
     (plain / "tokenizer.json").write_bytes(pack.tokenizer_json())
     said = SPECIAL | {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": pack.max_tokens}
     (plain / "tokenizer_config.json").write_text(json.dumps(said))
-    modules = [Transformer(str(plain), max_seq_length=pack.max_tokens), Pooling(encoder.hidden, "cls")]
+    modules = [Transformer(str(plain), max_seq_length=pack.max_tokens), Pooling(encoder.hidden_size, "cls")]
     SentenceTransformer(modules=[*modules, Normalize()], device="cpu").save(str(folder / "model"))
     return folder / "model"
 
@@ -54,7 +54,7 @@ def _config(encoder: Encoder) -> dict[str, object]:
     return {
         "model_type": "roberta",
         "architectures": ["RobertaModel"],
-        "hidden_size": encoder.hidden,
+        "hidden_size": encoder.hidden_size,
         "num_hidden_layers": encoder.layers,
         "num_attention_heads": encoder.heads,
         "intermediate_size": encoder.tensors["l0.f1.w"].shape[0],

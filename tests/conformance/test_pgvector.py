@@ -332,5 +332,5 @@ async def test_a_query_of_nothing_but_zeros_finds_all_equally_far(ledger: Postgr
 )
 def test_an_option_that_cannot_be_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(SettingsError, match=r"store\.vectors\.options") as refused:
-        PgVectorOptions.checked(given)
+        PgVectorOptions.parse(given)
     assert said in str(refused.value)

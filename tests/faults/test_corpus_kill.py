@@ -61,7 +61,7 @@ def found(stone: Ragstone) -> list[list[str]]:
 
 def in_files() -> list[set[str]]:
     index, metadata = (Path("data/indices") / name for name in FILES)
-    return [set(load_index(index)[0].packed().ids), set(load_metadata(metadata))]
+    return [set(load_index(index)[0].pack().ids), set(load_metadata(metadata))]
 
 
 def ids(stone: Ragstone) -> set[str]:

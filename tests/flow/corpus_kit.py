@@ -50,7 +50,7 @@ def texts(stone: Ragstone, kb: str = NAME, **options: Any) -> list[str]:
 
 def files(stone: Ragstone, under: Path = Path("data/indices")) -> tuple[set[str], set[str]]:
     """Chunk ids in the two files."""
-    return set(load_index(under / "bm25_index.pkl")[0].packed().ids), set(load_metadata(under / "chunks.json"))
+    return set(load_index(under / "bm25_index.pkl")[0].pack().ids), set(load_metadata(under / "chunks.json"))
 
 
 def live_ids(stone: BlockingWorkspace, kb: str = NAME) -> set[str]:

@@ -165,7 +165,7 @@ def test_a_collection_that_lacks_something_is_not_swapped_in(
             pair.put_aside(chunks[1:])
         elif lost == "index":
             index, origin = load_index(pair.next_index)
-            index.remove([int(index.packed().numbers[0])])
+            index.remove([int(index.pack().numbers[0])])
             save_index(index, pair.next_index, origin)
         else:
             ledger: Any = stone.engine._components.ledger

@@ -81,7 +81,7 @@ def test_files_go_along_with_a_new_name(stone: Ragstone) -> None:
 
 def test_two_builds_of_one_collection_do_not_meet(stone: Ragstone, tmp_path: Path) -> None:
     index, metadata = (tmp_path / "data" / "indices" / name for name in ("bm25_index.pkl", "chunks.json"))
-    with FilePair(NAME, index, metadata).locked(), pytest.raises(StoreBusy, match="is being built already"):
+    with FilePair(NAME, index, metadata).lock(), pytest.raises(StoreBusy, match="is being built already"):
         stone.corpora.build(BUILD)
     assert stone.kbs() == []
 
@@ -316,7 +316,7 @@ def test_a_receipt_says_that_the_corpus_files_could_not_be_rewritten(
 def test_a_receipt_says_that_a_build_has_the_corpus_files(stone: Ragstone) -> None:
     stone.corpora.build(BUILD)
     pair = FilePair(NAME, Path("data/indices/bm25_index.pkl"), Path("data/indices/chunks.json"))
-    with pair.locked():
+    with pair.lock():
         (receipt,) = stone.erase("document", stone.documents(kb=NAME)[0].id)
     (unfinished,) = receipt.unfinished
     assert not receipt.complete

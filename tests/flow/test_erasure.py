@@ -294,7 +294,7 @@ async def test_who_dies_between_ledger_and_files_leaves_them_to_the_sweep(
 
     with monkeypatch.context() as patch:
         patch.setattr(Blobs, "remove", die)
-        patch.setattr(Blobs, "settled", die)
+        patch.setattr(Blobs, "list_old", die)
         with pytest.raises(Killed):
             await open_eraser(stores).erase("default", [ErasureTarget("document", secret.document_id)])
     _make_old(tmp_path, name)

@@ -22,7 +22,7 @@ from ragstone.core.types import Candidate
 from ragstone.settings.tree import Adapter
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
-from ragstone.transfer.compare.searches import Agreement, agree
+from ragstone.transfer.compare.searches import SearchAgreement, agree
 
 postgres_databases = postgres_server.postgres_databases
 CHUNKS = int(os.environ.get("RAGSTONE_MOVE_CHUNKS", "240"))
@@ -102,7 +102,7 @@ async def activity(engine: Engine) -> tuple[Any, ...]:
 
 def agreement(one: Answers, other: Answers) -> float:
     """The share of one's answers that the other gave; what differs by less than a rounding is equally good."""
-    total = Agreement()
+    total = SearchAgreement()
     for question, expected in one.items():
         total += agree(expected, other[question])
     assert total.differences.count == 0

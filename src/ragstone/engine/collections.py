@@ -75,7 +75,7 @@ class Collections:
             async with self._ledger.transaction(tenant) as tx:
                 await tx.existing([])  # a tenant that is new has an id from here on
             pair = await self._upkeep.pair(tenant, name)
-            with pair.locked():
+            with pair.lock():
                 await self._upkeep.tidy(tenant, pair, drafts=True)
                 await self._refuse_existing(tenant, name, request)
                 try:

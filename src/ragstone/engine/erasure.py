@@ -120,7 +120,7 @@ class Eraser:
             case.left_behind = [
                 f"{store}: holds vectors of tenant {tenant.id} ('{name}') and is not in use any more: "
                 "remove what carries this id there by hand"
-                for store in await self._left(name, ())
+                for store in await self._list_abandoned(name, ())
             ]
             with case.unless(VECTORS):
                 await self._count_points(case, case.before)
@@ -159,7 +159,7 @@ class Eraser:
                     f"{store}: may still hold it and is not in use any more",
                     Remedy(Action.FINISH_LEFT_STORE, store=store),
                 )
-                for store in await self._left(tenant, traces.space_ids)
+                for store in await self._list_abandoned(tenant, traces.space_ids)
             ]
         with case.unless(VECTORS):
             await self._count_points(case, case.before)
@@ -233,7 +233,7 @@ class Eraser:
             return []
         return await self._ledger.read(tenant, list_partitions, self._provider.name, space_ids)
 
-    async def _left(self, tenant: str, space_ids: Sequence[int]) -> list[str]:
+    async def _list_abandoned(self, tenant: str, space_ids: Sequence[int]) -> list[str]:
         used = self._provider.name if self._provider else ""
         return await self._ledger.read(tenant, list_abandoned_indexes, used, space_ids)
 

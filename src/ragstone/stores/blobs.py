@@ -86,7 +86,7 @@ class Blobs:
         """The files that a document has now."""
         folder = self._folder / _safe(document_id)
         with translated(folder):
-            return [name for name in _listed(folder) if len(name) <= NAME_CHARACTERS]
+            return [name for name in _list_names(folder) if len(name) <= NAME_CHARACTERS]
 
     def remove(self, document_id: str, names: Iterable[str]) -> None:
         """Remove files of a document, and its folder with the last of them."""
@@ -94,21 +94,21 @@ class Blobs:
         files = {_safe(name) for name in names}
         with translated(folder):
             _unlink(folder, files)
-            drafts = [name for name in _listed(folder) if name[:NAME_CHARACTERS] in files]
+            drafts = [name for name in _list_names(folder) if name[:NAME_CHARACTERS] in files]
             if drafts:
                 _unlink(folder, drafts)
                 # Once more: a draft may have taken a file's place between the two.
                 _unlink(folder, files)
             _drop_if_empty(folder)
 
-    def settled(self, document_ids: Iterable[str] | None = None) -> dict[str, list[str]]:
+    def list_old(self, document_ids: Iterable[str] | None = None) -> dict[str, list[str]]:
         """Files that are not new, by document: of all documents, or of some."""
         before = time.time() - SETTLED_SECONDS
         found = {}
         with translated(self._folder):
-            for document_id in _listed(self._folder) if document_ids is None else document_ids:
+            for document_id in _list_names(self._folder) if document_ids is None else document_ids:
                 folder = self._folder / _safe(document_id)
-                names = _listed(folder)
+                names = _list_names(folder)
                 old = [name for name in names if _is_older(folder / name, before)]
                 if old or (not names and folder.is_dir()):
                     found[document_id] = old
@@ -164,7 +164,7 @@ class Blobs:
 
     def _documents(self) -> list[str]:
         with translated(self._folder):
-            return _listed(self._folder)
+            return _list_names(self._folder)
 
     def _place(self, document_id: str, name: str) -> Path:
         return self._folder / _safe(document_id) / _safe(name)
@@ -195,7 +195,7 @@ def _head(place: Path) -> bytes:
         return file.read(HEADER_BYTES)
 
 
-def _listed(folder: Path) -> list[str]:
+def _list_names(folder: Path) -> list[str]:
     # Others may remove files and folders at any time, and a file system may keep things of its own there.
     try:
         return [entry.name for entry in folder.iterdir() if _is_ours(entry.name)]

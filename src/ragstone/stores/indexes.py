@@ -75,14 +75,14 @@ def best_first(
 Key = tuple[str, str, int]
 
 
-class Resident(Protocol):
+class CachedPart(Protocol):
     """Something that knows how much memory it takes."""
 
     @property
     def bytes(self) -> int: ...
 
 
-R = TypeVar("R", bound=Resident)
+R = TypeVar("R", bound=CachedPart)
 
 
 class Following(Generic[R]):
@@ -101,10 +101,10 @@ class IndexCache:
 
     def __init__(self, memory_mb: int) -> None:
         self._budget = memory_mb * 1024 * 1024
-        self._kept: OrderedDict[Key, Following[Resident]] = OrderedDict()
+        self._kept: OrderedDict[Key, Following[CachedPart]] = OrderedDict()
         self._guard = threading.Lock()
 
-    def get(self, key: Key, make: Callable[[], Resident]) -> Following[Resident]:
+    def get(self, key: Key, make: Callable[[], CachedPart]) -> Following[CachedPart]:
         """The one resident of that key, made if there is none."""
         with self._guard:
             if key not in self._kept:
@@ -124,13 +124,13 @@ class IndexCache:
 LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version"
 
 
-class Follower(Resident, Protocol):
+class UpdatablePart(CachedPart, Protocol):
     """A resident that can let go of single chunks."""
 
     def remove(self, numbers: Iterable[int]) -> None: ...
 
 
-F = TypeVar("F", bound=Follower)
+F = TypeVar("F", bound=UpdatablePart)
 
 Load = Callable[[F, str, Sequence[Any]], None]
 """Reads chunks into a resident: those that a condition over `c.seq`, given with its values, lets through."""

@@ -52,7 +52,7 @@ class Owner:
     def __str__(self) -> str:
         return f"{self.thing} {self.id}"
 
-    def encoded(self, form: str) -> bytes:
+    def encode(self, form: str) -> bytes:
         """The same bytes for no other owner and no other form of content."""
         parts = [part.encode() for part in (form, self.tenant_id, self.thing, self.id, self.part)]
         return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
@@ -106,30 +106,30 @@ class Vault:
         stored[:HEADER_BYTES] = header
         stored[-len(MARK) :] = MARK
         body = memoryview(stored)[HEADER_BYTES : -len(MARK)]
-        self._ciphers[self._key_id].encrypt_into(nonce, content, header + owner.encoded("file"), body)
+        self._ciphers[self._key_id].encrypt_into(nonce, content, header + owner.encode("file"), body)
         return stored
 
     def open(self, stored: bytes, owner: Owner) -> bytes:
         """The content of what was stored; `StoreCorrupt` when it is not what was sealed for this owner."""
         if not _is_marked(stored):
             return stored
-        header = _parsed(stored[:HEADER_BYTES])
+        header = _parse_header(stored[:HEADER_BYTES])
         if header is None or len(stored) < HEADER_BYTES + len(MARK) or not stored.endswith(MARK):
-            raise _damaged(owner)
+            raise _damage_error(owner)
         kind, key_id, nonce = header
         body = memoryview(stored)[HEADER_BYTES : -len(MARK)]
         if kind == _PLAIN:
             return bytes(body)
-        return self._decrypted(key_id, nonce, body, stored[:HEADER_BYTES] + owner.encoded("file"), owner)
+        return self._decrypt(key_id, nonce, body, stored[:HEADER_BYTES] + owner.encode("file"), owner)
 
     def is_current(self, head: bytes) -> bool:
         """Whether a file that begins with these `HEADER_BYTES` is sealed with the present key."""
-        header = _parsed(head)
+        header = _parse_header(head)
         return header is not None and header[:2] == (_AES_256_GCM, self._key_id)
 
     def missing_key(self, head: bytes) -> str:
         """The key for want of which a file that begins with these `HEADER_BYTES` cannot be opened; else empty."""
-        header = _parsed(head)
+        header = _parse_header(head)
         if header is None or header[0] == _PLAIN or header[1] in self._ciphers:
             return ""
         return header[1].hex()
@@ -141,7 +141,7 @@ class Vault:
         nonce = os.urandom(_NONCE_BYTES)
         # A lone surrogate is no UTF-8, and still part of what somebody may have typed.
         content = text.encode("utf-8", "surrogatepass")
-        sealed = self._ciphers[self._key_id].encrypt(nonce, content, owner.encoded(self._text_prefix))
+        sealed = self._ciphers[self._key_id].encrypt(nonce, content, owner.encode(self._text_prefix))
         return f"{self._text_prefix}{base64.b64encode(nonce + sealed).decode()}"
 
     def open_text(self, stored: str, owner: Owner) -> str:
@@ -155,12 +155,12 @@ class Vault:
         try:
             known, sealed = bytes.fromhex(key_id), base64.b64decode(data, validate=True)
         except ValueError as error:
-            raise _damaged(owner) from error
+            raise _damage_error(owner) from error
         if kind != "v1" or len(known) != _KEY_ID_BYTES or len(sealed) < _NONCE_BYTES + _TAG_BYTES:
-            raise _damaged(owner)
+            raise _damage_error(owner)
         nonce, body = sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:]
-        bound_to = owner.encoded(f"{SEALED}{kind}:{key_id}:")
-        content = self._decrypted(known, nonce, body, bound_to, owner)
+        bound_to = owner.encode(f"{SEALED}{kind}:{key_id}:")
+        content = self._decrypt(known, nonce, body, bound_to, owner)
         return content.decode("utf-8", "surrogatepass")
 
     def seal_config(self, config: Metadata, secret_keys: Collection[str], owner: Owner) -> dict[str, Json]:
@@ -183,7 +183,7 @@ class Vault:
             return None
         return self.seal_config(self.open_config(stored, secret_keys, owner), secret_keys, owner)
 
-    def _decrypted(self, key_id: bytes, nonce: bytes, body: bytes | memoryview, bound_to: bytes, owner: Owner) -> bytes:
+    def _decrypt(self, key_id: bytes, nonce: bytes, body: bytes | memoryview, bound_to: bytes, owner: Owner) -> bytes:
         if key_id not in self._ciphers:
             raise StoreError(
                 f"{owner} is encrypted with key {key_id.hex()}, which is not configured",
@@ -194,7 +194,7 @@ class Vault:
         try:
             return self._ciphers[key_id].decrypt(nonce, body, bound_to)
         except InvalidTag as error:
-            raise _damaged(owner) from error
+            raise _damage_error(owner) from error
 
 
 def _cipher(key: bytes) -> AESGCM:
@@ -244,7 +244,7 @@ def _header(kind: int, key_id: bytes = b"", nonce: bytes = b"") -> bytes:
     return head + _CHECKSUM.pack(zlib.crc32(head))
 
 
-def _parsed(header: bytes) -> tuple[int, bytes, bytes] | None:
+def _parse_header(header: bytes) -> tuple[int, bytes, bytes] | None:
     if len(header) < HEADER_BYTES:
         return None
     mark, kind, key_id, nonce = _HEAD.unpack_from(header)
@@ -261,6 +261,6 @@ def _secrets(config: Metadata, secret_keys: Collection[str]) -> dict[str, str]:
     return {key: value for key, value in config.items() if key in secret_keys and isinstance(value, str)}
 
 
-def _damaged(owner: Owner) -> StoreCorrupt:
+def _damage_error(owner: Owner) -> StoreCorrupt:
     message = f"what is stored for {owner} is damaged, or belongs to something else"
     return StoreCorrupt(message, hint="restore it from a backup, or take it in again")

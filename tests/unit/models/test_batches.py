@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ragstone.core.model_types import unit_rows
 from ragstone.models.embedders.local import windows
-from ragstone.models.runtime.inference import padded
+from ragstone.models.runtime.inference import pad_rows
 
 
 @pytest.mark.req("R-CHK-26")
@@ -25,7 +25,7 @@ def test_a_text_that_fits_is_one_window() -> None:
 
 
 def test_padding_fills_up_on_the_right() -> None:
-    ids, mask = padded([[4, 5, 6], [7]], padding=1)
+    ids, mask = pad_rows([[4, 5, 6], [7]], padding=1)
     assert ids.tolist() == [[4, 5, 6], [7, 1, 1]]
     assert mask.tolist() == [[1, 1, 1], [1, 0, 0]]
 
@@ -35,7 +35,7 @@ def test_padding_fills_up_on_the_right() -> None:
     [(127, 512, 127), (128, 512, 128), (129, 512, 144), (505, 512, 512), (505, 508, 508), (505, 0, 505)],
 )
 def test_long_rows_get_a_fast_width_that_still_fits(length: int, longest: int, width: int) -> None:
-    ids, mask = padded([[4] * length, [7]], padding=1, longest=longest)
+    ids, mask = pad_rows([[4] * length, [7]], padding=1, longest=longest)
     assert ids.shape == mask.shape == (2, width)
     assert ids[0].tolist() == [4] * length + [1] * (width - length)
     assert mask.sum(axis=1).tolist() == [length, 1]

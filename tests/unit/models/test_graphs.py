@@ -11,7 +11,7 @@ from tests.unit.models.reference import granite_vector, reference_logits, refere
 from tests.unit.models.tiny import write_tiny_model
 
 from ragstone.models.runtime import openvino as openvino_runtime
-from ragstone.models.runtime.inference import open_runtime, padded
+from ragstone.models.runtime.inference import open_runtime, pad_rows
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.models.weights.packages import GRANITE, GranitePack, installed_file
 
@@ -36,7 +36,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 def test_an_encoder_of_each_family(tmp_path: Path, family: str, pooling: str, runtime: str) -> None:
     folder = write_tiny_model(tmp_path / "model", family, pooling=pooling)
     loaded = open_runtime(runtime, "tiny", ModelFolder(folder).encoder, threads=1, cache=tmp_path)
-    made = loaded.run(*padded(ROWS, padding=0))
+    made = loaded.run(*pad_rows(ROWS, padding=0))
     for row, ids in zip(made, ROWS, strict=True):
         states = reference_states(folder, ids)
         expected = states[0] if pooling == "cls" else states.mean(axis=0)
@@ -51,7 +51,7 @@ def test_a_classifier_of_each_family(tmp_path: Path, family: str, runtime: str) 
     folder = write_tiny_model(tmp_path / "model", family, labels=3)
     types = [[0, 0, 0, 1, 1, 1, 1], [0, 0, 1], [0] * 30 + [1] * 30]
     loaded = open_runtime(runtime, "tiny", ModelFolder(folder).encoder, threads=1, cache=tmp_path)
-    made = loaded.run(*padded(ROWS, padding=0), padded(types, 0)[0])
+    made = loaded.run(*pad_rows(ROWS, padding=0), pad_rows(types, 0)[0])
     expected = [reference_logits(folder, ids, kinds) for ids, kinds in zip(ROWS, types, strict=True)]
     np.testing.assert_allclose(made, expected, atol=0.05)
 
@@ -61,7 +61,7 @@ def test_a_classifier_of_each_family(tmp_path: Path, family: str, runtime: str) 
 def test_granite_is_as_close_as_its_runtime_allows(model_cache: Path, runtime: str, closeness: float) -> None:
     pack = GranitePack(installed_file(*GRANITE, "granite-embedding-30m-english"))
     loaded = open_runtime(runtime, f"granite@{pack.revision}", pack.encoder, threads=0, cache=model_cache)
-    made = loaded.run(*padded([list(row) for row in GRANITE_ROWS], padding=1))
+    made = loaded.run(*pad_rows([list(row) for row in GRANITE_ROWS], padding=1))
     for row, ids in zip(made, GRANITE_ROWS, strict=True):
         assert cosine(row, expected_granite_vector(pack.path, ids)) >= closeness
 
@@ -73,7 +73,7 @@ def test_plain_weights_meet_plain_activations(tmp_path: Path, monkeypatch: pytes
         monkeypatch.setattr(openvino_runtime, "ACTIVATION_GROUP", group)
         cache = tmp_path / str(group)
         loaded = open_runtime("openvino", "tiny", ModelFolder(folder).encoder, threads=1, cache=cache)
-        made.append(loaded.run(*padded(ROWS, padding=0)))
+        made.append(loaded.run(*pad_rows(ROWS, padding=0)))
     np.testing.assert_allclose(made[0], made[1], atol=1e-6)
 
 

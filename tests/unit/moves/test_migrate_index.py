@@ -15,7 +15,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import put, unit_vectors
-from ragstone.transfer.compare.searches import Samples, agree, judged
+from ragstone.transfer.compare.searches import Samples, agree, judge
 from ragstone.transfer.reports import MoveReport
 
 Upsert = Callable[[MemoryProvider, VectorPartition, Sequence[Point]], Awaitable[None]]
@@ -202,9 +202,9 @@ def test_equals_at_the_cut_are_as_good_as_each_other() -> None:
 def test_an_engine_that_does_not_look_at_everything_may_miss_a_little() -> None:
     expected = [Candidate(str(at), 1 - at / 100) for at in range(20)]
     nearly = agree(expected, expected[:19])
-    assert judged(nearly, exact=False, what="it").count == 0
-    assert judged(nearly, exact=True, what="it").named == ("it found 19 of 20 nearest chunks",)
-    assert judged(agree(expected, expected[:18]), exact=False, what="it").count == 1
+    assert judge(nearly, exact=False, what="it").count == 0
+    assert judge(nearly, exact=True, what="it").named == ("it found 19 of 20 nearest chunks",)
+    assert judge(agree(expected, expected[:18]), exact=False, what="it").count == 1
 
 
 def test_samples_are_drawn_from_all_that_was_offered() -> None:

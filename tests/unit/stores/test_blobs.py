@@ -80,5 +80,5 @@ def test_only_what_has_settled_is_swept(blobs: Blobs, tmp_path: Path) -> None:
     blobs.put("cd" * 16, b"left behind")
     (left,) = (tmp_path / "documents" / "tenant" / ("cd" * 16)).iterdir()
     os.utime(left, (0, 0))
-    assert blobs.settled() == {"cd" * 16: [left.name]}
-    assert Blobs(tmp_path / "nowhere").settled() == {}
+    assert blobs.list_old() == {"cd" * 16: [left.name]}
+    assert Blobs(tmp_path / "nowhere").list_old() == {}

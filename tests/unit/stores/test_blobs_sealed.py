@@ -152,7 +152,7 @@ def test_things_of_the_file_system_are_passed_over(folder: Path) -> None:
     blobs = after(folder)
     assert blobs.names(DOCUMENT) == [name]
     assert blobs.rotate() == Rotation(1, 0, ())
-    assert DOCUMENT not in blobs.settled()
+    assert DOCUMENT not in blobs.list_old()
 
 
 def test_a_full_disk_stops_rotation_and_leaves_every_file_as_it_was(
@@ -220,9 +220,9 @@ def test_killed_before_the_rename_it_goes_on_where_it_was(folder: Path) -> None:
     assert [Blobs(folder, Vault(NEW)).get(DOCUMENT, name) for name in names] == [
         f"content {n}".encode() for n in range(4)
     ]
-    assert blobs.settled() == {}
+    assert blobs.list_old() == {}
     os.utime(draft, (0, 0))
-    assert blobs.settled() == {DOCUMENT: [draft.name]}
+    assert blobs.list_old() == {DOCUMENT: [draft.name]}
     blobs.remove(DOCUMENT, [draft.name])
     assert sorted(file.name for file in files(folder)) == sorted(names)
 

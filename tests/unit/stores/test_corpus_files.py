@@ -142,9 +142,9 @@ def test_an_index_that_waits_and_is_damaged_is_removed(pair: FilePair) -> None:
 
 
 def test_one_at_a_time(pair: FilePair) -> None:
-    with pair.locked(), pytest.raises(StoreBusy, match="'corpus_embeddings' is being built already"), pair.locked():
+    with pair.lock(), pytest.raises(StoreBusy, match="'corpus_embeddings' is being built already"), pair.lock():
         pytest.fail("two at a time")
-    with pair.locked():
+    with pair.lock():
         pass
 
 

@@ -15,7 +15,7 @@ from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer, unit_rows
 from ragstone.core.protocols import Tokenizer
 from ragstone.core.types import Matrix, Role
-from ragstone.models.runtime.inference import LocalModel, Row, RuntimeName
+from ragstone.models.runtime.inference import LocalModel, ModelInput, RuntimeName
 from ragstone.models.weights.catalogue import canonical_name, check_dimension, known_model
 
 OVERLAP = 64
@@ -175,7 +175,7 @@ class LocalEmbedder:
     ) -> _Filled:
         """Write the vectors of a slice into the rows of its texts."""
         before, after = self._local.tokenizer.brackets
-        inputs = [Row((before, *piece.ids, after)) for piece in pieces]
+        inputs = [ModelInput((before, *piece.ids, after)) for piece in pieces]
         outputs = await self._local.run(inputs, urgent=urgent)
         rows = np.zeros((len(numbers), vectors.shape[1]), np.float32)
         counts = np.zeros((len(numbers), 1), np.float32)

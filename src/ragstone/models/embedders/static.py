@@ -62,7 +62,7 @@ class StaticEmbedder:
         """Facts about the model; only the catalogue's while its weights are not on this machine."""
         known = known_model(self._name) or EmbeddingModel(self._name, dimension=0, max_tokens=NO_WINDOW)
         try:
-            dimension = self._loaded.table.shape[1]
+            dimension = self._content.table.shape[1]
             return replace(known, dimension=dimension, max_tokens=NO_WINDOW, revision=self._revision, local=True)
         except ModelUnavailable:
             return known
@@ -70,7 +70,7 @@ class StaticEmbedder:
     @property
     def tokenizer(self) -> ModelTokenizer:
         """The tokenizer whose tokens have the vectors."""
-        return self._loaded.tokenizer
+        return self._content.tokenizer
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         """One row per text, in order."""
@@ -81,7 +81,7 @@ class StaticEmbedder:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _embed(self, texts: Sequence[str]) -> Embeddings:
-        loaded, model = self._loaded, self.model
+        loaded, model = self._content, self.model
         check_dimension(model, self._dimensions)
         vectors = np.zeros((len(texts), model.dimension), np.float32)
         failed = []
@@ -118,12 +118,12 @@ class StaticEmbedder:
         return file_sha256(self._files.table, cache_folder(self._cache_dir))[:12]
 
     @property
-    def _loaded(self) -> _Loaded:
+    def _content(self) -> _Loaded:
         with self._loading:
-            return self._load
+            return self._read_content
 
     @cached_property
-    def _load(self) -> _Loaded:
+    def _read_content(self) -> _Loaded:
         matrices = [tensor for tensor in read_tensors(self._files.table).values() if tensor.ndim == 2]
         if len(matrices) != 1:
             raise ModelError(

@@ -53,11 +53,11 @@ class LlmJudge:
         """One judgement per passage; a passage whose request failed counts for nothing unless all failed."""
         turns = asyncio.Semaphore(AT_ONCE)
 
-        async def judged(premise: str) -> Entailment | RagstoneError:
+        async def judge_in_turn(premise: str) -> Entailment | RagstoneError:
             async with turns:
                 return await self._judge(premise, hypothesis)
 
-        made = await asyncio.gather(*(judged(premise) for premise in premises))
+        made = await asyncio.gather(*(judge_in_turn(premise) for premise in premises))
         failures = [outcome for outcome in made if isinstance(outcome, RagstoneError)]
         if failures and len(failures) == len(made):
             raise failures[0]

@@ -12,7 +12,7 @@ from ragstone.core.errors import ModelError, SettingsError
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.protocols import LLM, Entailer
 from ragstone.core.types import Vector
-from ragstone.models.runtime.inference import LocalModel, Row, RuntimeName
+from ragstone.models.runtime.inference import LocalModel, ModelInput, RuntimeName
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.settings.answers import EntailmentSettings
 from ragstone.settings.tree import LLMSettings
@@ -70,7 +70,7 @@ class NliModel:
         await self._local.load()
         relations = self._relations
         rows = await self._local.tokenize(self._rows, premises, hypothesis)
-        return [self._judged(output, relations) for output in await self._local.run(rows)]
+        return [self._judge(output, relations) for output in await self._local.run(rows)]
 
     async def close(self) -> None:
         """Let the threads and the model go."""
@@ -92,13 +92,13 @@ class NliModel:
             )
         return found
 
-    def _rows(self, premises: Sequence[str], hypothesis: str) -> list[Row]:
+    def _rows(self, premises: Sequence[str], hypothesis: str) -> list[ModelInput]:
         longest = self._local.weights.max_tokens
         claim = _encodable(hypothesis)
         pairs = (self._local.tokenizer.pairs(_encodable(premise), [claim], longest)[0] for premise in premises)
-        return [Row(ids, types) for ids, types in pairs]
+        return [ModelInput(ids, types) for ids, types in pairs]
 
-    def _judged(self, output: Vector | ModelError, relations: Sequence[Relation]) -> Entailment:
+    def _judge(self, output: Vector | ModelError, relations: Sequence[Relation]) -> Entailment:
         if isinstance(output, ModelError):
             raise ModelError(f"{self.name} could not judge a passage") from output
         if len(output) != len(relations):

@@ -86,7 +86,7 @@ class OpenAIService:
                     self._sleep,
                 )
         except TimeoutError:
-            raise self._failed("slow", f"did not answer within {seconds:g} s") from None
+            raise self._make_failure("slow", f"did not answer within {seconds:g} s") from None
 
     async def close(self) -> None:
         if self._client is not None:
@@ -100,13 +100,13 @@ class OpenAIService:
 
         match error:
             case TimeoutError() | openai.APITimeoutError():
-                return self._failed("slow", f"did not answer within {self.timeout:g} s")
+                return self._make_failure("slow", f"did not answer within {self.timeout:g} s")
             case openai.APIConnectionError():
-                return self._failed("absent" if _nobody_there(error) else "down", "cannot be reached")
+                return self._make_failure("absent" if _nobody_there(error) else "down", "cannot be reached")
             case openai.APIStatusError():
                 return self._refusal(error.status_code, error.response.headers.get("retry-after"))
             case openai.OpenAIError() | ValueError() | TypeError() | AttributeError() | IndexError() | KeyError():
-                return self._failed("malformed", "sent a reply that cannot be read")
+                return self._make_failure("malformed", "sent a reply that cannot be read")
         return None
 
     def _connect(self) -> Any:
@@ -115,7 +115,7 @@ class OpenAIService:
                 try:
                     import openai
                 except ImportError:
-                    raise self._failed("no_client", "needs the openai package, which is not installed") from None
+                    raise self._make_failure("no_client", "needs the openai package, which is not installed") from None
                 self._client = openai.AsyncOpenAI(
                     base_url=self.base_url, api_key=self._key(), timeout=self.timeout, max_retries=0
                 )
@@ -129,7 +129,7 @@ class OpenAIService:
             return "none"  # local servers want none
         key = os.environ.get(variable, "")
         if not key:
-            raise self._failed("no_key", "needs an API key")
+            raise self._make_failure("no_key", "needs an API key")
         return key
 
     async def _attempt(self, client: Any, request: Callable[[Any], Awaitable[T]]) -> T:
@@ -144,16 +144,16 @@ class OpenAIService:
 
     def _refusal(self, status: int, retry_header: str | None) -> CallFailed:
         if status in (401, 403):
-            return self._failed("auth", f"refused the API key ({status})")
+            return self._make_failure("auth", f"refused the API key ({status})")
         if status == 404:
-            return self._failed("unknown_model", "does not know the model or the address (404)")
+            return self._make_failure("unknown_model", "does not know the model or the address (404)")
         if status == 429:
-            return self._failed("busy", "is limiting requests (429)", retry_header=retry_header)
+            return self._make_failure("busy", "is limiting requests (429)", retry_header=retry_header)
         if status in (408, 409) or status >= 500:
-            return self._failed("broken", f"failed ({status})", retry_header=retry_header)
-        return self._failed("refused", f"refused the request ({status})")
+            return self._make_failure("broken", f"failed ({status})", retry_header=retry_header)
+        return self._make_failure("refused", f"refused the request ({status})")
 
-    def _failed(self, reason: Reason, what: str, *, retry_header: str | None = None) -> CallFailed:
+    def _make_failure(self, reason: Reason, what: str, *, retry_header: str | None = None) -> CallFailed:
         return CallFailed(reason, f"{self.host} {what}", retry_header=retry_header)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Vector
-from ragstone.models.runtime.inference import LocalModel, Row, RuntimeName
+from ragstone.models.runtime.inference import LocalModel, ModelInput, RuntimeName
 
 
 class CrossEncoder:
@@ -46,7 +46,7 @@ class CrossEncoder:
         await self._local.load()
         longest = self._local.weights.max_tokens
         pairs = await self._local.tokenize(self._local.tokenizer.pairs, query, passages, longest)
-        outputs = await self._local.run([Row(ids, types) for ids, types in pairs])
+        outputs = await self._local.run([ModelInput(ids, types) for ids, types in pairs])
         return [self._relevance(output) for output in outputs]
 
     async def close(self) -> None:

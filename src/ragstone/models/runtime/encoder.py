@@ -57,7 +57,7 @@ class Encoder:
     tensors: Mapping[str, Tensor]
 
     @property
-    def hidden(self) -> int:
+    def hidden_size(self) -> int:
         return int(self.tensors["word_emb"].shape[1])
 
     @property
@@ -177,7 +177,7 @@ def _attention_bias(encoder: Encoder, ops: Operators, ids: Node, mask: Node) -> 
 
 def _layer(encoder: Encoder, ops: Operators, name: str, x: Node, bias: Node) -> Node:
     qkv = _linear(encoder, ops, f"{name}.qkv", x)
-    attended = ops.attend(qkv, encoder.heads, encoder.hidden // encoder.heads, bias)
+    attended = ops.attend(qkv, encoder.heads, encoder.hidden_size // encoder.heads, bias)
     x = _norm(encoder, ops, f"{name}.aln", ops.add(x, _linear(encoder, ops, f"{name}.ao", attended)))
     wide = ops.activate(_linear(encoder, ops, f"{name}.f1", x), encoder.activation)
     return _norm(encoder, ops, f"{name}.fln", ops.add(x, _linear(encoder, ops, f"{name}.f2", wide)))

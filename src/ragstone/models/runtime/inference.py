@@ -104,7 +104,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ModelInput:
     """One input of the model: token ids with their special tokens, and types for a pair."""
 
     ids: Sequence[int]
@@ -135,7 +135,7 @@ class LocalModel:
         self._loading = threading.Lock()
         self._tokens = ThreadPoolExecutor(1, thread_name_prefix="ragstone-tokens")
         self._opening = ThreadPoolExecutor(1, thread_name_prefix="ragstone-load")
-        self._rooms: dict[str, BatchScheduler[Row, Vector | ModelError]] = {}
+        self._rooms: dict[str, BatchScheduler[ModelInput, Vector | ModelError]] = {}
 
     @cached_property
     def weights(self) -> Weights:
@@ -160,7 +160,7 @@ class LocalModel:
         """Run tokenising work on its own thread."""
         return await asyncio.get_running_loop().run_in_executor(self._tokens, work, *arguments)
 
-    async def run(self, rows: Sequence[Row], *, urgent: bool = False) -> list[Vector | ModelError]:
+    async def run(self, rows: Sequence[ModelInput], *, urgent: bool = False) -> list[Vector | ModelError]:
         """The model's output for each row, or why there is none. `urgent` does not queue behind batches."""
         await self.load()
         return await self._rooms["urgent" if urgent else "batches"].run(rows, [len(row.ids) for row in rows])
@@ -205,12 +205,12 @@ class LocalModel:
             raise ModelError(f"{self.name} has no classification head, so it cannot score pairs")
         return encoder
 
-    def _run_batch(self, runtime: Runtime, rows: Sequence[Row]) -> Sequence[Vector | ModelError]:
+    def _run_batch(self, runtime: Runtime, rows: Sequence[ModelInput]) -> Sequence[Vector | ModelError]:
         longest = self.weights.max_tokens
-        ids, mask = padded([row.ids for row in rows], self.tokenizer.padding, longest=longest)
+        ids, mask = pad_rows([row.ids for row in rows], self.tokenizer.padding, longest=longest)
         types = None
         if rows[0].types is not None:
-            types, _ = padded([row.types or () for row in rows], 0, longest=longest)
+            types, _ = pad_rows([row.types or () for row in rows], 0, longest=longest)
         try:
             made = runtime.run(ids, mask, types)
         except ModelError as error:
@@ -276,7 +276,7 @@ LONG = 128
 """From here on the columns that this adds cost less than the odd ones."""
 
 
-def padded(rows: Sequence[Sequence[int]], padding: int, *, longest: int = 0) -> tuple[Ids, Ids]:
+def pad_rows(rows: Sequence[Sequence[int]], padding: int, *, longest: int = 0) -> tuple[Ids, Ids]:
     """Rows as one matrix, filled up on the right, and the mask that says what is real.
 
     With `longest`, the most that the model takes, a long matrix gets a width that is fast to work off.

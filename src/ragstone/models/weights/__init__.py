@@ -13,7 +13,7 @@ from ragstone.models.runtime.encoder import Encoder
 from ragstone.models.weights.catalogue import canonical_name
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.models.weights.hub import pulled_folder
-from ragstone.models.weights.packages import COMMANDS, packaged
+from ragstone.models.weights.packages import COMMANDS, find_installed
 
 
 class Weights(Protocol):
@@ -39,7 +39,7 @@ def find_weights(name: str, *, path: Path | None, cache: Path) -> Weights:
     pulled = pulled_folder(canonical, cache)
     if canonical in COMMANDS:
         try:
-            found = packaged(canonical, cache)
+            found = find_installed(canonical, cache)
         except ModelUnavailable:
             if not pulled.is_dir():
                 raise

@@ -126,7 +126,7 @@ COMMANDS = {
 }
 
 
-def packaged(name: str, cache: Path) -> GranitePack | ModelFolder | None:
+def find_installed(name: str, cache: Path) -> GranitePack | ModelFolder | None:
     """The installed weights of a model by its canonical name; None when no package brings that model."""
     if name == "granite-embedding-30m-english":
         return GranitePack(installed_file(*GRANITE, name))

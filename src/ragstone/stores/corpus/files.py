@@ -114,7 +114,7 @@ class FilePair:
 
     def install(self) -> None:
         """Put in place what waits: the collection that it is of is live."""
-        with _told():
+        with _translate_errors():
             for aside, path in ((self.next_index, self.index), (self.next_metadata, self.metadata)):
                 if aside.exists():
                     put_in_place(aside, path)
@@ -125,7 +125,7 @@ class FilePair:
         origin = _origin(self.next_index) or (None if self.next_index.exists() else self.origin())
         if waiting and origin is not None and (origin.tenant_id, origin.kb_id) == (tenant_id, kb_id):
             self.install()
-        with _told():
+        with _translate_errors():
             for path in (self.index, self.metadata):
                 # Also what was not written to its end, under names that nobody looks for.
                 for left in path.parent.glob(f"{path.name}{ASIDE}*"):
@@ -133,14 +133,14 @@ class FilePair:
 
     def remove(self) -> None:
         """Remove both; the index, which says whose they are, last."""
-        with _told():
+        with _translate_errors():
             for path in reversed(self._all()):
                 path.unlink(missing_ok=True)
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
+    def lock(self) -> Iterator[None]:
         """Be the only one that builds this collection; however this process ends, the lock ends with it."""
-        with _told():
+        with _translate_errors():
             self.index.parent.mkdir(parents=True, exist_ok=True)
             lock = (self.index.parent / f".{self.collection}.lock").open("ab")
         with lock:
@@ -176,7 +176,7 @@ class CorpusFiles:
 
     def all_of(self, tenant: str, tenant_id: str) -> list[FilePair]:
         """The files that a tenant has."""
-        with _told():
+        with _translate_errors():
             there = {path.name for folder in self._folders(tenant_id) for path in folder.glob("*")}
             names = {name for name in there if NAME.fullmatch(name)}  # a file manager leaves files of its own
             names |= {USUAL[1]} if tenant == USUAL[0] else set()
@@ -199,7 +199,7 @@ class CorpusFiles:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """Say what cannot be read or written, and what to do."""
     try:
         yield
@@ -224,7 +224,7 @@ def _origin(path: Path) -> Origin | None:
 
 def _index_ids(path: Path) -> set[str] | None:
     try:
-        return set(load_index(path)[0].packed().ids)
+        return set(load_index(path)[0].pack().ids)
     except (NotFoundError, StoreCorrupt):
         return None
 

@@ -72,7 +72,7 @@ class FileUpkeep:
         problems: list[RagstoneError] = []
         for pair in pairs:
             try:
-                with pair.locked():
+                with pair.lock():
                     problem = await self.tidy(tenant, pair, drafts=drafts)
                 problems += [problem] if problem else []
             except StoreBusy as error:
@@ -110,7 +110,7 @@ class FileUpkeep:
         for kb in await self._ledger.of(tenant).kbs() if origin else ():
             if origin and kb.id == origin.kb_id and not is_draft(kb.name):
                 new = await self.pair(tenant, kb.name)
-                with new.locked():
+                with new.lock():
                     return await self._rewrite(tenant, kb, new)
         return None
 

@@ -170,7 +170,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         kind, findings = await stores.ledger.control_read(_database, _nothing())
         tenants = await stores.tenants.all()
     except RagstoneError as error:
-        return [_failed("ledger", "reachable", error)]
+        return [_report_failure("ledger", "reachable", error)]
     if not findings:
         return [HealthFinding("ledger", "reachable", "ok", "nothing has been written yet")]
     lost = {}
@@ -195,7 +195,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         try:
             findings += await check()
         except RagstoneError as error:
-            findings.append(_failed(kind, "checked", error))
+            findings.append(_report_failure(kind, "checked", error))
     return findings
 
 
@@ -293,7 +293,7 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
     return findings or [HealthFinding(store, "originals", "ok", "counted as they are")]
 
 
-def _failed(store: str, what: str, error: RagstoneError) -> HealthFinding:
+def _report_failure(store: str, what: str, error: RagstoneError) -> HealthFinding:
     return HealthFinding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
 
 
@@ -308,7 +308,7 @@ async def examine_configured(
     try:
         stores = await asyncio.to_thread(open_stores, settings, secret_keys)
     except RagstoneError as error:
-        return [_failed("stores", "opened", error)]
+        return [_report_failure("stores", "opened", error)]
     try:
         return await examine(stores, repair=repair, forget=forget)
     finally:

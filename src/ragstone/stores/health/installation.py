@@ -95,7 +95,7 @@ def check_space(folder: Path) -> Check:
 def check_extra(extra: str, settings: Settings) -> Check:
     """Check an optional part: a missing one is a warning, unless the settings need it."""
     name, purpose = f"extra {extra}", EXTRAS[extra][1]
-    if _installed(extra):
+    if _has_modules(extra):
         return Check(name, "ok", "installed")
     needed = extra == "llm" and settings.llm.model is not None
     state: FindingState = "fail" if needed else "warn"
@@ -107,12 +107,12 @@ def check_program(program: str) -> Check:
     name, (package, purpose) = f"program {program}", PROGRAMS[program]
     if found := shutil.which(program):
         return Check(name, "ok", found)
-    if program == "tesseract" and _installed("ocr"):
+    if program == "tesseract" and _has_modules("ocr"):
         return Check(name, "ok", "not installed; the extra ocr does its work")
     return Check(name, "warn", f"not installed; for {purpose}", f"apt install {package}")
 
 
-def _installed(extra: str) -> bool:
+def _has_modules(extra: str) -> bool:
     return all(find_spec(module) for module in EXTRAS[extra][0])
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ragstone.stores.vectors.derived.index import DerivedIndex
 
 
-class _Held(NamedTuple):
+class _HeldSpace(NamedTuple):
     """A Space that an index has to hold, or holds."""
 
     partition: VectorPartition
@@ -84,7 +84,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
 
 async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, repair: bool) -> list[HealthFinding]:
     ledger, provider = stores.ledger, derived.provider
-    held = await ledger.read(tenant, _held, provider.name)
+    held = await ledger.read(tenant, _list_spaces, provider.name)
     wrong = {expected.partition: said for expected in held if (said := await _misfit(provider, expected.partition))}
     # Looked at before anything is repaired: catching up may already bring back what was missing.
     differences = [
@@ -105,7 +105,9 @@ async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, r
     return [trouble.finding(provider.name, tenant, repaired=repair) for trouble in found + differences]
 
 
-async def _trouble(provider: VectorProvider, held: _Held, misfit: _Misfit | None, *, repair: bool) -> _Trouble | None:
+async def _trouble(
+    provider: VectorProvider, held: _HeldSpace, misfit: _Misfit | None, *, repair: bool
+) -> _Trouble | None:
     if not misfit and held.kb and held.behind == 0:
         return None
     if held.kb is None or held.space is None:
@@ -119,7 +121,7 @@ async def _trouble(provider: VectorProvider, held: _Held, misfit: _Misfit | None
     return _Trouble("lag", f"{held.behind} changes of knowledge base '{held.kb.name}' behind", "caught up")
 
 
-async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held: _Held) -> list[_Trouble]:
+async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held: _HeldSpace) -> list[_Trouble]:
     from ragstone.stores.vectors.derived.reconcile import compare
 
     if held.kb is None or held.space is None or held.behind is None:
@@ -136,7 +138,7 @@ async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held:
     return found
 
 
-async def _reconcile(stores: Stores, derived: DerivedIndex, tenant: str, held: Sequence[_Held]) -> None:
+async def _reconcile(stores: Stores, derived: DerivedIndex, tenant: str, held: Sequence[_HeldSpace]) -> None:
     from ragstone.stores.vectors.derived.reconcile import reconcile
 
     for expected in held:
@@ -156,14 +158,14 @@ async def _misfit(provider: VectorProvider, partition: VectorPartition) -> _Misf
     return None
 
 
-async def _rebuild(derived: DerivedIndex, tenant: str, wrong: Sequence[_Held]) -> None:
+async def _rebuild(derived: DerivedIndex, tenant: str, wrong: Sequence[_HeldSpace]) -> None:
     for expected in wrong:
         await derived.provider.drop(expected.partition)
         if expected.kb and expected.space:
             await derived.fill(tenant, expected.kb, expected.space)
 
 
-def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
+def _list_spaces(connection: Connection, tenant_id: str, index: str) -> list[_HeldSpace]:
     kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
     rows = connection.execute(
         "SELECT kb_id, id, model, dimension, generation, state FROM spaces WHERE tenant_id = ?", (tenant_id,)
@@ -174,9 +176,9 @@ def _held(connection: Connection, tenant_id: str, index: str) -> list[_Held]:
         kb, space = spaces.pop(mark.space_id, (None, None))
         partition = partition_of_mark(tenant_id, mark)
         behind = _changes(connection, tenant_id, kb.id, mark.sequence) if kb else 0
-        found.append(_Held(partition, kb, space, behind))
+        found.append(_HeldSpace(partition, kb, space, behind))
     needed = [(kb, space) for kb, space in spaces.values() if space.state != "retired"]
-    return found + [_Held(partition_of(tenant_id, space), kb, space, None) for kb, space in needed]
+    return found + [_HeldSpace(partition_of(tenant_id, space), kb, space, None) for kb, space in needed]
 
 
 def _changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> int:

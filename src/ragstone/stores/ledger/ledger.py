@@ -165,7 +165,7 @@ class SqlLedger(ABC):
         """Files that no job needs, by document: of all documents, or of some; also folders with nothing in them."""
         blobs = await self.blobs(tenant)
         found = {}
-        for document_id, names in (await asyncio.to_thread(blobs.settled, document_ids)).items():
+        for document_id, names in (await asyncio.to_thread(blobs.list_old, document_ids)).items():
             needed = await self.read(tenant, originals.needed, document_id)
             left = [name for name in names if name not in needed]
             if left or not names:

@@ -59,7 +59,7 @@ def build_index(chunks: Iterable[tuple[int, str, str]]) -> PostingsMatrix:
 
 def save_index(index: PostingsMatrix, path: Path = DEFAULT_PATH, origin: Origin = NOBODYS) -> None:
     """Write an index, whole or not at all, for its owner's eyes only."""
-    packed = index.packed()
+    packed = index.pack()
     arrays = {name: _bytes_of(packed, name) for name in ARRAYS}
     digest = hashlib.sha256()
     for data in arrays.values():
@@ -114,7 +114,7 @@ def _parse(header: bytes, body: bytes) -> tuple[PostingsMatrix, Origin]:
     ids = json.loads(arrays.pop("ids").tobytes())
     packed = PackedPostings(ids, **arrays)
     _check(packed)
-    return PostingsMatrix.unpacked(packed), Origin(str(facts["tenant"]), int(facts["kb"]), int(facts["sequence"]))
+    return PostingsMatrix.unpack(packed), Origin(str(facts["tenant"]), int(facts["kb"]), int(facts["sequence"]))
 
 
 def _check(packed: PackedPostings) -> None:

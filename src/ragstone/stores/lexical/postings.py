@@ -106,18 +106,18 @@ class PostingsMatrix:
         return sum(segment.bytes for segment in self._segments) + 250 * len(self._ids)
 
     @classmethod
-    def unpacked(cls, packed: PackedPostings) -> PostingsMatrix:
+    def unpack(cls, pack: PackedPostings) -> PostingsMatrix:
         """The matrix that was packed. The arrays are taken as they are: who read them has checked them."""
         matrix = cls()
-        matrix._segments = [_Segment(packed.terms, packed.bounds, packed.rows, packed.counts)]
-        matrix._ids = list(packed.ids)
-        matrix._numbers, matrix._lengths = packed.numbers, packed.lengths
-        matrix._alive = np.ones(len(packed.ids), np.bool_)
-        matrix._row_of = dict(zip(packed.numbers.tolist(), range(len(packed.ids)), strict=True))
+        matrix._segments = [_Segment(pack.terms, pack.bounds, pack.rows, pack.counts)]
+        matrix._ids = list(pack.ids)
+        matrix._numbers, matrix._lengths = pack.numbers, pack.lengths
+        matrix._alive = np.ones(len(pack.ids), np.bool_)
+        matrix._row_of = dict(zip(pack.numbers.tolist(), range(len(pack.ids)), strict=True))
         matrix._settle()
         return matrix
 
-    def packed(self) -> PackedPostings:
+    def pack(self) -> PackedPostings:
         """Return the live rows as plain arrays."""
         if self._segments:
             self._merge()

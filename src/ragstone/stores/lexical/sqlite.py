@@ -158,7 +158,7 @@ def search_fts(
             f"WHERE c.tenant_id = ? AND c.kb_id = ? AND {condition(where, parameters)})"
         )
 
-    def ranked(limit: int) -> list[Candidate]:
+    def rank(limit: int) -> list[Candidate]:
         rows = connection.execute(
             f"SELECT c.id, f.score FROM (SELECT rowid, bm25({table}) AS score FROM {table} WHERE {table} MATCH ? "
             f"{allowed} ORDER BY score LIMIT ?) f JOIN chunks c ON c.seq = f.rowid",
@@ -167,10 +167,10 @@ def search_fts(
         found = [Candidate(chunk_id, -score) for chunk_id, score in rows]
         return sorted(found, key=lambda candidate: (-candidate.score, candidate.chunk_id))
 
-    found = ranked(k + 1)
+    found = rank(k + 1)
     if len(found) > k and found[k].score == found[k - 1].score:
         # FTS5 knows no ids: which of the equals it left out is chance, so all are read.
-        found = ranked(EVERYTHING)
+        found = rank(EVERYTHING)
     return found[:k]
 
 

@@ -39,7 +39,7 @@ LEADING = {"vectors": "chunk_seq"}
 """Keys that begin with another column than they do on SQLite: this one is deleted by chunk."""
 
 
-class HalfVector(UserDefinedType[Any]):
+class HalfVectorColumn(UserDefinedType[Any]):
     """pgvector's float16, of any dimension."""
 
     cache_ok = True
@@ -51,7 +51,7 @@ class HalfVector(UserDefinedType[Any]):
 TYPES: dict[tuple[str, str], TypeEngine[Any]] = {
     ("versions", "text"): Text(),
     ("terms", "terms"): Text(),
-    ("vectors", "vector"): HalfVector(),
+    ("vectors", "vector"): HalfVectorColumn(),
 }
 """What SQLite packs into bytes and PostgreSQL keeps as what it is."""
 
@@ -60,10 +60,10 @@ class ShapedTables(PostgresqlImpl):
     """Makes what migrations ask for, in PostgreSQL's shape."""
 
     def create_table(self, table: Table, **options: Any) -> None:
-        shaped = on_postgres(table, MetaData(), stubs=True, owned=self._owned)
+        shaped = on_postgres(table, MetaData(), stubs=True, owned=self._has_owner)
         super().create_table(shaped, **options)
-        if self._owned:
-            for statement in guarded(table.name):
+        if self._has_owner:
+            for statement in guard_rows(table.name):
                 self._exec(text(statement))
         if table.name in PARTITIONED:
             self._exec(text("SELECT add_partitions(id) FROM tenants"))
@@ -74,12 +74,12 @@ class ShapedTables(PostgresqlImpl):
 
     def create_index(self, index: Index, **options: Any) -> None:
         assert index.table is not None
-        names = _indexed(index.table.name, index, self._owned)
+        names = _index_columns(index.table.name, index, self._has_owner)
         table = Table(index.table.name, MetaData(), *(Column(name) for name in names))
         super().create_index(Index(index.name, *table.columns, unique=bool(index.unique)), **options)
 
     @property
-    def _owned(self) -> bool:
+    def _has_owner(self) -> bool:
         return bool(self.context_opts.get("tenant_tables"))
 
 
@@ -95,7 +95,7 @@ def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = 
     partition = {"postgresql_partition_by": f"LIST ({OWNER})"} if table.name in PARTITIONED else {}
     shaped = Table(table.name, metadata, *items, **cast("dict[str, Any]", partition))
     for index in table.indexes:
-        columns = [shaped.c[name] for name in _indexed(table.name, index, owned)]
+        columns = [shaped.c[name] for name in _index_columns(table.name, index, owned)]
         Index(index.name, *columns, unique=bool(index.unique))
     if table.name == "chunks":
         Index("idx_chunks_fts", shaped.c.content_tsv, postgresql_using="gin")
@@ -103,7 +103,7 @@ def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = 
     return shaped
 
 
-def guarded(table: str) -> list[str]:
+def guard_rows(table: str) -> list[str]:
     """SQL that shows the rows of a table to their tenant only, whoever owns the table."""
     return [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
@@ -176,7 +176,7 @@ def _references(table: Table, owned: bool) -> list[tuple[list[str], str, list[st
     return found
 
 
-def _indexed(table: str, index: Index, owned: bool) -> list[str]:
+def _index_columns(table: str, index: Index, owned: bool) -> list[str]:
     """The columns of an index: it leads with the tenant, except in a partition, which is all one tenant's."""
     names = [column.name for column in index.columns]
     if not owned or OWNER in names:

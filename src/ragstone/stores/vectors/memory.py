@@ -48,7 +48,7 @@ class MemoryProvider:
                 "store.vectors: memory is in this process and takes no address",
                 hint="leave out path, url and dsn, or choose another kind",
             )
-        self._shelves: dict[tuple[str, str], _Shelf] = {}
+        self._partitions: dict[tuple[str, str], _MemoryPartition] = {}
         self._lock = threading.Lock()
 
     def can_filter(self, where: Filter) -> bool:
@@ -56,19 +56,19 @@ class MemoryProvider:
 
     async def open(self, partition: VectorPartition) -> None:
         with self._lock:
-            shelf = self._shelves.setdefault((partition.tenant_id, partition.space), _Shelf(partition))
-        check_dimension(shelf.partition, partition.dimension, what="an index")
+            stored = self._partitions.setdefault((partition.tenant_id, partition.space), _MemoryPartition(partition))
+        check_dimension(stored.partition, partition.dimension, what="an index")
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
         for point in points:
             check_dimension(partition, len(point.vector))
         await self.open(partition)
         with self._lock:
-            self._shelves[partition.tenant_id, partition.space].put(points)
+            self._partitions[partition.tenant_id, partition.space].put(points)
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         with self._lock:
-            self._shelf(partition).remove(chunk_ids)
+            self._partition(partition).remove(chunk_ids)
 
     async def search(
         self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
@@ -79,41 +79,41 @@ class MemoryProvider:
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         with self._lock:
-            points = self._shelf(partition).points
+            points = self._partition(partition).points
             return [deepcopy(points[chunk_id]) for chunk_id in dict.fromkeys(chunk_ids) if chunk_id in points]
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         with self._lock:
-            known = list(self._shelf(partition).points)
+            known = list(self._partition(partition).points)
         for page in in_batches(known, PAGE):
             yield page
 
     async def count(self, partition: VectorPartition) -> int:
         with self._lock:
-            return len(self._shelf(partition).points)
+            return len(self._partition(partition).points)
 
     async def drop(self, partition: VectorPartition) -> None:
         with self._lock:
-            self._shelves.pop((partition.tenant_id, partition.space), None)
+            self._partitions.pop((partition.tenant_id, partition.space), None)
 
     async def health(self) -> Health:
         with self._lock:
-            points = sum(len(shelf.points) for shelf in self._shelves.values())
+            points = sum(len(stored.points) for stored in self._partitions.values())
         return Health(f"numpy {np.__version__}", f"{points} vectors in this process")
 
     async def close(self) -> None:
         with self._lock:
-            self._shelves.clear()
+            self._partitions.clear()
 
     def _search(self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None) -> list[Candidate]:
         with self._lock:
-            return self._shelf(partition).nearest(unit(vector), k, where)
+            return self._partition(partition).nearest(unit(vector), k, where)
 
-    def _shelf(self, partition: VectorPartition) -> _Shelf:
-        return self._shelves.get((partition.tenant_id, partition.space)) or _Shelf(partition)
+    def _partition(self, partition: VectorPartition) -> _MemoryPartition:
+        return self._partitions.get((partition.tenant_id, partition.space)) or _MemoryPartition(partition)
 
 
-class _Shelf:
+class _MemoryPartition:
     """The points of one partition. Its owner locks."""
 
     def __init__(self, partition: VectorPartition) -> None:

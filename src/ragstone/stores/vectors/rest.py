@@ -27,7 +27,7 @@ from ragstone.fetch.calls import (
 from ragstone.settings.tree import Adapter
 
 
-class Answer(NamedTuple):
+class RestReply(NamedTuple):
     """A response of a service; the body is None when it was empty."""
 
     status: int
@@ -64,10 +64,10 @@ class RestService:
         *,
         query: Mapping[str, str | int | list[str]] | None = None,
         expect: Collection[int] = (),
-    ) -> Answer:
+    ) -> RestReply:
         """Make a request, again while it fails for a passing reason; `expect` names refusals that are an answer."""
 
-        async def attempt() -> Answer:
+        async def attempt() -> RestReply:
             return self._read(url, await self._attempt(method, url, body, query or {}), expect)
 
         return await RetryPolicy().call(attempt, lambda error: isinstance(error, ServiceBusy), self._sleep)
@@ -90,7 +90,7 @@ class RestService:
 
     async def _attempt(self, method: str, url: str, body: Json, query: Mapping[str, Any]) -> ServiceReply:
         account = self._account
-        content = body if body is None or isinstance(body, bytes) else encoded(body)
+        content = body if body is None or isinstance(body, bytes) else encode(body)
         headers = dict(account.headers) | ({} if content is None else {"content-type": "application/json"})
         try:
             return await self._client.send(method, url, content=content, params=dict(query), headers=headers)
@@ -100,10 +100,10 @@ class RestService:
         except ConnectionError as error:
             raise ServiceBusy(self._message(url, str(error)), hint=account.address_hint) from error
 
-    def _read(self, url: str, reply: ServiceReply, expect: Collection[int]) -> Answer:
+    def _read(self, url: str, reply: ServiceReply, expect: Collection[int]) -> RestReply:
         status = reply.status
         if status < 300 or status in expect:
-            return Answer(status, self._body(reply, url), reply.headers)
+            return RestReply(status, self._body(reply, url), reply.headers)
         if status in (401, 403):
             what = f"refused the API key ({status}){self._reason(reply)}"
             raise self.failure(url, what, hint=self._account.key_hint)
@@ -168,7 +168,7 @@ def service_url(adapter: Adapter, default: str | None = None) -> str:
     return url.rstrip("/")
 
 
-def encoded(body: Json) -> bytes:
+def encode(body: Json) -> bytes:
     """A JSON body in as few bytes as it takes."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 

@@ -127,17 +127,17 @@ def _outside(where: Range) -> Condition:
 
 def _equal(field: str, value: Scalar) -> str:
     if isinstance(value, str) and len(value) > LONGEST_TEXT:
-        return _written(field, "sha256", content_hash(value))
+        return _write_term(field, "sha256", content_hash(value))
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**64:
         value = int(value)
-    return _written(field, value)
+    return _write_term(field, value)
 
 
 def _number(field: str, digits: str) -> str:
-    return _written(field, "#", digits)
+    return _write_term(field, "#", digits)
 
 
-def _written(*parts: Scalar) -> str:
+def _write_term(*parts: Scalar) -> str:
     # ASCII and closed by a bracket: nothing that an engine trims, folds or decodes can change it.
     return json.dumps(parts, separators=(",", ":"))
 

@@ -26,7 +26,7 @@ MOST_QUOTES, MOST_MARKS = 1 << 20, 1 << 22
 AGAIN = "copy it again from where it was made, or export it anew"
 
 
-def refused(reason: str, hint: str = AGAIN) -> InputError:
+def refusal(reason: str, hint: str = AGAIN) -> InputError:
     """The archive cannot be taken; its name is put before the reason by whoever has it."""
     return InputError(reason, hint=hint)
 
@@ -45,17 +45,17 @@ class Facts:
 
     def __post_init__(self) -> None:
         if not isinstance(self.value, dict):
-            raise refused(f"{self.what} is not a JSON object")
+            raise refusal(f"{self.what} is not a JSON object")
 
     @classmethod
-    def parsed(cls, line: bytes, what: str) -> Facts:
+    def parse(cls, line: bytes, what: str) -> Facts:
         """The object that a line or a file of JSON holds."""
         if len(line) > LONG:
             _check_weight(line, what)
         try:
             value = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
-            raise refused(f"{what} is not JSON: {error!s:.200}") from error
+            raise refusal(f"{what} is not JSON: {error!s:.200}") from error
         _check(value, what)
         return cls(value, what)
 
@@ -134,7 +134,7 @@ class Facts:
         return value
 
     def _wrong(self, name: str, wanted: str) -> InputError:
-        return refused(f"'{name}' of {self.what} is not {wanted}")
+        return refusal(f"'{name}' of {self.what} is not {wanted}")
 
 
 def _refuse_constant(name: str) -> Json:
@@ -146,7 +146,7 @@ def _check_weight(line: bytes, what: str) -> None:
     bare = line.replace(b"\\\\", b"").replace(b'\\"', b"")
     quotes = bare.count(b'"')
     if quotes > MOST_QUOTES or sum(map(len, bare.split(b'"')[::2])) > MOST_MARKS:
-        raise refused(f"{what} holds more values than anything of its kind")
+        raise refusal(f"{what} holds more values than anything of its kind")
 
 
 def _check(value: Json, what: str) -> None:
@@ -165,20 +165,20 @@ def _check(value: Json, what: str) -> None:
                 case list():
                     inner += item
                 case int() if not -LARGEST - 1 <= item <= LARGEST:
-                    raise refused(f"{what} holds a number that is too large")
+                    raise refusal(f"{what} holds a number that is too large")
                 case float() if abs(item) == float("inf"):
-                    raise refused(f"{what} holds a number that is too large")
+                    raise refusal(f"{what} holds a number that is too large")
         level = inner
         if not level:
             return
-    raise refused(f"{what} is nested more than {DEEPEST} deep")
+    raise refusal(f"{what} is nested more than {DEEPEST} deep")
 
 
 def _check_text(text: str, what: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise refused(f"{what} holds text that is not valid Unicode") from error
+        raise refusal(f"{what} holds text that is not valid Unicode") from error
 
 
 FORMAT = "ragstone-archive"
@@ -242,19 +242,19 @@ def packed_manifest(manifest: Manifest) -> bytes:
 
 def read_manifest(content: bytes) -> Manifest:
     """The manifest of what claims to be an archive; `InputError` when it is none that can be read here."""
-    facts = Facts.parsed(content, "its manifest")
+    facts = Facts.parse(content, "its manifest")
     if facts.value.get("format") != FORMAT:
         raise not_an_archive()
     version = facts.number("version", most=2**31)
     if version > VERSION:
-        raise refused(
+        raise refusal(
             f"it was written in version {version} of the format; this Ragstone reads up to {VERSION}",
             hint="update Ragstone, then import it again",
         )
     kbs = tuple(_kb(entry) for entry in facts.objects("kbs"))
     names = [kb.facts.name for kb in kbs]
     if len(set(names)) != len(names):
-        raise refused("its manifest names a knowledge base twice")
+        raise refusal("its manifest names a knowledge base twice")
     return Manifest(
         ragstone=facts.text("ragstone"),
         created_at=facts.text("created_at"),
@@ -269,11 +269,11 @@ def _kb(entry: Facts) -> ArchivedKb:
     facts = entry.object("facts")
     spaces = tuple(_space(space) for space in facts.objects("spaces"))
     if sum(space.state == "live" for space in spaces) > 1:
-        raise refused("a knowledge base of it has two live Spaces")
+        raise refusal("a knowledge base of it has two live Spaces")
     try:
         name = check_name(facts.text("name"), "knowledge base")
     except RagstoneError as error:
-        raise refused(str(error)) from error
+        raise refusal(str(error)) from error
     return ArchivedKb(
         facts=KbFacts(name, facts.moment("created_at"), spaces),
         documents=entry.number("documents"),
@@ -299,11 +299,11 @@ def _members(facts: Facts) -> dict[str, Member]:
     found: dict[str, Member] = {}
     given: Json = facts.value.get("members")
     if not isinstance(given, dict):
-        raise refused("its manifest lists no members")
+        raise refusal("its manifest lists no members")
     for name in given:
         member = Facts(given[name], f"the entry of {name!r:.80} in its manifest")
         digest = member.text("sha256")
         if not HEX.fullmatch(digest):
-            raise refused(f"{member.what} has no checksum")
+            raise refusal(f"{member.what} has no checksum")
         found[name] = Member(digest, member.number("bytes"))
     return found

@@ -38,7 +38,7 @@ from ragstone.transfer.archive.format import (
     original_member,
     part_member,
     read_manifest,
-    refused,
+    refusal,
     sources_member,
 )
 from ragstone.transfer.archive.records import read_document, read_source
@@ -78,13 +78,13 @@ class ArchiveReader:
             part = self._part(kb, number, kb.documents - documents, kb.chunks - chunks)
             for document in part:
                 if last is not None and document.key <= last:
-                    raise refused(f"document {document.id} of '{kb.facts.name}' is out of order")
+                    raise refusal(f"document {document.id} of '{kb.facts.name}' is out of order")
                 last = document.key
             documents += len(part)
             chunks += sum(len(document.chunks) for document in part)
             yield part
         if (documents, chunks) != (kb.documents, kb.chunks):
-            raise refused(f"'{kb.facts.name}' has other counts than its manifest says")
+            raise refusal(f"'{kb.facts.name}' has other counts than its manifest says")
 
     def sources(self, kb: ArchivedKb) -> list[tuple[SourceRecord, list[str]]]:
         """The configured sources of a kb, each with the names of the secrets it lacks."""
@@ -104,19 +104,19 @@ class ArchiveReader:
         lines = self._lines(part_member(kb.facts.name, number, "chunks.jsonl"))
         counts = [head.number("chunks") for head in heads]
         if len(heads) > documents or sum(counts) > chunks_left:
-            raise refused(f"'{kb.facts.name}' has other counts than its manifest says")
+            raise refusal(f"'{kb.facts.name}' has other counts than its manifest says")
         matrices = [self._vectors(kb, number, place, sum(counts)) for place in range(len(kb.facts.spaces))]
         part, start = [], 0
         for head, count in zip(heads, counts, strict=True):
             chunks = list(islice(lines, count))
             if len(chunks) != count:
-                raise refused(f"{head.what} lacks chunks")
+                raise refusal(f"{head.what} lacks chunks")
             rows = {place: matrix[start : start + count] for place, matrix in enumerate(matrices)}
             vectors = {place: matrix for place, matrix in rows.items() if matrix.any()}
             part.append(read_document(head, chunks, vectors))
             start += count
         if next(lines, None) is not None:
-            raise refused(f"part {number} of '{kb.facts.name}' has chunks that are no document's")
+            raise refusal(f"part {number} of '{kb.facts.name}' has chunks that are no document's")
         return part
 
     def _vectors(self, kb: ArchivedKb, number: int, place: int, count: int) -> Halves:
@@ -124,26 +124,26 @@ class ArchiveReader:
         dimension = kb.facts.spaces[place].dimension
         content = self._content(name)
         if len(content) != count * dimension * 2:
-            raise refused(f"{name} does not hold {count} vectors of {dimension} dimensions")
+            raise refusal(f"{name} does not hold {count} vectors of {dimension} dimensions")
         matrix: Halves = np.frombuffer(content, "<f2").reshape(count, dimension).astype(np.float16)
         if not np.isfinite(matrix).all():
-            raise refused(f"{name} holds vectors that are not finite")
+            raise refusal(f"{name} holds vectors that are not finite")
         return matrix
 
     def _lines(self, name: str) -> Iterator[Facts]:
         """One at a time, so that what is wrong is found before the next is looked at."""
-        with self._opened(name) as stream, io.BufferedReader(cast("io.RawIOBase", stream), STEP) as lines:
+        with self._open(name) as stream, io.BufferedReader(cast("io.RawIOBase", stream), STEP) as lines:
             for at, line in enumerate(lines, start=1):
-                yield Facts.parsed(line, f"line {at} of {name}")
+                yield Facts.parse(line, f"line {at} of {name}")
 
     def _content(self, name: str) -> bytes:
-        with self._opened(name) as stream:
+        with self._open(name) as stream:
             return b"".join(iter(lambda: stream.read(STEP), b""))
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+    def _open(self, name: str) -> Iterator[IO[bytes]]:
         if name not in self.manifest.members:
-            raise refused(f"{name} is missing")
+            raise refusal(f"{name} is missing")
         with name_damage(self._name), self._archive.open(name) as stream:
             yield stream
 
@@ -153,7 +153,7 @@ def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[Arch
     """An archive after all of it was looked through. Whatever is wrong with it is an `InputError` that names it."""
     if not path.is_file():
         raise InputError(f"{path} is no file", remedy=Remedy(Action.EXPORT))
-    with translated(path), _named(path), path.open("rb") as file:
+    with translated(path), _name_archive(path), path.open("rb") as file:
         fit = os.fstat(file.fileno()).st_size // SMALLEST_ENTRY + 1
         limits = LimitSettings(archive_entries=min(MOST_MEMBERS, fit))
         with open_zip(file, str(path), limits) as archive:
@@ -163,12 +163,12 @@ def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[Arch
                 for _ in reader.parts(kb):
                     pass  # reading is what checks them
                 if len(reader.sources(kb)) != kb.sources:
-                    raise refused(f"'{kb.facts.name}' has other sources than its manifest says")
+                    raise refusal(f"'{kb.facts.name}' has other sources than its manifest says")
             yield reader
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
+def _name_archive(path: Path) -> Iterator[None]:
     try:
         yield
     except _Named:
@@ -191,13 +191,13 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
     for entry in archive.infolist():
         check_member(entry, str(path))
         if entry.filename in entries:
-            raise refused(f"it holds {entry.filename!r:.80} twice")
+            raise refusal(f"it holds {entry.filename!r:.80} twice")
         entries[entry.filename] = entry
     size = os.fstat(file.fileno()).st_size
     _check_sizes(entries, size)
     unpacked = sum(entry.file_size for entry in entries.values())
     if unpacked > max(FREELY, EXPANDS * size):
-        raise refused(f"it unpacks to {unpacked} bytes, which is more than an archive of its size can hold")
+        raise refusal(f"it unpacks to {unpacked} bytes, which is more than an archive of its size can hold")
     if MANIFEST not in entries:
         raise not_an_archive()
     with name_damage(str(path)):
@@ -206,10 +206,10 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
     held = {name: entry.file_size for name, entry in entries.items() if name != MANIFEST}
     for name in listed.keys() ^ held.keys():
         state = "is missing" if name in listed else "is in it and not in its manifest"
-        raise refused(f"{name!r:.80} {state}")
+        raise refusal(f"{name!r:.80} {state}")
     for name, size in listed.items():
         if held[name] != size:
-            raise refused(f"{name!r:.80} has {held[name]} bytes instead of {size}")
+            raise refusal(f"{name!r:.80} has {held[name]} bytes instead of {size}")
     return manifest
 
 
@@ -219,14 +219,14 @@ def _check_sizes(entries: Mapping[str, zipfile.ZipInfo], size: int) -> None:
     for name, entry in entries.items():
         if name.startswith(ORIGINALS):
             if entry.file_size > MOST_ORIGINAL:
-                raise refused(f"{name!r:.80} in it unpacks to more than {MOST_ORIGINAL} bytes")
+                raise refusal(f"{name!r:.80} in it unpacks to more than {MOST_ORIGINAL} bytes")
         else:
             together[name.partition(".")[0] if name != MANIFEST else name].append(entry)
     for name, members in together.items():
         packed = min(size, sum(member.compress_size for member in members))
         most = max(PART_FREELY, PART_EXPANDS * packed)
         if sum(member.file_size for member in members) > most:
-            raise refused(f"{name!r:.80} in it unpacks to more than {most} bytes")
+            raise refusal(f"{name!r:.80} in it unpacks to more than {most} bytes")
 
 
 def _check_members(archive: zipfile.ZipFile, manifest: Manifest, on_checked: Checked | None) -> None:
@@ -239,7 +239,7 @@ def _check_members(archive: zipfile.ZipFile, manifest: Manifest, on_checked: Che
                 digest.update(step)
                 done += len(step)
         if digest.hexdigest() != member.sha256:
-            raise refused(f"{name!r:.80} is not what was written: its checksum is wrong")
+            raise refusal(f"{name!r:.80} is not what was written: its checksum is wrong")
         if on_checked:
             on_checked(done, total)
 
@@ -261,7 +261,7 @@ async def import_archive(
     with ExitStack() as stack:
         opening = open_archive(path, lambda done, total: tell("check", done, total))
         reader = await asyncio.to_thread(stack.enter_context, opening)
-        chosen = _chosen(reader, kbs, path)
+        chosen = _choose_kbs(reader, kbs, path)
         restorer = Restorer(stores.ledger, tenant, admission, overwrite=overwrite)
         sources, remarks = 0, list(reader.manifest.remarks)
         for kb in chosen:
@@ -287,7 +287,7 @@ async def import_archive(
     )
 
 
-def _chosen(reader: ArchiveReader, names: Sequence[str] | None, path: Path) -> list[ArchivedKb]:
+def _choose_kbs(reader: ArchiveReader, names: Sequence[str] | None, path: Path) -> list[ArchivedKb]:
     held = {kb.facts.name: kb for kb in reader.manifest.kbs}
     missing = [name for name in names or () if name not in held]
     if missing:

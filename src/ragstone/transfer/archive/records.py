@@ -16,7 +16,7 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import BlockKind, Chunk, Json, Metadata
 from ragstone.schemas.settings import mask_secrets
 from ragstone.stores.ledger.snapshots import ChunkSnapshot, DocumentSnapshot, Halves, KeptFile
-from ragstone.transfer.archive.format import Facts, refused
+from ragstone.transfer.archive.format import Facts, refusal
 
 LARGEST_COUNT = 2**31 - 1
 LARGEST_VERSION = 2**30
@@ -25,14 +25,14 @@ REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
 
-def packed(value: Json) -> bytes:
+def pack_line(value: Json) -> bytes:
     """A value as one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode() + b"\n"
 
 
 def document_line(document: DocumentSnapshot) -> bytes:
     """A document with its text; the file it was uploaded as is told of and lies beside it."""
-    return packed(
+    return pack_line(
         {
             "id": document.id,
             "source": document.source,
@@ -60,7 +60,7 @@ def document_line(document: DocumentSnapshot) -> bytes:
 
 def chunk_line(document_id: str, whole: ChunkSnapshot) -> bytes:
     """A chunk under the id of its document."""
-    return packed({"id": whole.id, "document_id": document_id, **asdict(whole.chunk)})
+    return pack_line({"id": whole.id, "document_id": document_id, **asdict(whole.chunk)})
 
 
 def secrets_of(record: SourceRecord, secret_keys: Collection[str]) -> list[str]:
@@ -78,7 +78,7 @@ def secrets_of(record: SourceRecord, secret_keys: Collection[str]) -> list[str]:
 
 def source_line(record: SourceRecord, secrets: Collection[str]) -> bytes:
     """A source without the values of its secrets; their names are told."""
-    return packed(
+    return pack_line(
         {
             "name": record.name,
             "kind": record.kind,
@@ -98,7 +98,7 @@ def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, H
     document_id = facts.identity("id")
     made = tuple(_chunk(line, document_id, at, text, len(chunks)) for at, line in enumerate(chunks))
     if len({chunk.id for chunk in made}) != len(made):
-        raise refused(f"{facts.what} has the id of a chunk twice")
+        raise refusal(f"{facts.what} has the id of a chunk twice")
     return DocumentSnapshot(
         id=document_id,
         source=facts.text("source", most=255),
@@ -129,7 +129,7 @@ def read_source(facts: Facts, kb: str) -> tuple[SourceRecord, list[str]]:
     try:
         name = check_name(facts.text("name"), "source")
     except RagstoneError as error:
-        raise refused(str(error)) from error
+        raise refusal(str(error)) from error
     created = parse_moment(facts.moment("created_at"))
     assert created is not None
     return (
@@ -153,12 +153,12 @@ def read_source(facts: Facts, kb: str) -> tuple[SourceRecord, list[str]]:
 
 def _chunk(facts: Facts, document_id: str, at: int, text: str, count: int) -> ChunkSnapshot:
     if facts.text("document_id") != document_id or facts.number("index") != at:
-        raise refused(f"{facts.what} is not the chunk that stands in its place")
+        raise refusal(f"{facts.what} is not the chunk that stands in its place")
     end = facts.number("end", most=len(text))
     start = facts.number("start", most=end)
     content = facts.text("text")
     if text[start:end] != content:
-        raise refused(f"{facts.what} is not what its document says there")
+        raise refusal(f"{facts.what} is not what its document says there")
     chunk = Chunk(
         index=at,
         text=content,
@@ -180,7 +180,7 @@ def _metadata(facts: Facts) -> Metadata:
     try:
         return clean_metadata(facts.object("metadata").value)
     except RagstoneError as error:
-        raise refused(f"{facts.what}: {error}") from error
+        raise refusal(f"{facts.what}: {error}") from error
 
 
 def _file(facts: Facts) -> KeptFile:

@@ -125,7 +125,7 @@ def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, t
         raise InputError(f"{path} exists already", hint="give another name, or --overwrite")
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}", hint=f"make it with: mkdir -p {path.parent}")
-    kbs = _chosen(connection, tenant_id, order.kbs)
+    kbs = _choose_kbs(connection, tenant_id, order.kbs)
     part = path.with_name(path.name + ".part")
     with translated(path):
         try:
@@ -145,7 +145,7 @@ def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, t
     return draft, size
 
 
-def _chosen(connection: Connection, tenant_id: str, names: Sequence[str] | None) -> list[KnowledgeBase]:
+def _choose_kbs(connection: Connection, tenant_id: str, names: Sequence[str] | None) -> list[KnowledgeBase]:
     there = {kb.name: kb for kb in read_kbs(connection, tenant_id)}
     missing = [name for name in names or () if name not in there]
     if missing:

@@ -16,7 +16,7 @@ from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.derived.reconcile import remove_orphans
 from ragstone.stores.vectors.derived.writes import BATCH
 from ragstone.stores.vectors.partitions import partition_of
-from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, agree, judged
+from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, agree, judge
 from ragstone.transfer.reports import NONE, Differences, OnMove
 
 ALIKE = 0.999
@@ -33,7 +33,7 @@ class IndexCompared:
     chunks: int = 0
     removed: int = 0
     """Points of chunks that are no more, and that nobody had removed."""
-    agreement: Agreement = Agreement()  # noqa: RUF009
+    agreement: SearchAgreement = SearchAgreement()  # noqa: RUF009
     differences: Differences = NONE
 
 
@@ -47,7 +47,7 @@ async def compare_index(
     total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
     done, samples = IndexCompared(), Samples()
     suspects: list[str] = []
-    async for points in scanned(ledger, tenant, kb, space):
+    async for points in scan_points(ledger, tenant, kb, space):
         suspects += await _differing(provider, partition, points)
         for point in points:
             samples.offer("", point.vector)
@@ -55,13 +55,13 @@ async def compare_index(
         tell(f"compare {tenant}/{kb.name}", done.chunks, total)
     done.removed = await remove_orphans(ledger, provider, tenant, kb, space, partition)
     done.differences = await _looked_at_again(ledger, index, tenant, partition, space, suspects)
-    done.agreement = await _searched(ledger, provider, tenant, kb, space, partition, samples)
+    done.agreement = await _compare_searches(ledger, provider, tenant, kb, space, partition, samples)
     exact = provider.capabilities.exact
-    done.differences += judged(done.agreement, exact=exact, what=f"{provider.name} in '{kb.name}'")
+    done.differences += judge(done.agreement, exact=exact, what=f"{provider.name} in '{kb.name}'")
     return done
 
 
-async def scanned(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space) -> AsyncIterator[list[Point]]:
+async def scan_points(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space) -> AsyncIterator[list[Point]]:
     """All live chunks of a Space as points, some at a time."""
     after = 0
     while True:
@@ -79,7 +79,7 @@ async def exact_answers(
     if not vectors:
         return best
     queries: Matrix = np.stack(vectors)
-    async for points in scanned(ledger, tenant, kb, space):
+    async for points in scan_points(ledger, tenant, kb, space):
         scores = np.stack([point.vector for point in points]) @ queries.T
         for at, column in enumerate(scores.T.tolist()):
             here = [Candidate(point.chunk_id, score) for point, score in zip(points, column, strict=True)]
@@ -89,17 +89,17 @@ async def exact_answers(
 
 async def compare_searches(
     ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space, samples: Samples, search: Search
-) -> Agreement:
+) -> SearchAgreement:
     """Ask an index for the neighbours of sampled vectors, and the ledger's own vectors too."""
     vectors = [vector for _, vector in samples.chosen]
     answers = await exact_answers(ledger, tenant, kb, space, vectors)
-    agreement = Agreement()
+    agreement = SearchAgreement()
     for vector, answer in zip(vectors, answers, strict=True):
         agreement += agree(answer, await search(vector))
     return agreement
 
 
-async def _searched(
+async def _compare_searches(
     ledger: SqlLedger,
     provider: VectorProvider,
     tenant: str,
@@ -107,7 +107,7 @@ async def _searched(
     space: Space,
     partition: VectorPartition,
     samples: Samples,
-) -> Agreement:
+) -> SearchAgreement:
     """Search, and repeat when something was written during the search."""
 
     async def search(vector: Vector) -> Sequence[Candidate]:

@@ -25,12 +25,12 @@ def parts_of(
     """All documents of a kb in order of their keys."""
     after = START
     while heads := read_heads(connection, tenant_id, kb, (), after, DOCUMENTS):
-        for group in grouped(heads):
+        for group in group_heads(heads):
             yield read_snapshots(connection, tenant_id, spaces, [head.id for head in group])
         after = heads[-1].key
 
 
-def grouped(heads: Iterable[Head]) -> Iterator[list[Head]]:
+def group_heads(heads: Iterable[Head]) -> Iterator[list[Head]]:
     """The same in groups that are small enough to be read at once."""
     group: list[Head] = []
     chunks = 0
@@ -146,6 +146,6 @@ def _offer(samples: Samples, document: DocumentSnapshot, live: int | None) -> No
 async def _pages(ledger: SqlLedger, tenant: str, kb: KnowledgeBase) -> AsyncIterator[list[str]]:
     after = START
     while heads := await ledger.read(tenant, read_heads, kb, (), after, DOCUMENTS):
-        for group in grouped(heads):
+        for group in group_heads(heads):
             yield [head.id for head in group]
         after = heads[-1].key

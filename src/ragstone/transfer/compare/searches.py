@@ -39,7 +39,7 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class SearchAgreement:
     """The agreement of two indexes: hits expected, and hits found."""
 
     searches: int = 0
@@ -47,8 +47,8 @@ class Agreement:
     found: int = 0
     differences: Differences = NONE
 
-    def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(
+    def __add__(self, other: SearchAgreement) -> SearchAgreement:
+        return SearchAgreement(
             self.searches + other.searches,
             self.expected + other.expected,
             self.found + other.found,
@@ -61,7 +61,9 @@ class Agreement:
         return round(self.found / self.expected, 4) if self.expected else 1.0
 
 
-def agree(expected: Sequence[Candidate], found: Sequence[Candidate], *, tolerance: float = TOLERANCE) -> Agreement:
+def agree(
+    expected: Sequence[Candidate], found: Sequence[Candidate], *, tolerance: float = TOLERANCE
+) -> SearchAgreement:
     """Compare two answers. One of several that are equally near at the cut is as good as another."""
     scores = {candidate.chunk_id: candidate.score for candidate in expected}
     last = expected[-1].score - tolerance if expected else 0.0
@@ -71,10 +73,10 @@ def agree(expected: Sequence[Candidate], found: Sequence[Candidate], *, toleranc
         for candidate in found
         if candidate.chunk_id in scores and abs(candidate.score - scores[candidate.chunk_id]) > tolerance
     ]
-    return Agreement(1, len(expected), min(len(right), len(expected)), Differences.of(*off))
+    return SearchAgreement(1, len(expected), min(len(right), len(expected)), Differences.of(*off))
 
 
-def judged(agreement: Agreement, *, exact: bool, what: str) -> Differences:
+def judge(agreement: SearchAgreement, *, exact: bool, what: str) -> Differences:
     """Return the problems of an agreement; none when it is as close as the engine can come."""
     needed = 1.0 if exact else ENOUGH
     if agreement.share >= needed:

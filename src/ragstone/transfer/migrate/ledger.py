@@ -26,8 +26,8 @@ from ragstone.stores.ledger.originals import is_untouched
 from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
 from ragstone.stores.sql.database import Connection
-from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, grouped, plain
-from ragstone.transfer.compare.searches import Agreement, K, Samples, agree, judged
+from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, group_heads, plain
+from ragstone.transfer.compare.searches import K, Samples, SearchAgreement, agree, judge
 from ragstone.transfer.migrate.restore import OpenedKb, Restorer, put_source
 from ragstone.transfer.reports import NONE, Differences, OnMove, TenantMove
 
@@ -117,9 +117,9 @@ class Carrier:
         """What of the tenant itself is not there as it was here when it was last carried."""
 
     @property
-    def written(self) -> int:
+    def documents_written(self) -> int:
         """Documents that had to be written."""
-        return self._restorer.done.written
+        return self._restorer.done.documents_written
 
     async def check(self) -> None:
         """Refuse a tenant that somebody else has written to: what is not here would be removed there."""
@@ -154,7 +154,7 @@ class Carrier:
         self.differences = await carry_standing(self._here, self._there, self._tenant)
 
     async def _round(self) -> int:
-        before = self._restorer.done.written
+        before = self._restorer.done.documents_written
         kbs = await self._here.ledger.of(self._tenant).kbs()
         gone = {kb.name for kb in await self._there.ledger.of(self._tenant).kbs()} - {kb.name for kb in kbs}
         for name in sorted(gone):
@@ -163,7 +163,7 @@ class Carrier:
         for kb in kbs:
             removed += await self._carry_kb(kb)
         await self._restorer.look_around()
-        return self._restorer.done.written - before + removed + len(gone)
+        return self._restorer.done.documents_written - before + removed + len(gone)
 
     async def _carry_kb(self, kb: KnowledgeBase) -> int:
         here = self._here.ledger
@@ -174,7 +174,7 @@ class Carrier:
             await self._restorer.remove(gone[start : start + DOCUMENTS])
         blobs = await here.blobs(self._tenant)
         done, total = 0, sum(head.chunks for head in fresh)
-        for group in grouped(fresh):
+        for group in group_heads(fresh):
             ids = [head.id for head in group]
             documents = await here.read(self._tenant, read_snapshots, spaces, ids)
             await self._restorer.take(opened, documents, lambda document: _original(blobs, document))
@@ -256,7 +256,7 @@ async def move_to_ledger(
         await carrier.follow()
         await carrier.finish()
         sequence = await here.ledger.of(tenant).sequence()
-        move = await _compared(here, there, tenant, carrier, by_word=by_word, exact=exact, tell=tell)
+        move = await _compare(here, there, tenant, carrier, by_word=by_word, exact=exact, tell=tell)
         if not move.differences.count or sequence == await here.ledger.of(tenant).sequence():
             break
     return move
@@ -271,12 +271,12 @@ async def _refuse_same(there: Stores, tenant: str, origin: str) -> None:
         raise InputError(f"tenant '{tenant}' is there already: that is the ledger in use")
 
 
-async def _compared(
+async def _compare(
     here: Stores, there: Stores, tenant: str, carrier: Carrier, *, by_word: bool, exact: bool, tell: OnMove
 ) -> TenantMove:
     kbs = await here.ledger.of(tenant).kbs()
     documents = chunks = vectors = 0
-    differences, total = carrier.differences, Agreement()
+    differences, total = carrier.differences, SearchAgreement()
     for kb in kbs:
         samples = Samples()
         compared = await compare_kb(here.ledger, there.ledger, tenant, kb, samples, tell)
@@ -284,22 +284,23 @@ async def _compared(
         chunks += compared.chunks
         vectors += compared.vectors
         differences += compared.differences
-        agreement, wrong = await _searched(here, there, tenant, kb, samples, by_word=by_word, exact=exact)
+        agreement, wrong = await _compare_searches(here, there, tenant, kb, samples, by_word=by_word, exact=exact)
         total += agreement
         differences += wrong
     return TenantMove(
-        *(tenant, len(kbs), documents, chunks, vectors, carrier.written, total.searches, total.share), differences
+        *(tenant, len(kbs), documents, chunks, vectors, carrier.documents_written, total.searches, total.share),
+        differences,
     )
 
 
-async def _searched(
+async def _compare_searches(
     here: Stores, there: Stores, tenant: str, kb: KnowledgeBase, samples: Samples, *, by_word: bool, exact: bool
-) -> tuple[Agreement, Differences]:
+) -> tuple[SearchAgreement, Differences]:
     """Ask both for the same, by meaning and by word."""
     other = await there.ledger.of(tenant).kb(kb.name)
     if other is None:
-        return Agreement(), NONE
-    by_meaning, lexical = Agreement(), Agreement()
+        return SearchAgreement(), NONE
+    by_meaning, lexical = SearchAgreement(), SearchAgreement()
     for text, vector in samples.chosen:
         by_meaning += agree(
             await here.vectors.search(tenant, kb, vector, K), await there.vectors.search(tenant, other, vector, K)
@@ -311,8 +312,8 @@ async def _searched(
                 await there.lexical.search(tenant, other, query, K),
                 tolerance=BM25_TOLERANCE,
             )
-    wrong = judged(by_meaning, exact=exact, what=f"the search by meaning in '{kb.name}'")
-    wrong += judged(lexical, exact=True, what=f"the search by word in '{kb.name}'")
+    wrong = judge(by_meaning, exact=exact, what=f"the search by meaning in '{kb.name}'")
+    wrong += judge(lexical, exact=True, what=f"the search by word in '{kb.name}'")
     return by_meaning + lexical, wrong
 
 

@@ -20,8 +20,8 @@ from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.derived.index import DerivedIndex
-from ragstone.transfer.compare.index import compare_index, compare_searches, scanned
-from ragstone.transfer.compare.searches import Agreement, K, Samples, Search, judged
+from ragstone.transfer.compare.index import compare_index, compare_searches, scan_points
+from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, judge
 from ragstone.transfer.migrate.ledger import move_to_ledger
 from ragstone.transfer.reports import NONE, MoveReport, OnMove, TenantMove
 
@@ -33,12 +33,12 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
     """Fill a vector database with all that may be searched, let it catch up, and compare."""
     kbs = await ledger.of(tenant).kbs()
     written = chunks = removed = 0
-    agreement, differences = Agreement(), NONE
+    agreement, differences = SearchAgreement(), NONE
     needed = [pair async for pair in _searchable(ledger, tenant, kbs)]
     for kb, space in needed:
         total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
-        told = partial(_told, tell, f"fill {tenant}/{kb.name}", total)
-        written += await index.fill(tenant, kb, space, told)
+        report = partial(_report, tell, f"fill {tenant}/{kb.name}", total)
+        written += await index.fill(tenant, kb, space, report)
     await index.catch_up(tenant)
     for kb, space in needed:
         compared = await compare_index(ledger, index, tenant, kb, space, tell)
@@ -58,24 +58,24 @@ async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, te
     """Nothing has to be moved into the ledger's own index: its vectors are there. So this only searches."""
     kbs = await ledger.of(tenant).kbs()
     chunks = 0
-    agreement, differences = Agreement(), NONE
+    agreement, differences = SearchAgreement(), NONE
     for kb, space in [pair async for pair in _searchable(ledger, tenant, kbs)]:
         samples = Samples()
-        async for points in scanned(ledger, tenant, kb, space):
+        async for points in scan_points(ledger, tenant, kb, space):
             for point in points:
                 samples.offer("", point.vector)
             tell(f"compare {tenant}/{kb.name}", samples.seen, 0)
         chunks += samples.seen
         found = await compare_searches(ledger, tenant, kb, space, samples, _search(index, tenant, kb, space))
         agreement += found
-        differences += judged(found, exact=kind in EXACT, what=f"{kind} in '{kb.name}'")
+        differences += judge(found, exact=kind in EXACT, what=f"{kind} in '{kb.name}'")
     documents = sum([(await ledger.of(tenant).stats(kb)).documents for kb in kbs])
     return TenantMove(
         *(tenant, len(kbs), documents, chunks, chunks, 0, agreement.searches, agreement.share, differences)
     )
 
 
-def _told(tell: OnMove, what: str, total: int, done: int) -> None:
+def _report(tell: OnMove, what: str, total: int, done: int) -> None:
     tell(what, done, total)
 
 
@@ -123,7 +123,7 @@ async def migrate(
     else:
         moved = await _to_ledger(stores, settings, chosen, names, secret_keys, tell)
     which = "vectors" if to.kind in PROVIDERS or _is_own(settings, to) else "ledger"
-    given = {name: value for name, value in _given(to).items() if name not in SECRETS}
+    given = {name: value for name, value in _settings_of(to).items() if name not in SECRETS}
     return MoveReport(
         to=to.kind,
         tenants=tuple(moved),
@@ -164,7 +164,7 @@ def _store(settings: Settings, to: Adapter) -> Settings:
 def _refuse_unused(to: Adapter, ledger: str) -> None:
     """Refuse options that a ledger does not use."""
     used = {"kind", "path", "dsn"} if ledger == "postgres" else {"kind", "path"}
-    unused = sorted(_given(to).keys() - used)
+    unused = sorted(_settings_of(to).keys() - used)
     if unused:
         raise SettingsError(
             f"a {ledger} ledger takes no {', '.join(unused)}",
@@ -183,7 +183,7 @@ def _to_set(which: str, chosen: Settings, given: dict[str, Json]) -> dict[str, J
     return {**moved, "data_dir": given["path"]} if "path" in given else moved
 
 
-def _given(to: Adapter) -> dict[str, Json]:
+def _settings_of(to: Adapter) -> dict[str, Json]:
     return to.model_dump(mode="json", exclude_defaults=True)
 
 

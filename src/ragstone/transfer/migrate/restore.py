@@ -58,7 +58,7 @@ class Restored:
     files: int = 0
 
     @property
-    def written(self) -> int:
+    def documents_written(self) -> int:
         return self.added + self.replaced
 
 
@@ -112,14 +112,14 @@ class Restorer:
         """
         at = 0
         while at < len(documents):
-            batch = documents[at : at + max(FIRST, self.done.written)]
+            batch = documents[at : at + max(FIRST, self.done.documents_written)]
             await self._take(opened, batch, files)
             at += len(batch)
 
     async def _take(self, opened: OpenedKb, documents: Sequence[DocumentSnapshot], files: Files) -> None:
         keys = [document.key for document in documents]
         there = await self._ledger.read(self._tenant, restore.existing, opened.kb, keys)
-        batch = await asyncio.to_thread(self._sorted, documents, there)
+        batch = await asyncio.to_thread(self._sort_out, documents, there)
         if not batch.new and not batch.amended:
             return
         if self._admission is None:
@@ -152,7 +152,7 @@ class Restorer:
             await tx.delete_kb(name)
             await self._sign(tx)
 
-    def _sorted(self, documents: Sequence[DocumentSnapshot], there: Mapping[Key, Existing]) -> _Batch:
+    def _sort_out(self, documents: Sequence[DocumentSnapshot], there: Mapping[Key, Existing]) -> _Batch:
         batch = _Batch([], [])
         for document in documents:
             known = there.get(document.key)

@@ -101,7 +101,7 @@ SIGNS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
 """What the engine's own messages say of its files."""
 
 
-def translated(error: Exception, address: str) -> RagstoneError:
+def translate_error(error: Exception, address: str) -> RagstoneError:
     """The error to raise instead. What a server said is not repeated: it may quote the key that it was sent."""
     import httpx
     from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, RateLimitError
@@ -110,7 +110,7 @@ def translated(error: Exception, address: str) -> RagstoneError:
     for cause in _causes(error):
         match cause:
             case httpx.HTTPStatusError():
-                return _refused(cause.response.status_code, where)
+                return _refusal(cause.response.status_code, where)
             case httpx.TimeoutException():
                 return StoreBusy(
                     f"{where} did not answer in time", hint="raise store.vectors.options.timeout, or try again"
@@ -118,15 +118,15 @@ def translated(error: Exception, address: str) -> RagstoneError:
             case httpx.HTTPError():
                 return StoreBusy(f"{where} cannot be reached", hint=SERVER_HINT)
             case ChromaAuthError() | AuthorizationError():
-                return _refused(401, where)
+                return _refusal(401, where)
             case RateLimitError():
-                return _refused(429, where)
+                return _refusal(429, where)
             case ChromaError() if "dimension" in str(cause):
                 return ModelMismatch(
                     f"{where} holds vectors of another dimension",
                     hint="use the embedding model that the space was built with",
                 )
-    return _failed(error, where)
+    return _engine_failure(error, where)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -137,7 +137,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         seen = seen.__cause__ or seen.__context__
 
 
-def _refused(status: int, where: str) -> StoreError:
+def _refusal(status: int, where: str) -> StoreError:
     if status in (401, 403):
         return StoreError(f"{where} refused the key", hint="check store.vectors.api_key")
     if is_transient_status(status):
@@ -145,7 +145,7 @@ def _refused(status: int, where: str) -> StoreError:
     return StoreError(f"{where} answered with {status}", hint=SERVER_HINT)
 
 
-def _failed(error: Exception, where: str) -> StoreError:
+def _engine_failure(error: Exception, where: str) -> StoreError:
     said = str(error)
     for signs, kind, hint in SIGNS:
         if any(sign in said.lower() for sign in signs):
@@ -161,7 +161,7 @@ _engine_pid: int | None = None
 
 
 @dataclass
-class _Held:
+class _OpenClient:
     """The client that one process has open."""
 
     opening: threading.Lock = field(default_factory=threading.Lock)
@@ -188,7 +188,7 @@ class ChromaClient:
         self._timeout = seconds_option(adapter, "timeout", 30.0)
         self._closed = False
         # By process: after a fork the connections and locks in here are still the parent's.
-        self._held: dict[int, _Held] = {}
+        self._held: dict[int, _OpenClient] = {}
 
     @property
     def address(self) -> str:
@@ -218,14 +218,14 @@ class ChromaClient:
 
     def _attempt(self, work: Callable[[Client], T]) -> T:
         try:
-            return work(self._opened())
+            return work(self._connect())
         except RagstoneError:
             raise
         except Exception as error:
-            raise translated(error, self.address) from error
+            raise translate_error(error, self.address) from error
 
-    def _opened(self) -> Client:
-        held = self._held.setdefault(os.getpid(), _Held())
+    def _connect(self) -> Client:
+        held = self._held.setdefault(os.getpid(), _OpenClient())
         with held.opening:
             if self._closed:
                 raise StoreError(f"Chroma ({self.address}) was closed")
@@ -245,7 +245,7 @@ class ChromaClient:
             chroma_server_headers={"Authorization": f"Bearer {key}", "X-Chroma-Token": key} if key else {},
         )
 
-    def _open_embedded(self, held: _Held) -> Client:
+    def _open_embedded(self, held: _OpenClient) -> Client:
         global _engine_pid
         if _engine_pid not in (None, os.getpid()):
             raise StoreError(

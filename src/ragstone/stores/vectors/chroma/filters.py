@@ -30,7 +30,7 @@ def metadata_of(partition: VectorPartition, point: Point) -> dict[str, Any]:
     fields = {
         name: stored
         for name, value in point.payload.items()
-        if name not in RESERVED and (stored := _stored(value)) is not None
+        if name not in RESERVED and (stored := _to_stored(value)) is not None
     }
     own = {"tenant_id": partition.tenant_id, "space": partition.space, "chunk_id": point.chunk_id}
     return fields | own | {PAYLOAD: json.dumps(dict(point.payload))}
@@ -61,15 +61,15 @@ def translate(where: Filter, *, negated: bool = False) -> Where | bool:
             return _one_of(field, values, negated)
         case Range(field=field):
             bounds = {name: getattr(where, name) for name in BOUNDS}
-            return joined("$and", ({field: {f"${n}": float(b)}} for n, b in bounds.items() if b is not None))
+            return join_conditions("$and", ({field: {f"${n}": float(b)}} for n, b in bounds.items() if b is not None))
         case Not(term):
             return translate(term, negated=not negated)
         case And(terms) | Or(terms):
             operator = "$and" if isinstance(where, And) != negated else "$or"
-            return joined(operator, (translate(term, negated=negated) for term in terms))
+            return join_conditions(operator, (translate(term, negated=negated) for term in terms))
 
 
-def joined(operator: str, conditions: Iterable[Where | bool]) -> Where | bool:
+def join_conditions(operator: str, conditions: Iterable[Where | bool]) -> Where | bool:
     """Conditions in one: Chroma takes neither constants nor an operator with a single operand."""
     decides = operator == "$or"
     parts: list[Where] = []
@@ -86,18 +86,18 @@ def joined(operator: str, conditions: Iterable[Where | bool]) -> Where | bool:
 def _one_of(field: str, values: tuple[Scalar, ...], negated: bool) -> Where | bool:
     groups: dict[type, list[Any]] = {}
     for value in values:
-        stored = _stored(value)
+        stored = _to_stored(value)
         groups.setdefault(type(stored), []).append(stored)
     alone = "$nin" if negated else "$in"
     listed = "$not_contains" if negated else "$contains"
-    return joined(
+    return join_conditions(
         "$and" if negated else "$or",
         [{field: {alone: group}} for group in groups.values()]
         + [{field: {listed: item}} for item in dict.fromkeys(map(_item, values))],
     )
 
 
-def _stored(value: Json) -> str | float | bool | list[str] | None:
+def _to_stored(value: Json) -> str | float | bool | list[str] | None:
     """A value as Chroma keeps it; None for what no filter can match."""
     match value:
         case bool() | str():

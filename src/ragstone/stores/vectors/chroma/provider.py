@@ -23,7 +23,7 @@ from ragstone.stores.vectors.chroma.filters import (
     Where,
     belongs_to,
     can_translate,
-    joined,
+    join_conditions,
     metadata_of,
     payload_of,
     translate,
@@ -71,7 +71,7 @@ class ChromaProvider:
         self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
         check_dimension(partition, len(vector))
-        wanted = joined("$and", (self._own(partition) or True, where is None or translate(where)))
+        wanted = join_conditions("$and", (self._own(partition) or True, where is None or translate(where)))
         if wanted is False or k < 1:
             return []
         most = min(k, self.capabilities.max_k)
@@ -133,7 +133,7 @@ class ChromaProvider:
             get_or_create=True,
         )
         check_dimension(partition, model.metadata[DIMENSION], what="a collection")
-        return _opened(client, model)
+        return _open_collection(client, model)
 
     def _drop(self, partition: VectorPartition, client: Client) -> None:
         _if_there(client, name=self._collection(partition), work=lambda held: client.delete_collection(held.name))
@@ -151,7 +151,7 @@ class ChromaProvider:
         held.upsert(names, embeddings=vectors, metadatas=list(metadatas.values()))
 
 
-def _opened(client: Client, model: Any) -> Collection:
+def _open_collection(client: Client, model: Any) -> Collection:
     from chromadb.api.models.Collection import Collection
 
     # The default embedding function would fetch a model.
@@ -162,7 +162,7 @@ def _if_there(client: Client, *, name: str, work: Callable[[Collection], T]) -> 
     from chromadb.errors import NotFoundError
 
     try:
-        return work(_opened(client, client.get_collection(name)))
+        return work(_open_collection(client, client.get_collection(name)))
     except NotFoundError:
         return None
 

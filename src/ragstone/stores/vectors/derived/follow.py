@@ -13,14 +13,14 @@ from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.reconcile import reconcile
-from ragstone.stores.vectors.derived.writes import BATCH, Shelf
+from ragstone.stores.vectors.derived.writes import BATCH, PartitionWriter
 from ragstone.stores.vectors.partitions import partition_of
 
 FAR_BEHIND = 10_000
 """A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""
 
 
-class Due(NamedTuple):
+class FollowPlan(NamedTuple):
     """What a tenant has in an index, and what should be there: the live Spaces and those that may become live."""
 
     tenant_id: str
@@ -34,7 +34,7 @@ class _Step(NamedTuple):
     changes: Changes | None
 
 
-class Follower:
+class PartitionFollower:
     """Writes to a provider what the ledger says, one Space at a time."""
 
     def __init__(self, ledger: SqlLedger, provider: VectorProvider) -> None:
@@ -44,7 +44,7 @@ class Follower:
         self._prepared: dict[str, set[tuple[int, str]]] = {}
         """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
 
-    async def due(self, tenant: str) -> Due:
+    async def due(self, tenant: str) -> FollowPlan:
         """Read what there is to follow."""
         return await self._ledger.read(tenant, _due, self._provider.name)
 
@@ -52,9 +52,9 @@ class Follower:
         """Write staged versions, and remember those that nobody can have removed since."""
         partition = await self._open(tenant, space)
         points, doubtful = await self._ledger.read(
-            tenant, _staged, self._provider.name, kb.id, space, staged, words=self._words
+            tenant, _read_staged, self._provider.name, kb.id, space, staged, words=self._words
         )
-        if await Shelf(self._ledger, self._provider, tenant, kb.id, space, partition).write(points):
+        if await PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition).write(points):
             prepared = self._prepared.setdefault(partition.tenant_id, set())
             prepared.difference_update((space.id, chunk_id) for chunk_id in doubtful)
             sure = (point.chunk_id for point in points if point.chunk_id not in doubtful)
@@ -72,7 +72,7 @@ class Follower:
         partition = await self._open(tenant, space)
         if self._words:
             await self._ledger.write(tenant, word_length.renew, kb.id, space.id, self._provider.name)
-        shelf = Shelf(self._ledger, self._provider, tenant, kb.id, space, partition)
+        writer = PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition)
         after, written = 0, 0
         while True:
             points, after = await self._ledger.read(
@@ -80,7 +80,7 @@ class Follower:
             )
             if not points:
                 break
-            if not await shelf.write(points):
+            if not await writer.write(points):
                 return written
             written += len(points)
             if on_progress:
@@ -109,7 +109,7 @@ class Follower:
             # What went meanwhile cannot be read from the feed: it is whatever the ledger does not know.
             await reconcile(self._ledger, self._provider, tenant, kb, space, partition)
             return None
-        await self._apply(Shelf(self._ledger, self._provider, tenant, kb.id, space, partition), changes)
+        await self._apply(PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition), changes)
         if self._words and changes.arrived and await self._weighs_wrong(tenant, kb, space):
             await self.fill(tenant, kb, space)
             return None
@@ -128,20 +128,20 @@ class Follower:
         if reached:
             await self._ledger.write(tenant, index_feed.advance, tenant_id, self._provider.name, reached)
 
-    async def _apply(self, shelf: Shelf, changes: Changes) -> None:
+    async def _apply(self, writer: PartitionWriter, changes: Changes) -> None:
         if changes.gone:
-            await shelf.remove(changes.gone)
-        prepared = self._prepared.get(shelf.partition.tenant_id, set())
+            await writer.remove(changes.gone)
+        prepared = self._prepared.get(writer.partition.tenant_id, set())
         missed = [
             chunk_id
             for chunk_id in changes.arrived
-            if chunk_id in changes.again or (shelf.space.id, chunk_id) not in prepared
+            if chunk_id in changes.again or (writer.space.id, chunk_id) not in prepared
         ]
         for start in range(0, len(missed), BATCH):
-            await self._provider.open(shelf.partition)
+            await self._provider.open(writer.partition)
             part = missed[start : start + BATCH]
-            points = await shelf.read(part)
-            if not await shelf.write(points):
+            points = await writer.read(part)
+            if not await writer.write(points):
                 return
 
     async def _weighs_wrong(self, tenant: str, kb: KnowledgeBase, space: Space) -> bool:
@@ -152,7 +152,7 @@ class Follower:
 
     async def _open(self, tenant: str, space: Space) -> VectorPartition:
         """Record the partition, then create it, so that it can be found and removed whatever happens next."""
-        tenant_id, marks = await self._ledger.read(tenant, _marked, self._provider.name)
+        tenant_id, marks = await self._ledger.read(tenant, _list_marked, self._provider.name)
         if space.id not in marks:
             await self._ledger.write(tenant, index_feed.mark, self._provider.name, space)
         partition = partition_of(tenant_id, space)
@@ -169,7 +169,7 @@ class Follower:
         return await self._provider.count(partition) < expected - len(arriving)
 
 
-def _due(connection: Connection, tenant_id: str, index: str) -> Due:
+def _due(connection: Connection, tenant_id: str, index: str) -> FollowPlan:
     kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
     marks = index_feed.marks(connection, tenant_id, index)
     held = {mark.space_id for mark in marks}
@@ -179,7 +179,7 @@ def _due(connection: Connection, tenant_id: str, index: str) -> Due:
         (tenant_id,),
     )
     needed = [(kbs[row[0]], Space(*row[1:])) for row in rows if row[0] in kbs]
-    return Due(tenant_id, marks, [pair for pair in needed if pair[1].id not in held])
+    return FollowPlan(tenant_id, marks, [pair for pair in needed if pair[1].id not in held])
 
 
 def _step(connection: Connection, tenant_id: str, kb_id: int, mark: Mark) -> _Step | None:
@@ -194,11 +194,11 @@ def _step(connection: Connection, tenant_id: str, kb_id: int, mark: Mark) -> _St
     return _Step(kb, Space(*row), index_feed.changes(connection, tenant_id, kb_id, mark.sequence))
 
 
-def _marked(connection: Connection, tenant_id: str, index: str) -> tuple[str, set[int]]:
+def _list_marked(connection: Connection, tenant_id: str, index: str) -> tuple[str, set[int]]:
     return tenant_id, {mark.space_id for mark in index_feed.marks(connection, tenant_id, index)}
 
 
-def _staged(
+def _read_staged(
     connection: Connection,
     tenant_id: str,
     index: str,

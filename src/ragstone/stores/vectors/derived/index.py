@@ -25,7 +25,7 @@ from ragstone.core.vectors import RESERVED, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.derived.follow import Follower
+from ragstone.stores.vectors.derived.follow import PartitionFollower
 from ragstone.stores.vectors.derived.writes import BATCH
 from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
 
@@ -59,7 +59,7 @@ class DerivedIndex:
     ) -> None:
         self._ledger = ledger
         self._provider = provider
-        self._follower = Follower(ledger, provider)
+        self._follower = PartitionFollower(ledger, provider)
         self._clock = clock
         self._current: set[str] = set()
         """Tenants of which nothing was left to do when this process last looked."""

@@ -19,7 +19,7 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.derived.writes import Shelf
+from ragstone.stores.vectors.derived.writes import PartitionWriter
 
 BATCH = 500
 ID_BYTES = 16
@@ -70,8 +70,8 @@ async def remove_orphans(
     partition: VectorPartition,
 ) -> int:
     """Delete points whose chunk is neither live nor staged; how many there were."""
-    shelf = Shelf(ledger, provider, tenant, kb.id, space, partition)
-    return len((await _sorted_out(shelf, repair=True)).orphans)
+    writer = PartitionWriter(ledger, provider, tenant, kb.id, space, partition)
+    return len((await _sorted_out(writer, repair=True)).orphans)
 
 
 async def _reconcile(
@@ -85,13 +85,13 @@ async def _reconcile(
     repair: bool,
 ) -> Difference:
     missing = 0
-    shelf = Shelf(ledger, provider, tenant, kb.id, space, partition)
-    listed = await _sorted_out(shelf, repair=repair)
+    writer = PartitionWriter(ledger, provider, tenant, kb.id, space, partition)
+    listed = await _sorted_out(writer, repair=repair)
     async for expected in _live_ids(ledger, tenant, kb, space, words=provider.capabilities.sparse):
         absent = await _absent(provider, partition, listed.held, expected)
         missing += len(absent)
         if repair and absent:
-            await _write(shelf, absent)
+            await _write(writer, absent)
     return Difference(len(listed.held) + len(listed.orphans), len(listed.orphans), missing)
 
 
@@ -101,20 +101,20 @@ class _Listed(NamedTuple):
     orphans: list[str]
 
 
-async def _sorted_out(shelf: Shelf, *, repair: bool) -> _Listed:
+async def _sorted_out(writer: PartitionWriter, *, repair: bool) -> _Listed:
     """What a partition lists, told apart by what the ledger knows; the orphans are deleted if that is wanted."""
     orphans: list[str] = []
     pages: list[NDArray[np.bytes_]] = []
-    async for page in shelf.provider.ids(shelf.partition):
+    async for page in writer.provider.ids(writer.partition):
         for part in _parts(list(page)):
             # The ledger is asked after the provider: whatever is on its way in was there before.
-            known = await shelf.ledger.read(shelf.tenant, index_feed.known_among, shelf.kb_id, part)
+            known = await writer.ledger.read(writer.tenant, index_feed.known_among, writer.kb_id, part)
             orphans += [chunk_id for chunk_id in part if chunk_id not in known]
-            pages.append(_packed([chunk_id for chunk_id in part if chunk_id in known]))
+            pages.append(_pack_ids([chunk_id for chunk_id in part if chunk_id in known]))
     if repair:
         # Not before: an engine that counts its way through a listing would leave some out.
         for part in _parts(orphans):
-            await shelf.remove(part)
+            await writer.remove(part)
     return _Listed(np.unique(np.concatenate(pages)) if pages else np.empty(0, f"S{ID_BYTES}"), orphans)
 
 
@@ -122,7 +122,7 @@ async def _absent(
     provider: VectorProvider, partition: VectorPartition, held: NDArray[np.bytes_], expected: Sequence[str]
 ) -> list[str]:
     """Those that were not listed (`held` is in order) and are not there now either."""
-    wanted = _packed(expected)
+    wanted = _pack_ids(expected)
     at = np.searchsorted(held, wanted)
     there = np.zeros(len(wanted), bool)
     inside = at < len(held)
@@ -134,11 +134,11 @@ async def _absent(
     return [chunk_id for chunk_id in unlisted if chunk_id not in come_since]
 
 
-async def _write(shelf: Shelf, chunk_ids: Sequence[str]) -> None:
-    points = await shelf.read(chunk_ids)
+async def _write(writer: PartitionWriter, chunk_ids: Sequence[str]) -> None:
+    points = await writer.read(chunk_ids)
     if points:
-        await shelf.provider.open(shelf.partition)
-        await shelf.write(points)
+        await writer.provider.open(writer.partition)
+        await writer.write(points)
 
 
 async def _live_ids(
@@ -167,7 +167,7 @@ def _live_page(
     return [(number, chunk_id) for number, chunk_id in rows]
 
 
-def _packed(chunk_ids: Sequence[str]) -> NDArray[np.bytes_]:
+def _pack_ids(chunk_ids: Sequence[str]) -> NDArray[np.bytes_]:
     # All have the same length, so that zeros at the end, which numpy takes for padding, cannot make two alike.
     return np.array([bytes.fromhex(chunk_id) for chunk_id in chunk_ids], f"S{ID_BYTES}")
 

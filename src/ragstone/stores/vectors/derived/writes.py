@@ -21,7 +21,7 @@ BATCH = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class PartitionWriter:
     """A partition of a provider, and the Space of the ledger that belongs there."""
 
     ledger: SqlLedger
@@ -36,7 +36,7 @@ class Shelf:
         for batch in in_batches(points, BATCH):
             await self.provider.upsert(self.partition, batch)
             written = [point.chunk_id for point in batch]
-            known = await self._known(written)
+            known = await self._find_known(written)
             if known is None:
                 await self.provider.drop(self.partition)
                 return False
@@ -46,12 +46,12 @@ class Shelf:
 
     async def remove(self, chunk_ids: Sequence[str]) -> None:
         """Delete points but for those that came back: an import gives chunks the ids they had."""
-        known = await self._known(chunk_ids)
+        known = await self._find_known(chunk_ids)
         if known is None:
             return  # whoever gave up the partition empties it
         if gone := [chunk_id for chunk_id in chunk_ids if chunk_id not in known]:
             await self.provider.delete(self.partition, gone)
-            if back := await self._known(gone):
+            if back := await self._find_known(gone):
                 await self.write(await self.read(sorted(back)))
 
     async def read(self, chunk_ids: Sequence[str]) -> list[Point]:
@@ -59,18 +59,20 @@ class Shelf:
         words = self.provider.capabilities.sparse
         return await self.ledger.read(self.tenant, index_feed.points, self.space, chunk_ids, words=words)
 
-    async def _known(self, chunk_ids: Sequence[str]) -> set[str] | None:
+    async def _find_known(self, chunk_ids: Sequence[str]) -> set[str] | None:
         try:
-            return await self.ledger.read(self.tenant, _known, self, chunk_ids)
+            return await self.ledger.read(self.tenant, _find_known, self, chunk_ids)
         except NotFoundError:
             return None  # the tenant is gone or going
 
 
-def _known(connection: Connection, tenant_id: str, shelf: Shelf, chunk_ids: Sequence[str]) -> set[str] | None:
+def _find_known(
+    connection: Connection, tenant_id: str, writer: PartitionWriter, chunk_ids: Sequence[str]
+) -> set[str] | None:
     """Which of these the ledger has, live or staged; None when it does not know of the partition."""
-    if tenant_id != shelf.partition.tenant_id:
+    if tenant_id != writer.partition.tenant_id:
         return None  # another tenant has the name by now
-    marks = index_feed.marks(connection, tenant_id, shelf.provider.name)
-    if shelf.space.id not in {mark.space_id for mark in marks}:
+    marks = index_feed.marks(connection, tenant_id, writer.provider.name)
+    if writer.space.id not in {mark.space_id for mark in marks}:
         return None
-    return index_feed.known_among(connection, tenant_id, shelf.kb_id, chunk_ids)
+    return index_feed.known_among(connection, tenant_id, writer.kb_id, chunk_ids)

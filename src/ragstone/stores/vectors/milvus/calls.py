@@ -215,7 +215,7 @@ class MilvusCalls:
         from pymilvus.exceptions import MilvusException
 
         try:
-            client = self._connected()
+            client = self._connect()
             try:
                 return request(client)
             except MilvusException as error:
@@ -224,9 +224,9 @@ class MilvusCalls:
             client.load_collection(collection, timeout=self._options.timeout)
             return request(client)
         except (MilvusException, self._grpc.RpcError) as error:
-            raise self._translated(error) from error
+            raise self._translate(error) from error
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         with self._opening:
             if self._client is None:
                 from pymilvus import MilvusClient
@@ -244,7 +244,7 @@ class MilvusCalls:
                 )
             return self._client
 
-    def _translated(self, error: Exception) -> StoreError:
+    def _translate(self, error: Exception) -> StoreError:
         code, status, reason = _code(error), self._status(error), self._reason(error)
         where = f"Milvus at {self.address}"
         if code in (NO_COLLECTION, NO_PARTITION) or _names_no_partition(reason):

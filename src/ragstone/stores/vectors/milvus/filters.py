@@ -63,14 +63,14 @@ def expression(where: Filter) -> str:
         case Range():
             return _within(where)
         case And(terms):
-            return _joined(" and ", terms, EVERYTHING)
+            return _join(" and ", terms, EVERYTHING)
         case Or(terms):
-            return _joined(" or ", terms, NOTHING)
+            return _join(" or ", terms, NOTHING)
         case Not(term):
             return f"(not ({expression(term)}))"
 
 
-def _joined(word: str, terms: Iterable[Filter], otherwise: str) -> str:
+def _join(word: str, terms: Iterable[Filter], otherwise: str) -> str:
     parts = [f"({expression(term)})" for term in terms]
     return f"({word.join(parts)})" if parts else otherwise
 

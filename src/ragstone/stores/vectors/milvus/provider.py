@@ -88,7 +88,7 @@ class MilvusProvider:
         newest = {point.chunk_id: point for point in points}
         for rows in await asyncio.to_thread(_rows, partition, newest.values()):
             await self._calls.ask(partial(self._write, scope, rows))
-        await self._settled(scope, len(newest))
+        await self._settle(scope, len(newest))
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         scope = self._scope(partition)
@@ -96,7 +96,7 @@ class MilvusProvider:
         try:
             for batch in in_batches(ids, BATCH_ROWS):
                 await self._remove(scope, among(batch))
-            await self._settled(scope, len(ids))
+            await self._settle(scope, len(ids))
         except Absent:
             return
 
@@ -115,7 +115,7 @@ class MilvusProvider:
                     scope.collection,
                     data=[vector],
                     limit=k,
-                    filter=scope.narrowed(expression(where) if where is not None else ""),
+                    filter=scope.narrow(expression(where) if where is not None else ""),
                     search_params={} if self._calls.embedded else {"params": {"ef": ef}},
                     output_fields=["chunk_id"],
                     **self._reading(scope),
@@ -142,7 +142,7 @@ class MilvusProvider:
         pending = [""]
         while pending:
             beginning = pending.pop()
-            condition = scope.narrowed(f'id like "{beginning}%"' if beginning else EVERYTHING)
+            condition = scope.narrow(f'id like "{beginning}%"' if beginning else EVERYTHING)
             rows = await self._query(scope, condition, ["chunk_id"], limit=PAGE)
             if len(rows) < PAGE:
                 yield [row["chunk_id"] for row in rows]
@@ -160,7 +160,7 @@ class MilvusProvider:
             return
         try:
             await self._remove(scope, scope.condition)
-            await self._settled(scope, 1)
+            await self._settle(scope, 1)
         except Absent:
             return
         if left := await self.count(partition):
@@ -210,7 +210,7 @@ class MilvusProvider:
             collection=scope.collection,
         )
 
-    async def _settled(self, scope: Scope, changed: int) -> None:
+    async def _settle(self, scope: Scope, changed: int) -> None:
         """Wait until what was written can be read by all, and have it put away when it has become much."""
         if changed and not self._calls.embedded:
             await self._calls.ask(

@@ -47,7 +47,7 @@ class Scope:
     def partitions(self) -> list[str] | None:
         return [self.partition] if self.partition else None
 
-    def narrowed(self, *conditions: str) -> str:
+    def narrow(self, *conditions: str) -> str:
         """The scope's condition together with others."""
         return " and ".join(f"({condition})" for condition in (self.condition, *conditions) if condition)
 

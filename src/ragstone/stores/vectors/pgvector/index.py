@@ -35,7 +35,7 @@ class PgVectorIndex:
 
     def __init__(self, ledger: PostgresLedger, cache: IndexCache, options: Mapping[str, Any] | None = None) -> None:
         self._ledger = ledger
-        self._options = PgVectorOptions.checked(options or {})
+        self._options = PgVectorOptions.parse(options or {})
 
     def serve(self) -> None:
         """Be the ledger's own index from now on: it knows what this one can hold, and has it tended."""
@@ -125,7 +125,7 @@ class _Query:
         distance = f"v.vector::halfvec({int(self._space.dimension)}) <=> ?"
         parameters = [self._vector, *self._scope]
         condition = self._condition(parameters)
-        found = self._found(
+        found = self._fetch(
             f"WITH near AS MATERIALIZED (SELECT c.id, {distance} AS distance FROM {self._vectors} v "
             f"JOIN {self._chunks} c ON c.seq = v.chunk_seq {LIVE} "
             f"WHERE {condition} AND v.space_id = {int(self._space.id)} ORDER BY {distance} LIMIT ?) "
@@ -139,7 +139,7 @@ class _Query:
     def among_nearest(self, k: int) -> list[Candidate]:
         """The nearest of all, those that are live; fewer than k when too many are not."""
         parameters = [self._vector, self._space.id, k + _spare(k), *self._scope]
-        return self._found(
+        return self._fetch(
             f"WITH near AS MATERIALIZED (SELECT v.chunk_seq, {self._distance} AS distance FROM {self._vectors} v "
             "WHERE v.space_id = ? ORDER BY distance FETCH FIRST ? ROWS WITH TIES) "
             f"SELECT c.id, near.distance FROM near JOIN {self._chunks} c ON c.seq = near.chunk_seq {LIVE} "
@@ -151,7 +151,7 @@ class _Query:
         """All that are live and pass the filter, sorted."""
         parameters = [self._vector, *self._scope]
         condition = self._condition(parameters)
-        return self._found(
+        return self._fetch(
             f"SELECT c.id, {self._distance} AS distance FROM {self._vectors} v "
             f"JOIN {self._chunks} c ON c.seq = v.chunk_seq {LIVE} WHERE {condition} AND v.space_id = ? "
             "ORDER BY distance, c.id LIMIT ?",
@@ -168,7 +168,7 @@ class _Query:
         filtered = self._connection.dialect.condition(self._where, parameters) if self._where else "TRUE"
         return f"c.tenant_id = ? AND c.kb_id = ? AND {filtered}"
 
-    def _found(self, statement: str, parameters: Sequence[Any]) -> list[Candidate]:
+    def _fetch(self, statement: str, parameters: Sequence[Any]) -> list[Candidate]:
         rows = self._connection.execute(statement, parameters)
         return [Candidate(chunk_id, min(1.0, 1.0 - distance)) for chunk_id, distance in rows]
 

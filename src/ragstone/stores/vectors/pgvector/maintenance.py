@@ -29,19 +29,19 @@ class PgVectorOptions:
     probes: int = 20
 
     @classmethod
-    def checked(cls, given: Mapping[str, Any]) -> PgVectorOptions:
+    def parse(cls, given: Mapping[str, Any]) -> PgVectorOptions:
         """The options that were given, the others as they are by default."""
         known = [field.name for field in fields(cls)]
         for name, value in given.items():
             if name not in known:
-                raise _refused(name, "is not an option of pgvector", f"its options are: {', '.join(known)}")
+                raise _refusal(name, "is not an option of pgvector", f"its options are: {', '.join(known)}")
             if name == "index":
                 if value not in get_args(Kind):
-                    raise _refused(name, f"is {value!r:.40}", f"choose one of: {', '.join(get_args(Kind))}")
+                    raise _refusal(name, f"is {value!r:.40}", f"choose one of: {', '.join(get_args(Kind))}")
                 continue
             least = 0 if name == "exact_below" else 1
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= MOST[name]:
-                raise _refused(name, f"is {value!r:.40}", f"give a whole number from {least} to {MOST[name]:,}")
+                raise _refusal(name, f"is {value!r:.40}", f"give a whole number from {least} to {MOST[name]:,}")
         return cls(**given)
 
     @property
@@ -55,7 +55,7 @@ class PgVectorOptions:
         return f"lists = {self.lists}" if self.index == "ivfflat" else "m = 16, ef_construction = 100"
 
 
-def _refused(name: str, what: str, hint: str) -> SettingsError:
+def _refusal(name: str, what: str, hint: str) -> SettingsError:
     return SettingsError(f"store.vectors.options.{name} {what}", hint=hint)
 
 

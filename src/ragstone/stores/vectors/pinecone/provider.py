@@ -27,7 +27,7 @@ from ragstone.stores.vectors.checks import (
 )
 from ragstone.stores.vectors.pinecone.index import Index, api_key, find_index, index_settings, make_index, mismatch
 from ragstone.stores.vectors.pinecone.records import batches, point_of, prefix_of
-from ragstone.stores.vectors.rest import Account, Answer, RestService, numbers
+from ragstone.stores.vectors.rest import Account, RestReply, RestService, numbers
 from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition
 
 
@@ -100,7 +100,7 @@ class PineconeProvider:
         latest = list({point.chunk_id: point for point in points}.values())
         if not latest:
             return
-        if await self._found(partition) is None:
+        if await self._find(partition) is None:
             await self.open(partition)
         written = 0
         bodies = batches(partition, latest, self._namespace(partition))
@@ -111,7 +111,7 @@ class PineconeProvider:
         await self._until_found(partition, written, latest[-1])
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
-        if await self._found(partition) is None:
+        if await self._find(partition) is None:
             return
         written = 0
         for some in in_batches(real_ids(chunk_ids), DELETE):
@@ -127,7 +127,7 @@ class PineconeProvider:
         self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
         check_dimension(partition, len(vector))
-        if k < 1 or await self._found(partition) is None:
+        if k < 1 or await self._find(partition) is None:
             return []
         body = self._query(partition, numbers(unit(vector)), min(k, self.capabilities.max_k))
         body["filter"] = metadata_filter(partition, where)
@@ -142,7 +142,7 @@ class PineconeProvider:
         return sorted(found, key=lambda candidate: -candidate.score)
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
-        if await self._found(partition) is None:
+        if await self._find(partition) is None:
             return []
         points: list[Point] = []
         for some in in_batches(real_ids(chunk_ids), FETCH):
@@ -154,7 +154,7 @@ class PineconeProvider:
         return points
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
-        if await self._found(partition) is None:
+        if await self._find(partition) is None:
             return
         prefix = prefix_of(partition)
         query: Query = {"namespace": self._namespace(partition), "prefix": prefix, "limit": PAGE}
@@ -199,7 +199,7 @@ class PineconeProvider:
             "includeMetadata": False,
         }
 
-    async def _found(self, partition: VectorPartition) -> Index | None:
+    async def _find(self, partition: VectorPartition) -> Index | None:
         if self._index is None:
             self._index = await find_index(self._service, self._settings)
         if self._index is not None:
@@ -212,8 +212,8 @@ class PineconeProvider:
 
     async def _call(
         self, partition: VectorPartition, method: str, path: str, body: Json = None, *, query: Query | None = None
-    ) -> Answer:
-        index = await self._found(partition)
+    ) -> RestReply:
+        index = await self._find(partition)
         if index is None:
             raise self._service.failure(self._settings.control, f"has lost index '{self._settings.name}'")
         try:
@@ -226,7 +226,7 @@ class PineconeProvider:
             return answer
         # Either the index is gone, or nothing was ever written to the namespace: both hold nothing.
         self._index = None
-        return Answer(404, {}, {})
+        return RestReply(404, {}, {})
 
     async def _until_found(self, partition: VectorPartition, written: int, last: Point | None = None) -> None:
         """Return when searches have reached a write: by its number in the log or, without one, by a point of it."""
@@ -237,7 +237,7 @@ class PineconeProvider:
         if last is not None:
             body["filter"]["$and"].append({"chunk_id": {"$eq": last.chunk_id}})
         waited, pause = 0.0, FIRST_LOOK
-        while not _reached(await self._call(partition, "POST", "/query", body), written):
+        while not _has_reached(await self._call(partition, "POST", "/query", body), written):
             if waited >= self._settings.patience:
                 raise StoreBusy(
                     f"pinecone took a write but did not show it within {self._settings.patience:g} s",
@@ -247,11 +247,11 @@ class PineconeProvider:
             waited, pause = waited + pause, min(2 * pause, LONGEST_LOOK)
 
 
-def _reached(answer: Answer, written: int) -> bool:
+def _has_reached(answer: RestReply, written: int) -> bool:
     return _number(answer, *REACHED) >= written if written else bool(answer.body.get("matches"))
 
 
-def _number(answer: Answer, *names: str) -> int:
+def _number(answer: RestReply, *names: str) -> int:
     for name in names:
         value = answer.headers.get(name, "")
         if value.isascii() and value.isdigit() and len(value) < 20:

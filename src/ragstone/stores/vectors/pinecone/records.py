@@ -15,7 +15,7 @@ from ragstone.core.errors import StoreError
 from ragstone.core.types import Json
 from ragstone.core.vectors import Point, VectorPartition
 from ragstone.stores.vectors.checks import unit
-from ragstone.stores.vectors.rest import encoded, numbers
+from ragstone.stores.vectors.rest import encode, numbers
 from ragstone.stores.vectors.terms import terms_of
 
 MAX_METADATA = 40_000
@@ -29,7 +29,7 @@ MAX_BYTES = 1_900_000
 
 def prefix_of(partition: VectorPartition) -> str:
     """What the ids of a partition start with, and those of no other partition."""
-    return f"{_quoted(partition.tenant_id)}#{_quoted(partition.space)}#"
+    return f"{_quote(partition.tenant_id)}#{_quote(partition.space)}#"
 
 
 def record(partition: VectorPartition, point: Point) -> Json:
@@ -41,7 +41,7 @@ def record(partition: VectorPartition, point: Point) -> Json:
         "chunk_id": point.chunk_id,
         "terms": terms_of(point.payload),
     }
-    room = MAX_METADATA - len(encoded(metadata))
+    room = MAX_METADATA - len(encode(metadata))
     if room < len(LEFT_OUT):
         raise StoreError(
             f"the metadata of chunk {point.chunk_id} is more than Pinecone takes ({MAX_METADATA} bytes)",
@@ -55,10 +55,10 @@ def _copy(point: Point, room: int) -> dict[str, Json]:
     shorter = {name: value for name, value in point.payload.items() if name != "text"}
     for copy in (
         {"payload": _json(point.payload)},
-        {"packed": _packed(point.payload)},
-        {"packed": _packed(shorter), "left_out": "text"},
+        {"packed": _pack(point.payload)},
+        {"packed": _pack(shorter), "left_out": "text"},
     ):
-        if len(encoded(copy)) <= room:
+        if len(encode(copy)) <= room:
             return copy
     return {"left_out": "payload"}
 
@@ -66,7 +66,7 @@ def _copy(point: Point, room: int) -> dict[str, Json]:
 def point_of(partition: VectorPartition, stored: Json) -> Point:
     """The point as it was given, with a vector of length one."""
     vector, metadata = np.array(stored["values"], np.float32), stored["metadata"]
-    payload = metadata.get("payload") or _unpacked(metadata.get("packed"))
+    payload = metadata.get("payload") or _unpack(metadata.get("packed"))
     return Point(stored["id"].removeprefix(prefix_of(partition)), unit(vector), json.loads(payload))
 
 
@@ -75,7 +75,7 @@ def batches(partition: VectorPartition, points: Sequence[Point], namespace: str)
     waiting: list[bytes] = []
     size = 0
     for point in points:
-        packed = encoded(record(partition, point))
+        packed = encode(record(partition, point))
         if waiting and (len(waiting) == MAX_BATCH or size + len(packed) > MAX_BYTES):
             yield _body(waiting, namespace)
             waiting, size = [], 0
@@ -86,7 +86,7 @@ def batches(partition: VectorPartition, points: Sequence[Point], namespace: str)
 
 
 def _body(records: list[bytes], namespace: str) -> bytes:
-    return b'{"namespace":%s,"vectors":[%s]}' % (encoded(namespace), b",".join(records))
+    return b'{"namespace":%s,"vectors":[%s]}' % (encode(namespace), b",".join(records))
 
 
 def _json(payload: Any) -> str:
@@ -98,11 +98,11 @@ def _json(payload: Any) -> str:
     return written
 
 
-def _packed(payload: Any) -> str:
+def _pack(payload: Any) -> str:
     return b64encode(zlib.compress(_json(payload).encode())).decode()
 
 
-def _unpacked(packed: str | None) -> bytes:
+def _unpack(packed: str | None) -> bytes:
     if packed is None:
         return b"{}"
     try:
@@ -111,5 +111,5 @@ def _unpacked(packed: str | None) -> bytes:
         raise ValueError("a packed payload cannot be unpacked") from error
 
 
-def _quoted(part: str) -> str:
+def _quote(part: str) -> str:
     return quote(part, safe="", errors="surrogatepass")

@@ -19,9 +19,9 @@ from ragstone.core.errors import StoreError, StoreFull
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.core.vectors import Health, Isolation, Words
-from ragstone.stores.vectors.qdrant.engine import CollectionMissing, Form, Page
+from ragstone.stores.vectors.qdrant.engine import CollectionMissing, Form, IdPage
 from ragstone.stores.vectors.qdrant.filters import Condition, within
-from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, Stored, apart, named
+from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, QdrantPoint, apart, chunk_id_of
 from ragstone.stores.vectors.qdrant.resident import REBUILD, Resident
 
 R = TypeVar("R")
@@ -43,7 +43,7 @@ class EdgeEngine:
     async def create(self, collection: str, form: Form, isolation: Isolation) -> None:
         await self._resident.run(lambda shards: shards.create(collection, form, isolation))
 
-    async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None:
+    async def upsert(self, collection: str, points: Sequence[QdrantPoint], *, words: bool) -> None:
         import qdrant_edge as edge
 
         def change(shard: edge.EdgeShard) -> None:
@@ -75,24 +75,24 @@ class EdgeEngine:
             nearest = edge.Query.Nearest(query, DENSE if words else None)
         request = edge.QueryRequest(limit=k, query=nearest, filter=_filter(where), with_payload=["chunk_id"])
         found = await self._with(collection, lambda shard: shard.query(request))
-        return [(name, hit.score) for hit in found if (name := named(hit.payload))]
+        return [(name, hit.score) for hit in found if (name := chunk_id_of(hit.payload))]
 
-    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[QdrantPoint]:
         records = await self._with(collection, lambda shard: shard.retrieve(list(ids), True, True))
         found = []
         for record in records:
             vector, words = apart(record.vector)
-            found.append(Stored(str(record.id), vector, record.payload or {}, words))
+            found.append(QdrantPoint(str(record.id), vector, record.payload or {}, words))
         return found
 
-    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
+    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> IdPage:
         import qdrant_edge as edge
 
         request = edge.ScrollRequest(
             limit=size, offset=offset, filter=_filter(where), with_payload=["chunk_id"], with_vector=False
         )
         records, offset = await self._with(collection, lambda shard: shard.scroll(request))
-        return Page([name for record in records if (name := named(record.payload))], offset)
+        return IdPage([name for record in records if (name := chunk_id_of(record.payload))], offset)
 
     async def count(self, collection: str, where: Condition | None) -> int:
         import qdrant_edge as edge
@@ -168,7 +168,7 @@ class _Shards:
             shutil.rmtree(path.rename(path.with_name(collection + HALF_GONE)))
 
     def work(self, collection: str, work: Callable[[Any], R]) -> R:
-        with _translated(self._folder / collection):
+        with _translate_errors(self._folder / collection):
             return work(self._shard(collection))
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class _Shards:
 
 
 @contextmanager
-def _translated(path: Path) -> Iterator[None]:
+def _translate_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
@@ -204,7 +204,7 @@ def _translated(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _vectors(point: Stored) -> dict[str, Any]:
+def _vectors(point: QdrantPoint) -> dict[str, Any]:
     """Those of the two vectors that the point has; it may have none."""
     dense: dict[str, Any] = {DENSE: point.vector} if point.vector else {}
     return dense | ({WORDS: _sparse(point.words)} if point.words and point.words.numbers else {})

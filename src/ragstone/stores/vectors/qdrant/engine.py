@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.vectors import Health, Isolation, Words
 from ragstone.stores.vectors.qdrant.filters import Condition, within
-from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, Stored, apart, named
+from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, QdrantPoint, apart, chunk_id_of
 
 M = 16
 EF_CONSTRUCT = 100
@@ -30,14 +30,14 @@ class Form(NamedTuple):
     """Whether it holds words beside the vectors; the vectors then have a name as well."""
 
 
-class Page(NamedTuple):
+class IdPage(NamedTuple):
     """Some chunk ids, and where to go on; None at the end."""
 
     chunk_ids: list[str]
     offset: Any
 
 
-class Engine(Protocol):
+class QdrantEngine(Protocol):
     """Qdrant as the provider uses it. Every call on a collection that is not there raises `CollectionMissing`."""
 
     exact: bool
@@ -48,7 +48,7 @@ class Engine(Protocol):
         """Make a collection, or finish the making of one; who comes second finds it made."""
         ...
 
-    async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None: ...
+    async def upsert(self, collection: str, points: Sequence[QdrantPoint], *, words: bool) -> None: ...
 
     async def delete(self, collection: str, ids: Sequence[str] | None = None, where: Condition | None = None) -> None:
         """Remove those of the named points, or of all, that pass the condition."""
@@ -60,9 +60,9 @@ class Engine(Protocol):
         """Chunk ids with their score, best first. `words` says of what form the collection is."""
         ...
 
-    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]: ...
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[QdrantPoint]: ...
 
-    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page: ...
+    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> IdPage: ...
 
     async def count(self, collection: str, where: Condition | None) -> int: ...
 
@@ -141,7 +141,7 @@ class ClientEngine:
             await self._index(collection, "tenant_id", is_tenant=shared)
             await self._index(collection, "space", is_tenant=False)
 
-    async def upsert(self, collection: str, points: Sequence[Stored], *, words: bool) -> None:
+    async def upsert(self, collection: str, points: Sequence[QdrantPoint], *, words: bool) -> None:
         structs = [
             self._models.PointStruct(
                 id=point.id, vector=self._vectors(point) if words else point.vector, payload=point.payload
@@ -173,19 +173,19 @@ class ClientEngine:
                 with_payload=["chunk_id"],
             ),
         )
-        return [(name, hit.score) for hit in found.points if (name := named(hit.payload))]
+        return [(name, hit.score) for hit in found.points if (name := chunk_id_of(hit.payload))]
 
-    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Stored]:
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[QdrantPoint]:
         records = await self._calls.read(
             collection, lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True)
         )
         found = []
         for record in records:
             vector, words = apart(record.vector)
-            found.append(Stored(str(record.id), vector, record.payload or {}, words))
+            found.append(QdrantPoint(str(record.id), vector, record.payload or {}, words))
         return found
 
-    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> Page:
+    async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> IdPage:
         records, offset = await self._calls.read(
             collection,
             lambda client: client.scroll(
@@ -197,7 +197,7 @@ class ClientEngine:
                 with_vectors=False,
             ),
         )
-        return Page([name for record in records if (name := named(record.payload))], offset)
+        return IdPage([name for record in records if (name := chunk_id_of(record.payload))], offset)
 
     async def count(self, collection: str, where: Condition | None) -> int:
         counted = await self._calls.read(
@@ -235,7 +235,7 @@ class ClientEngine:
             return True
         return False
 
-    def _vectors(self, point: Stored) -> dict[str, Any]:
+    def _vectors(self, point: QdrantPoint) -> dict[str, Any]:
         """Those of the two vectors that the point has; it may have none."""
         dense = {DENSE: point.vector} if point.vector else {}
         return dense | ({WORDS: self._sparse(point.words)} if point.words and point.words.numbers else {})

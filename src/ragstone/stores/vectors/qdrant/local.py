@@ -28,7 +28,7 @@ class LocalCalls:
     indexes_payload = False
 
     def __init__(self, folder: Path) -> None:
-        self._resident = Resident(folder, _opened, _closed)
+        self._resident = Resident(folder, _open_client, _close_client)
 
     async def read(self, collection: str, request: Callable[[Any], Any]) -> Any:
         return await self._resident.run(lambda client: _call(client, collection, request))
@@ -73,7 +73,7 @@ def _write_ahead(client: QdrantLocal, collection: str) -> None:
             os.fsync(file.fileno())
 
 
-def _opened(folder: Path) -> QdrantLocal:
+def _open_client(folder: Path) -> QdrantLocal:
     # Not `QdrantClient`: that one closes itself when it is collected, in a forked child as well.
     from qdrant_client.local.qdrant_local import QdrantLocal
 
@@ -91,5 +91,5 @@ def _opened(folder: Path) -> QdrantLocal:
     return client
 
 
-def _closed(client: QdrantLocal) -> None:
+def _close_client(client: QdrantLocal) -> None:
     client.close()

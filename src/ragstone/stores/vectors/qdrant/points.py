@@ -37,7 +37,7 @@ _NAMESPACE = uuid.UUID("7d6a3c52-64c8-5b0f-9b0e-3f1f4d3f1c7a")
 _PLAIN = re.compile(r"[0-9A-Za-z-]{1,100}")
 
 
-class Stored(NamedTuple):
+class QdrantPoint(NamedTuple):
     """A point in the engine's own words."""
 
     id: str
@@ -61,7 +61,7 @@ def physical_id(partition: VectorPartition, chunk_id: str) -> str:
     return str(uuid.uuid5(_NAMESPACE, json.dumps([partition.tenant_id, partition.space, chunk_id])))
 
 
-def to_stored(partition: VectorPartition, point: Point) -> Stored:
+def to_stored(partition: VectorPartition, point: Point) -> QdrantPoint:
     """A point as it is sent to the engine."""
     if not np.isfinite(point.vector).all():
         raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
@@ -78,7 +78,7 @@ def to_stored(partition: VectorPartition, point: Point) -> Stored:
     payload |= {LISTS: lists} if lists else {}
     payload |= {GIVEN: json.dumps(given)} if given else {}
     vector: list[float] = np.asarray(point.vector, np.float32).tolist()
-    return Stored(physical_id(partition, point.chunk_id), vector, payload, point.words)
+    return QdrantPoint(physical_id(partition, point.chunk_id), vector, payload, point.words)
 
 
 def belongs(partition: VectorPartition, payload: Mapping[str, Json]) -> bool:
@@ -86,13 +86,13 @@ def belongs(partition: VectorPartition, payload: Mapping[str, Json]) -> bool:
     return payload.get("tenant_id") == partition.tenant_id and payload.get("space") == partition.space
 
 
-def named(payload: Mapping[str, Json] | None) -> str | None:
+def chunk_id_of(payload: Mapping[str, Json] | None) -> str | None:
     """The chunk that a payload is of; None for a point that Ragstone did not write."""
     name = (payload or {}).get("chunk_id")
     return name if isinstance(name, str) else None
 
 
-def to_point(stored: Stored) -> Point:
+def to_point(stored: QdrantPoint) -> Point:
     """A point as it was given."""
     payload = {name: value for name, value in stored.payload.items() if name not in OWN}
     try:

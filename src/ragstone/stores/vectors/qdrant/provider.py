@@ -26,7 +26,7 @@ from ragstone.stores.vectors.checks import (
     real_ids,
     seconds_option,
 )
-from ragstone.stores.vectors.qdrant.engine import ClientEngine, CollectionMissing, Engine, Form
+from ragstone.stores.vectors.qdrant.engine import ClientEngine, CollectionMissing, Form, QdrantEngine
 from ragstone.stores.vectors.qdrant.filters import Condition, all_of, can_translate, equals, translate
 from ragstone.stores.vectors.qdrant.local import LocalCalls
 from ragstone.stores.vectors.qdrant.points import belongs, collection_of, physical_id, to_point, to_stored
@@ -55,7 +55,7 @@ class QdrantProvider:
         check_options(adapter, OPTIONS)
         if adapter.dsn is not None:
             raise SettingsError("store.vectors.dsn means nothing to qdrant", hint="give its address as url")
-        self._engine = _server(adapter, sleep) if adapter.url else _embedded(adapter, adapter.path or folder)
+        self._engine = _open_server(adapter, sleep) if adapter.url else _open_embedded(adapter, adapter.path or folder)
         self.capabilities = Capabilities(
             isolation=ISOLATIONS, max_dimension=65_536, max_k=10_000, exact=self._engine.exact, sparse=words
         )
@@ -212,7 +212,7 @@ def _batches(points: Sequence[Point]) -> Iterator[list[Point]]:
         yield batch
 
 
-def _server(adapter: Adapter, sleep: Sleep) -> Engine:
+def _open_server(adapter: Adapter, sleep: Sleep) -> QdrantEngine:
     _need("qdrant_client")
     if adapter.path is not None or "engine" in adapter.options:
         raise SettingsError(
@@ -229,7 +229,7 @@ def _server(adapter: Adapter, sleep: Sleep) -> Engine:
     return ClientEngine(calls, asks_for_exact=_choice(adapter, "exact", False, (True, False)))
 
 
-def _embedded(adapter: Adapter, folder: Path) -> Engine:
+def _open_embedded(adapter: Adapter, folder: Path) -> QdrantEngine:
     for name in adapter.options:
         if name != "engine":
             raise SettingsError(

@@ -45,11 +45,11 @@ class Resident(Generic[E]):
     async def run(self, work: Callable[[E], R]) -> R:
         """Run `work` on the engine, in the engine's own thread."""
 
-        def guarded() -> R:
-            with translated(self.folder):
+        def guard() -> R:
+            with translate_errors(self.folder):
                 return work(self._engine if self._engine is not None else self._enter())
 
-        return await asyncio.get_running_loop().run_in_executor(self._started(), guarded)
+        return await asyncio.get_running_loop().run_in_executor(self._start(), guard)
 
     async def close(self) -> None:
         """End the thread and give the folder to whoever comes next."""
@@ -61,7 +61,7 @@ class Resident(Generic[E]):
             finally:
                 thread.shutdown()
 
-    def _started(self) -> ThreadPoolExecutor:
+    def _start(self) -> ThreadPoolExecutor:
         self._forget_the_parents()
         with self._starting:
             if self._thread is None:
@@ -107,7 +107,7 @@ def in_use(folder: Path) -> StoreBusy:
 
 
 @contextmanager
-def translated(folder: Path) -> Iterator[None]:
+def translate_errors(folder: Path) -> Iterator[None]:
     """Translate the errors of an engine in this process."""
     try:
         yield

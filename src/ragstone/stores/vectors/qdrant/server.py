@@ -74,11 +74,11 @@ class ServerCalls:
 
         try:
             async with asyncio.timeout_at(ends or asyncio.get_running_loop().time() + self._timeout):
-                return await request(self._connected())
+                return await request(self._connect())
         except TimeoutError as error:
             raise self._slow() from error
         except ResponseHandlingException as error:
-            raise self._lost(error.source) from error
+            raise self._loss(error.source) from error
         except UnexpectedResponse as error:
             raise self._refusal(error.status_code or 0, error.content, error.headers) from None
         except ResourceExhaustedResponse as error:
@@ -93,7 +93,7 @@ class ServerCalls:
                 raise
             raise failure from None
 
-    def _connected(self) -> Any:
+    def _connect(self) -> Any:
         """The client, made anew after a fork or in another event loop: neither can use the old connections."""
         if self._client is None or self._owner != connection_owner():
             from qdrant_client import AsyncQdrantClient
@@ -111,7 +111,7 @@ class ServerCalls:
             self._owner = connection_owner()
         return self._client
 
-    def _lost(self, source: Exception) -> StoreError:
+    def _loss(self, source: Exception) -> StoreError:
         import httpx
 
         if isinstance(source, httpx.TimeoutException):
@@ -122,13 +122,13 @@ class ServerCalls:
 
     def _refusal(self, status: int, content: bytes, headers: Any) -> Exception:
         if status in (401, 403):
-            return self._failed(f"refused the api_key ({status})", "check store.vectors.api_key")
+            return self._failure(f"refused the api_key ({status})", "check store.vectors.api_key")
         if status == 404 and _is_qdrants(content):
             return CollectionMissing()
         if is_transient_status(status):
             return self._busy(f"failed ({status})", retry_header=headers.get("retry-after"))
         if status in (400, 409, 413, 422) and _is_qdrants(content):
-            return self._failed(f"refused the request ({status})", "the server's log says why")
+            return self._failure(f"refused the request ({status})", "the server's log says why")
         return self._strange(f"answered {status}")
 
     def _grpc_failure(self, error: Exception) -> Exception | None:
@@ -139,10 +139,10 @@ class ServerCalls:
         if code == "NOT_FOUND":
             return CollectionMissing()
         if code in ("UNAUTHENTICATED", "PERMISSION_DENIED"):
-            return self._failed(f"refused the api_key ({code})", "check store.vectors.api_key")
+            return self._failure(f"refused the api_key ({code})", "check store.vectors.api_key")
         if code in GRPC_PASSING:
             return self._busy(f"failed ({code})", hint=CHECK_ADDRESS)
-        return self._failed(f"refused the request ({code})", "the server's log says why")
+        return self._failure(f"refused the request ({code})", "the server's log says why")
 
     def _slow(self) -> ServiceBusy:
         hint = "raise store.vectors.options.timeout"
@@ -152,9 +152,9 @@ class ServerCalls:
         return ServiceBusy(f"Qdrant at {self.address} {what}", hint=hint, retry_header=retry_header)
 
     def _strange(self, what: str) -> StoreError:
-        return self._failed(f"{what}, as a Qdrant server does not", CHECK_ADDRESS)
+        return self._failure(f"{what}, as a Qdrant server does not", CHECK_ADDRESS)
 
-    def _failed(self, what: str, hint: str) -> StoreError:
+    def _failure(self, what: str, hint: str) -> StoreError:
         return StoreError(f"Qdrant at {self.address} {what}", hint=hint)
 
 

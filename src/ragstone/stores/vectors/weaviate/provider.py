@@ -31,7 +31,7 @@ from ragstone.stores.vectors.weaviate.schema import (
     point_of,
     within,
 )
-from ragstone.stores.vectors.weaviate.server import Shelf, WeaviateServer
+from ragstone.stores.vectors.weaviate.server import ClassTenant, WeaviateServer
 
 VALUES = {"valueTextArray": "valueText"}
 """Fields that GraphQL names otherwise than REST does."""
@@ -91,12 +91,12 @@ class WeaviateProvider:
 
     async def open(self, partition: VectorPartition) -> None:
         await self._server.version()
-        shelf = self._shelf(partition)
-        there = await self._server.make(shelf, class_definition(partition, self._isolation))
+        target = self._target(partition)
+        there = await self._server.make(target, class_definition(partition, self._isolation))
         dimension = dimension_of(there)
         if dimension != partition.dimension:
             raise ModelMismatch(
-                f"class {shelf.name} of weaviate is for vectors of {dimension} dimensions, "
+                f"class {target.name} of weaviate is for vectors of {dimension} dimensions, "
                 f"not of {partition.dimension}",
                 hint="use the embedding model that the space was built with, or",
                 remedy=Remedy(Action.REEMBED),
@@ -106,15 +106,15 @@ class WeaviateProvider:
         for point in points:
             check_dimension(partition, len(point.vector))
         latest = list({point.chunk_id: point for point in points}.values())
-        shelf = self._shelf(partition)
-        if latest and not await self._server.has(shelf):
+        target = self._target(partition)
+        if latest and not await self._server.has(target):
             await self.open(partition)
         for some in in_batches(latest, BATCH):
-            await self._server.store(shelf, [object_of(partition, self._isolation, point) for point in some])
+            await self._server.store(target, [object_of(partition, self._isolation, point) for point in some])
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         for some in in_batches(real_ids(chunk_ids), PAGE):
-            await self._server.remove(self._shelf(partition), within(partition, one_of("chunk_id", some)))
+            await self._server.remove(self._target(partition), within(partition, one_of("chunk_id", some)))
 
     async def search(
         self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
@@ -162,18 +162,18 @@ class WeaviateProvider:
                 waiting += [(middle, high), (low, middle)]
 
     async def count(self, partition: VectorPartition) -> int:
-        shelf = self._shelf(partition)
-        query = count_query(shelf.name, tenant=shelf.tenant, where=within(partition))
-        rows = await self._server.rows(shelf, query)
+        target = self._target(partition)
+        query = count_query(target.name, tenant=target.tenant, where=within(partition))
+        rows = await self._server.rows(target, query)
         with self._server.reading():
             return int(rows[0]["meta"]["count"]) if rows else 0
 
     async def drop(self, partition: VectorPartition) -> None:
-        shelf = self._shelf(partition)
+        target = self._target(partition)
         if self._isolation == "collection":
-            await self._server.drop(shelf)
+            await self._server.drop(target)
         else:
-            await self._server.remove(shelf, within(partition))
+            await self._server.remove(target, within(partition))
 
     async def health(self) -> Health:
         return Health(await self._server.version(), f"tenants are kept apart by {self._isolation}")
@@ -181,13 +181,13 @@ class WeaviateProvider:
     async def close(self) -> None:
         await self._server.service.close()
 
-    def _shelf(self, partition: VectorPartition) -> Shelf:
+    def _target(self, partition: VectorPartition) -> ClassTenant:
         tenant = plain(partition.tenant_id) if self._isolation == "namespace" else ""
-        return Shelf(class_name(partition, self._isolation), tenant)
+        return ClassTenant(class_name(partition, self._isolation), tenant)
 
     async def _rows(
         self, partition: VectorPartition, fields: str, where: Json, *, limit: int, vector: list[float] | None = None
     ) -> list[Json]:
-        shelf = self._shelf(partition)
-        query = get_query(shelf.name, fields, tenant=shelf.tenant, where=where, limit=limit, vector=vector)
-        return await self._server.rows(shelf, query)
+        target = self._target(partition)
+        query = get_query(target.name, fields, tenant=target.tenant, where=where, limit=limit, vector=vector)
+        return await self._server.rows(target, query)

@@ -147,12 +147,12 @@ def _clause(wanted: Condition) -> Json:
             return one_of("terms", terms)
         case Lacks(terms):
             # The engine answers NotEqual by all that Equal does not find, so points without the term count.
-            return _joined("And", [{"path": ["terms"], "operator": "NotEqual", "valueText": term} for term in terms])
+            return _join("And", [{"path": ["terms"], "operator": "NotEqual", "valueText": term} for term in terms])
         case All(parts):
-            return _joined("And", [_clause(part) for part in parts])
+            return _join("And", [_clause(part) for part in parts])
         case Some(parts):
-            return _joined("Or", [_clause(part) for part in parts])
+            return _join("Or", [_clause(part) for part in parts])
 
 
-def _joined(operator: str, clauses: list[Json]) -> Json:
+def _join(operator: str, clauses: list[Json]) -> Json:
     return clauses[0] if len(clauses) == 1 else {"operator": operator, "operands": clauses}

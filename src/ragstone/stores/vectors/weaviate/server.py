@@ -13,13 +13,13 @@ from ragstone.core.types import Json
 from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.checks import seconds_option
-from ragstone.stores.vectors.rest import Account, RestService, encoded, first_message, service_url
+from ragstone.stores.vectors.rest import Account, RestService, encode, first_message, service_url
 
 OLDEST = (1, 27)
 CONSISTENCY = ("ALL", "QUORUM", "ONE")
 
 
-class Shelf(NamedTuple):
+class ClassTenant(NamedTuple):
     """A class and, if it is one for many tenants, the tenant in it."""
 
     name: str
@@ -42,7 +42,7 @@ class WeaviateServer:
             address_hint="check store.vectors.url and that Weaviate runs there",
         )
         self.service = RestService(account, sleep=sleep)
-        self._seen: set[Shelf] = set()
+        self._seen: set[ClassTenant] = set()
 
     def reading(self) -> AbstractContextManager[None]:
         """Around code that takes an answer apart."""
@@ -62,39 +62,39 @@ class WeaviateServer:
             )
         return version
 
-    async def make(self, shelf: Shelf, definition: Json) -> Json:
+    async def make(self, target: ClassTenant, definition: Json) -> Json:
         """Make the class and the tenant if they are not there; the class as it is there then."""
-        there = await self._definition(shelf)
+        there = await self._definition(target)
         if there is None:
             # 422: another process was first, or it is refused, which the next look tells.
             answer = await self.service.call("POST", f"{self._url}/v1/schema", definition, expect={422})
-            there = await self._definition(shelf)
+            there = await self._definition(target)
             if there is None:
-                raise self._refused("refused a class", answer.body)
-        if shelf.tenant and not await self.has(shelf):
-            url = f"{self._url}/v1/schema/{shelf.name}/tenants"
-            answer = await self.service.call("POST", url, [{"name": shelf.tenant}], expect={422})
-            if not await self.has(shelf):
-                raise self._refused("refused a tenant", answer.body)
-        self._seen.add(shelf)
+                raise self._refusal("refused a class", answer.body)
+        if target.tenant and not await self.has(target):
+            url = f"{self._url}/v1/schema/{target.name}/tenants"
+            answer = await self.service.call("POST", url, [{"name": target.tenant}], expect={422})
+            if not await self.has(target):
+                raise self._refusal("refused a tenant", answer.body)
+        self._seen.add(target)
         return there
 
-    async def has(self, shelf: Shelf) -> bool:
+    async def has(self, target: ClassTenant) -> bool:
         """Return whether the class, and the tenant in it, exist."""
-        if shelf not in self._seen:
-            path = f"/tenants/{shelf.tenant}" if shelf.tenant else ""
+        if target not in self._seen:
+            path = f"/tenants/{target.tenant}" if target.tenant else ""
             answer = await self.service.call(
-                "HEAD" if path else "GET", f"{self._url}/v1/schema/{shelf.name}{path}", expect={404, 422}
+                "HEAD" if path else "GET", f"{self._url}/v1/schema/{target.name}{path}", expect={404, 422}
             )
             if answer.status >= 300:
                 return False
-            self._seen.add(shelf)
+            self._seen.add(target)
         return True
 
-    async def store(self, shelf: Shelf, objects: Sequence[Json]) -> None:
+    async def store(self, target: ClassTenant, objects: Sequence[Json]) -> None:
         """Put objects in partition of those with the same ids; each is found when this returns."""
         # Writing numbers as text takes long enough to keep others waiting.
-        body = await asyncio.to_thread(encoded, {"objects": list(objects)})
+        body = await asyncio.to_thread(encode, {"objects": list(objects)})
         answer = await self.service.call(
             "POST", f"{self._url}/v1/batch/objects", body, query={"consistency_level": self._consistency}
         )
@@ -102,38 +102,38 @@ class WeaviateServer:
             failed = [entry["result"] for entry in answer.body if entry["result"].get("status") != "SUCCESS"]
             stored = len(answer.body) - len(failed)
         if stored < len(objects):
-            self._seen.discard(shelf)
+            self._seen.discard(target)
             reason = failed[0].get("errors") if failed else None
-            raise self._refused(f"stored {stored} of {len(objects)} points", reason)
+            raise self._refusal(f"stored {stored} of {len(objects)} points", reason)
 
-    async def rows(self, shelf: Shelf, query: str) -> list[Json]:
+    async def rows(self, target: ClassTenant, query: str) -> list[Json]:
         """What a query finds; nothing where the shelf is not there, or not any more."""
-        if not await self.has(shelf):
+        if not await self.has(target):
             return []
         answer = await self.service.call("POST", f"{self._url}/v1/graphql", {"query": query}, expect={422})
         with self.reading():
             if answer.status == 200 and not answer.body.get("errors"):
                 (found,) = answer.body["data"].values()
-                return list(found[shelf.name] or ())
+                return list(found[target.name] or ())
             said = answer.body.get("errors") or answer.body
-        self._seen.discard(shelf)
-        if not await self.has(shelf):
+        self._seen.discard(target)
+        if not await self.has(target):
             return []
-        raise self._refused("refused a query", said, hint="see that GraphQL is enabled there")
+        raise self._refusal("refused a query", said, hint="see that GraphQL is enabled there")
 
-    async def remove(self, shelf: Shelf, where: Json) -> None:
+    async def remove(self, target: ClassTenant, where: Json) -> None:
         """Remove all objects that meet a condition."""
-        query = {"consistency_level": self._consistency} | ({"tenant": shelf.tenant} if shelf.tenant else {})
-        body = {"match": {"class": shelf.name, "where": where}, "output": "minimal", "dryRun": False}
-        while await self.has(shelf):
+        query = {"consistency_level": self._consistency} | ({"tenant": target.tenant} if target.tenant else {})
+        body = {"match": {"class": target.name, "where": where}, "output": "minimal", "dryRun": False}
+        while await self.has(target):
             answer = await self.service.call(
                 "DELETE", f"{self._url}/v1/batch/objects", body, query=query, expect={404, 422}
             )
             if answer.status >= 300:
                 # Gone since it was last seen, which is what was wanted, or truly refused.
-                self._seen.discard(shelf)
-                if await self.has(shelf):
-                    raise self._refused("refused to remove points", answer.body)
+                self._seen.discard(target)
+                if await self.has(target):
+                    raise self._refusal("refused to remove points", answer.body)
                 return
             with self.reading():
                 results = answer.body["results"]
@@ -146,18 +146,18 @@ class WeaviateServer:
             if matched < limit:
                 return
 
-    async def drop(self, shelf: Shelf) -> None:
+    async def drop(self, target: ClassTenant) -> None:
         """Remove a class with all that is in it."""
-        await self.service.call("DELETE", f"{self._url}/v1/schema/{shelf.name}", expect={400, 404})
-        self._seen = {seen for seen in self._seen if seen.name != shelf.name}
-        if await self.has(Shelf(shelf.name)):
-            raise self._refused(f"kept class {shelf.name}, which was to be dropped", None)
+        await self.service.call("DELETE", f"{self._url}/v1/schema/{target.name}", expect={400, 404})
+        self._seen = {seen for seen in self._seen if seen.name != target.name}
+        if await self.has(ClassTenant(target.name)):
+            raise self._refusal(f"kept class {target.name}, which was to be dropped", None)
 
-    async def _definition(self, shelf: Shelf) -> Json:
-        answer = await self.service.call("GET", f"{self._url}/v1/schema/{shelf.name}", expect={404})
+    async def _definition(self, target: ClassTenant) -> Json:
+        answer = await self.service.call("GET", f"{self._url}/v1/schema/{target.name}", expect={404})
         return None if answer.status == 404 else answer.body
 
-    def _refused(self, what: str, said: Json, *, hint: str = "see Weaviate's own log") -> Exception:
+    def _refusal(self, what: str, said: Json, *, hint: str = "see Weaviate's own log") -> Exception:
         reason = self.service.without_key(first_message(said))
         return self.service.failure(self._url, f"{what}: {reason}" if reason else what, hint=hint)
 

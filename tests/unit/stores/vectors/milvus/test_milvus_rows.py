@@ -33,14 +33,14 @@ VECTOR = unit_vectors(1, 8)[0]
 
 def test_each_isolation_names_its_own_scope() -> None:
     own = scope_of(PLACE, "collection")
-    assert (own.collection, own.partitions, own.narrowed("x")) == ("rs_a1_b2", None, "(x)")
+    assert (own.collection, own.partitions, own.narrow("x")) == ("rs_a1_b2", None, "(x)")
     shared = scope_of(PLACE, "namespace")
     assert (shared.collection, shared.partitions) == ("rs_d8", ["tenant_a1"])
     assert shared.condition == 'tenant_id == "a1" and space == "b2"'
     conditioned = scope_of(PLACE, "filter")
     assert (conditioned.collection, conditioned.partitions) == ("rs_d8", None)
-    assert conditioned.narrowed("x") == '(tenant_id == "a1" and space == "b2") and (x)'
-    assert own.narrowed("") == ""
+    assert conditioned.narrow("x") == '(tenant_id == "a1" and space == "b2") and (x)'
+    assert own.narrow("") == ""
 
 
 @pytest.mark.parametrize("isolation", ["collection", "namespace", "filter"])
