@@ -84,7 +84,7 @@ class _Case:
 
 
 class Eraser:
-    """Removes everything of something, in every store."""
+    """Removes everything of a target, in every store."""
 
     def __init__(self, stores: Stores, file_upkeep: FileUpkeep) -> None:
         self._ledger = stores.ledger
@@ -96,7 +96,7 @@ class Eraser:
         self._audit = Auditor(stores.audit, self._tenant_id)
 
     async def erase(self, tenant: str, targets: Sequence[ErasureTarget]) -> list[Receipt]:
-        """Erase documents, sources or kbs of a tenant; receipts of those that there were."""
+        """Erase documents, sources or kbs of a tenant; return receipts of those that existed."""
         cases = [case for target in targets if (case := await self._remove(tenant, target))]
         if cases:
             await self._finish(tenant, cases)
@@ -108,7 +108,7 @@ class Eraser:
         return receipts
 
     async def erase_tenant(self, name: str) -> Receipt:
-        """Erase a tenant with all it has, or finish what was begun of that; `NotFoundError` when there is none."""
+        """Erase a tenant with all it has, or finish a deletion that was begun; `NotFoundError` when there is none."""
         tenant = await self._tenants.get(name)
         if tenant is None:
             raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
@@ -141,7 +141,7 @@ class Eraser:
         return receipt
 
     async def _remove(self, tenant: str, target: ErasureTarget) -> _Case | None:
-        """Take it out of the ledger, after a look at what there is of it elsewhere."""
+        """Remove a target from the ledger, after counting what other stores hold of it."""
         action = f"{target.kind}.erase"
         try:
             traces = await self._ledger.read(tenant, erasure.survey, target)
@@ -180,7 +180,7 @@ class Eraser:
         return case
 
     async def _finish(self, tenant: str, cases: Sequence[_Case]) -> None:
-        """What follows the transaction, once for all of them."""
+        """Do what follows the transaction, once for all targets."""
         kbs = sorted({case.traces.kb.id for case in cases if case.traces})
         ids = [document_id for case in cases if case.traces for document_id in case.traces.document_ids]
         common = _Case(cases[0].target)
@@ -265,7 +265,7 @@ class Eraser:
         return found.id if found else ""
 
     async def _still_found(self, tenant: str, sample: Sample, case: _Case) -> set[str]:
-        """Which erased chunks a search for one of them finds, by word, by vector and in the engine itself."""
+        """Return the erased chunks that a search for one of them finds, by word, by vector and in the engine itself."""
         found: list[Candidate] = []
         kb, vector = await self._searchable(tenant, sample.kb), sample.vector
         if kb:
@@ -280,7 +280,7 @@ class Eraser:
         return ids if case.chunk_ids is None else ids.intersection(case.chunk_ids)
 
     async def _searchable(self, tenant: str, kb: KnowledgeBase) -> KnowledgeBase | None:
-        """The kb, if it can still be searched: one of the same name that was made since is another one."""
+        """Return the kb if it can still be searched: one of the same name that was made since is another one."""
         try:
             now_there = await self._ledger.of(tenant).kb(kb.name)
         except NotFoundError:
@@ -289,6 +289,6 @@ class Eraser:
 
 
 def _telling(text: str) -> str:
-    """The words of a text that are most its own."""
+    """Return the longest words of a text, which few others have."""
     words = sorted(set(text.split()), key=lambda word: (-len(word), word))
     return " ".join(words[:WORDS])

@@ -26,7 +26,7 @@ __all__ = [
 
 
 def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
-    """The embedder the settings ask for, with its fallback and a memory for queries. Nothing is loaded yet."""
+    """Return the embedder the settings ask for, with its fallback and a memory for queries. Nothing is loaded yet."""
     from ragstone.models.embedders.wrappers import CachedEmbedder
 
     embedder = _embedder(settings, cache_dir)
@@ -40,12 +40,12 @@ def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None
 
 
 def build_tokenizer(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Tokenizer:
-    """The tokenizer of the model the settings ask for. It is read when it is first used."""
+    """Return the tokenizer of the model the settings ask for. It is read when it is first used."""
     return tokenizer_of(_embedder(settings, cache_dir))
 
 
 def build_reranker(settings: RerankingStage, *, cache_dir: Path | None = None) -> Reranker | None:
-    """The reranker the settings ask for; None when they ask for none."""
+    """Return the reranker the settings ask for; None when they ask for none."""
     if settings.kind == "none":
         return None
     from ragstone.models.rerankers.cross_encoder import CrossEncoder
@@ -54,7 +54,7 @@ def build_reranker(settings: RerankingStage, *, cache_dir: Path | None = None) -
 
 
 def build_llm_reranker(settings: RerankingStage, llm: LLMSettings) -> Reranker:
-    """A reranker that asks an LLM: at the address of `llm`, and its model unless the stage names one."""
+    """Return a reranker that asks an LLM: at the address of `llm`, and its model unless the stage names one."""
     from ragstone.models.rerankers.llm import LLMReranker
 
     model = build_llm(llm.model_copy(update={"model": settings.model or llm.model}))
@@ -67,7 +67,7 @@ def build_llm_reranker(settings: RerankingStage, llm: LLMSettings) -> Reranker:
 
 
 def build_llm(settings: LLMSettings) -> LLM | None:
-    """The language model the settings ask for; None when they name none."""
+    """Return the language model the settings ask for; None when they name none."""
     if settings.model is None:
         return None
     from ragstone.models.llm.client import OpenAILLM

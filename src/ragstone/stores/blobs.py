@@ -83,7 +83,7 @@ class Blobs:
                 return 0
 
     def names(self, document_id: str) -> list[str]:
-        """The files that a document has now."""
+        """Return the names of the files that a document has."""
         folder = self._folder / _safe(document_id)
         with translated(folder):
             return [name for name in _list_names(folder) if len(name) <= NAME_CHARACTERS]
@@ -102,7 +102,7 @@ class Blobs:
             _drop_if_empty(folder)
 
     def list_old(self, document_ids: Iterable[str] | None = None) -> dict[str, list[str]]:
-        """Files that are not new, by document: of all documents, or of some."""
+        """Return files that are not new, by document: of all documents, or of some."""
         before = time.time() - SETTLED_SECONDS
         found = {}
         with translated(self._folder):

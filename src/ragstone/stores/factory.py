@@ -90,12 +90,12 @@ class Stores:
     corpora: CorpusFiles
 
     async def identity(self, tenant: str) -> str:
-        """The id of the tenant of a name; empty when there is none."""
+        """Return the id of the tenant of a name; empty when there is none."""
         found = await self.tenants.get(tenant)
         return found.id if found else ""
 
     async def close(self) -> None:
-        """Let go of the engines; one that fails to close keeps none of the others open."""
+        """Close the engines; one that fails to close keeps none of the others open."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.ledger.close)
             if self.derived:
@@ -103,7 +103,7 @@ class Stores:
 
 
 def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> Stores:
-    """The stores that the settings name. Nothing is made or reached until a tenant is first written to or read.
+    """Return the stores that the settings name. Nothing is created or connected to until a tenant is first used.
 
     `secret_keys` says which settings of a kind of source are secrets.
     """
@@ -139,14 +139,14 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
 
 
 def open_own_index(ledger: SqlLedger, cache: IndexCache, adapter: Adapter) -> Any:
-    """The vector index in the ledger's own database."""
+    """Return the vector index in the ledger's own database."""
     options = {"options": adapter.options} if adapter.options else {}
     return VECTORS.load(adapter.kind)(ledger, cache, **options)
 
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What was brought under the present key, and what could not be."""
+    """Counts of files and secrets brought under the present key, and those that could not be."""
 
     files: int
     sources: int
@@ -171,7 +171,7 @@ async def rotate_keys(stores: Stores) -> dict[str, Renewal]:
 
 
 def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
-    """A vector database of its own; without an address, or with a relative path, it lives in the data folder."""
+    """Open a vector database of its own; without an address, or with a relative path, it lives in the data folder."""
     if adapter.kind not in PROVIDERS:
         VECTORS.load(adapter.kind)
         raise SettingsError(f"{adapter.kind} is part of a ledger, not a vector database of its own")
@@ -190,14 +190,14 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
 
 
 def open_sqlite(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:
-    """One file per tenant under the data folder."""
+    """Open a ledger of one file per tenant under the data folder."""
     from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 
     return SqliteLedger(settings.data_dir, writers, settings.store.open_tenants, vault)
 
 
 def open_postgres(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:
-    """One database for all tenants; original files stay under the data folder."""
+    """Open a ledger of one database for all tenants; original files stay under the data folder."""
     from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 
     dsn = settings.store.ledger.dsn
@@ -210,7 +210,7 @@ def open_postgres(settings: Settings, writers: list[Any], vault: Vault) -> SqlLe
 
 
 def _refuse_unused(settings: Settings) -> None:
-    """What is set must act: a store that lives with the ledger has no address of its own."""
+    """Refuse settings without effect: a store that lives with the ledger has no address of its own."""
     store = settings.store
     chosen = {"ledger": store.ledger, "vectors": store.vectors, "lexical": store.lexical}
     for name, adapter in chosen.items():
@@ -231,10 +231,10 @@ def _refuse_unused(settings: Settings) -> None:
 
 @runtime_checkable
 class Rebuildable(Protocol):
-    """An index that can be made anew from the ledger while it answers."""
+    """An index that can be rebuilt from the ledger while it answers."""
 
     async def rebuild(self, tenant: str, kb: KnowledgeBase) -> Any:
-        """Whatever is true if there was something to make."""
+        """Return something true if there was something to rebuild."""
         ...
 
 

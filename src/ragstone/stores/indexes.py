@@ -43,7 +43,7 @@ _candidate = partial(tuple.__new__, Candidate)
 
 
 def largest(scores: NDArray[np.float32], k: int, rounding: float = 0.0) -> NDArray[np.intp]:
-    """Positions of the k largest scores and of all that, but for rounding, tie with the last, in no order."""
+    """Return positions of the k largest scores and of all that, but for rounding, tie with the last, in no order."""
     if k >= len(scores):
         return np.arange(len(scores))
     cut = np.partition(scores, len(scores) - k)[len(scores) - k]
@@ -53,7 +53,7 @@ def largest(scores: NDArray[np.float32], k: int, rounding: float = 0.0) -> NDArr
 def best_first(
     ids: Sequence[str], rows: NDArray[np.intp], scores: NDArray[np.floating[Any]], k: int
 ) -> list[Candidate]:
-    """The k best of these rows as candidates; `ids[row]` names a row."""
+    """Return the k best of these rows as candidates; `ids[row]` names a row."""
     tied: list[str] = []
     cut = 0.0
     if len(rows) > 2 * k:
@@ -76,7 +76,7 @@ Key = tuple[str, str, int]
 
 
 class CachedPart(Protocol):
-    """Something that knows how much memory it takes."""
+    """A part of an index that knows how much memory it takes."""
 
     @property
     def bytes(self) -> int: ...
@@ -86,7 +86,7 @@ R = TypeVar("R", bound=CachedPart)
 
 
 class Following(Generic[R]):
-    """A resident and the place in the change feed up to which it is true."""
+    """A part of an index, and the place in the change feed up to which it is current."""
 
     def __init__(self, resident: R) -> None:
         self.resident = resident
@@ -105,7 +105,7 @@ class IndexCache:
         self._guard = threading.Lock()
 
     def get(self, key: Key, make: Callable[[], CachedPart]) -> Following[CachedPart]:
-        """The one resident of that key, made if there is none."""
+        """Return the part of that key; create it if there is none."""
         with self._guard:
             if key not in self._kept:
                 self._kept[key] = Following(make())
@@ -113,7 +113,7 @@ class IndexCache:
             return self._kept[key]
 
     def trim(self) -> None:
-        """Let go of the least recently used until the rest fits; the newest always stays."""
+        """Drop the least recently used parts until the rest fits; the newest always stays."""
         with self._guard:
             total = sum(following.resident.bytes for following in self._kept.values())
             while total > self._budget and len(self._kept) > 1:
@@ -125,7 +125,7 @@ LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id A
 
 
 class UpdatablePart(CachedPart, Protocol):
-    """A resident that can let go of single chunks."""
+    """A part that can drop single chunks."""
 
     def remove(self, numbers: Iterable[int]) -> None: ...
 
@@ -137,7 +137,7 @@ Load = Callable[[F, str, Sequence[Any]], None]
 
 
 def behind(connection: Connection, tenant_id: str, following: Following[F]) -> int:
-    """Count the changes that the resident has not seen."""
+    """Count the changes that the part has not seen."""
     return max(0, read_sequence(connection, tenant_id) - following.sequence)
 
 
@@ -151,7 +151,7 @@ def catch_up(
     *,
     arrivals: Sequence[str] = ("upsert",),
 ) -> None:
-    """Apply what was committed since."""
+    """Apply what was committed since the last call."""
     newest = read_sequence(connection, tenant_id)
     if newest <= following.sequence:
         return
@@ -174,7 +174,7 @@ def catch_up(
 
 
 def allowed_numbers(connection: Connection, tenant_id: str, kb_id: int, where: Filter) -> NDArray[np.int64]:
-    """Numbers of the live chunks that a filter lets through."""
+    """Return the numbers of the live chunks that a filter lets through."""
     parameters: list[Any] = [tenant_id, kb_id]
     filtered = connection.dialect.condition(where, parameters)
     rows = connection.execute(

@@ -42,7 +42,7 @@ _NEW_KEY = Remedy(Action.CREATE_KEY)
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """What sealed content belongs to: opened as anything else, it is refused."""
+    """The owner of sealed content: opened as anything else, the content is refused."""
 
     tenant_id: str
     thing: str
@@ -53,7 +53,7 @@ class Owner:
         return f"{self.thing} {self.id}"
 
     def encode(self, form: str) -> bytes:
-        """The same bytes for no other owner and no other form of content."""
+        """Return bytes that no other owner and no other form of content has."""
         parts = [part.encode() for part in (form, self.tenant_id, self.thing, self.id, self.part)]
         return b"".join(len(part).to_bytes(4, "big") + part for part in parts)
 
@@ -123,19 +123,19 @@ class Vault:
         return self._decrypt(key_id, nonce, body, stored[:HEADER_BYTES] + owner.encode("file"), owner)
 
     def is_current(self, head: bytes) -> bool:
-        """Whether a file that begins with these `HEADER_BYTES` is sealed with the present key."""
+        """Return whether a file that begins with these `HEADER_BYTES` is sealed with the present key."""
         header = _parse_header(head)
         return header is not None and header[:2] == (_AES_256_GCM, self._key_id)
 
     def missing_key(self, head: bytes) -> str:
-        """The key for want of which a file that begins with these `HEADER_BYTES` cannot be opened; else empty."""
+        """Return the missing key that a file beginning with these `HEADER_BYTES` needs; empty when it can be opened."""
         header = _parse_header(head)
         if header is None or header[0] == _PLAIN or header[1] in self._ciphers:
             return ""
         return header[1].hex()
 
     def seal_text(self, text: str, owner: Owner) -> str:
-        """What to store for a secret: a text that says of itself that it is sealed, and with which key."""
+        """Return the text to store for a secret: it says that it is sealed, and with which key."""
         if not self._key_id:
             return f"{SEALED}plain:{text}" if text.startswith(SEALED) else text
         nonce = os.urandom(_NONCE_BYTES)
@@ -177,7 +177,7 @@ class Vault:
         return {**stored, **{key: self.open_text(value, replace(owner, part=key)) for key, value in secrets}}
 
     def renew_config(self, stored: Metadata, secret_keys: Collection[str], owner: Owner) -> dict[str, Json] | None:
-        """The same configuration sealed with the present key; None when it is already."""
+        """Return the same configuration sealed with the present key; None when it is already."""
         self.require_key()
         if all(value.startswith(self._text_prefix) for value in _secrets(stored, secret_keys).values()):
             return None
@@ -205,7 +205,7 @@ def _cipher(key: bytes) -> AESGCM:
 
 
 def new_key() -> str:
-    """A random key as `security.key` takes it."""
+    """Return a random key as `security.key` takes it."""
     return base64.b64encode(os.urandom(KEY_BYTES)).decode()
 
 

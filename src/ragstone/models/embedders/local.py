@@ -31,7 +31,7 @@ class Window:
 
 
 def windows(text: int, ids: Sequence[int], longest: int) -> list[Window]:
-    """All of a text in evenly spread windows of at most `longest` tokens; one window when it fits."""
+    """Return a text in evenly spread windows of at most `longest` tokens; one window when it fits."""
     if len(ids) <= longest:
         return [Window(text, tuple(ids))]
     overlap = min(OVERLAP, longest // 4)
@@ -103,7 +103,7 @@ class LocalEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """Facts about the model; only the catalogue's while its weights are not on this machine."""
+        """Return facts about the model; only the catalogue's while its weights are not on this machine."""
         if self._facts is None:
             known = known_model(self._local.name) or EmbeddingModel(self._local.name, dimension=0, max_tokens=512)
             try:
@@ -121,14 +121,14 @@ class LocalEmbedder:
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """The model's own tokenizer, for chunkers that count its tokens; words while its weights are missing."""
+        """Return the model's own tokenizer, for chunkers that count its tokens; words while its weights are missing."""
         try:
             return LocalTokenizer(self._local, self._local.id)
         except ModelUnavailable:
             return WordTokenizer()
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """One row per text, in order; a text over the model's window is embedded by windows and averaged."""
+        """Return one row per text, in order; a text over the model's window is embedded by windows and averaged."""
         await self._local.load()
         model = self._checked_model
         vectors = np.zeros((len(texts), model.dimension), np.float32)
@@ -150,7 +150,7 @@ class LocalEmbedder:
         return Embeddings(vectors, model.id, tuple(failed))
 
     async def close(self) -> None:
-        """Let the threads and the model go."""
+        """End the threads and release the model."""
         await self._local.close()
 
     @cached_property
@@ -192,7 +192,7 @@ class LocalEmbedder:
 
 
 def _slices(texts: Sequence[str]) -> Iterator[list[int]]:
-    """Positions of the texts, the longest first, so that those of like length meet; few at first."""
+    """Yield positions of texts, the longest first, so that those of like length meet; few at first."""
     order = sorted(range(len(texts)), key=lambda number: -len(texts[number]))
     start, size = 0, FIRST
     while start < len(order):

@@ -26,7 +26,7 @@ class EmbedderPool:
 
     @cached_property
     def default_id(self) -> str:
-        """The id of the configured model, also after its fallback has taken its place."""
+        """Return the id of the configured model, also after its fallback has taken its place."""
         return self.default.model.id
 
     async def for_space(self, model: str) -> Embedder:

@@ -59,7 +59,7 @@ class RemoteEmbedder:
         return self._model
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """One row per text, in order."""
+        """Return one row per text, in order."""
         job = _Job(texts)
         sendable = [index for index, text in enumerate(texts) if _sendable(text)]
         job.failed += sorted(set(range(len(texts))) - set(sendable))

@@ -59,7 +59,7 @@ class StaticEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """Facts about the model; only the catalogue's while its weights are not on this machine."""
+        """Return facts about the model; only the catalogue's while its weights are not on this machine."""
         known = known_model(self._name) or EmbeddingModel(self._name, dimension=0, max_tokens=NO_WINDOW)
         try:
             dimension = self._content.table.shape[1]
@@ -69,15 +69,15 @@ class StaticEmbedder:
 
     @property
     def tokenizer(self) -> ModelTokenizer:
-        """The tokenizer whose tokens have the vectors."""
+        """Return the tokenizer whose tokens have the vectors."""
         return self._content.tokenizer
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """One row per text, in order."""
+        """Return one row per text, in order."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._embed, list(texts))
 
     async def close(self) -> None:
-        """Let the thread go."""
+        """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _embed(self, texts: Sequence[str]) -> Embeddings:

@@ -48,7 +48,7 @@ class CachedEmbedder:
         return tokenizer_of(self._inner)
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """As the wrapped embedder does, from memory where it can."""
+        """Return what the wrapped embedder does, from memory where possible."""
         model = self._inner.model.id
         known = self._recall(model, texts) if role == "query" else {}
         missing = list(dict.fromkeys(text for text in texts if text not in known))
@@ -115,7 +115,7 @@ class FallbackEmbedder:
 
     @property
     def model(self) -> EmbeddingModel:
-        """The model in use now."""
+        """Return the model in use now."""
         return self._active.model
 
     @property
@@ -123,7 +123,7 @@ class FallbackEmbedder:
         return tokenizer_of(self._active)
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """Vectors of the active model; a failure of the first one switches for good."""
+        """Return vectors of the active model; a failure of the first one switches for good."""
         if self._active is self._primary:
             try:
                 return await self._primary.embed(texts, role)
@@ -154,5 +154,5 @@ class _HasTokenizer(Protocol):
 
 
 def tokenizer_of(embedder: Embedder) -> Tokenizer:
-    """The embedder's own tokenizer, or words where it has none to offer (a model behind an address)."""
+    """Return the embedder's own tokenizer, or words where it has none to offer (a model behind an address)."""
     return embedder.tokenizer if isinstance(embedder, _HasTokenizer) else WordTokenizer()

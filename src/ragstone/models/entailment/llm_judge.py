@@ -50,7 +50,7 @@ class LlmJudge:
         return self._llm.name
 
     async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
-        """One judgement per passage; a passage whose request failed counts for nothing unless all failed."""
+        """Return one judgement per passage; a passage whose request failed counts for nothing unless all failed."""
         turns = asyncio.Semaphore(AT_ONCE)
 
         async def judge_in_turn(premise: str) -> Entailment | RagstoneError:
@@ -64,7 +64,7 @@ class LlmJudge:
         return [outcome if isinstance(outcome, Entailment) else UNREADABLE for outcome in made]
 
     async def close(self) -> None:
-        """Nothing of its own to let go."""
+        """Do nothing: the LLM is closed by its owner."""
 
     async def _judge(self, premise: str, hypothesis: str) -> Entailment | RagstoneError:
         messages = [
@@ -104,7 +104,7 @@ def _without_thought(reply: str) -> str:
 
 
 def _as_data(text: str) -> str:
-    """Text that cannot end the place it is put in, and holds nothing that only a model reads."""
+    """Return text that cannot end the place it is put in, and holds nothing that only a model reads."""
     return _DELIMITER.sub("‹", "".join(letter for letter in text if _is_visible(letter)))
 
 

@@ -25,7 +25,7 @@ _HINT = "use a model such as cross-encoder/nli-distilroberta-base"
 def build_entailer(
     settings: EntailmentSettings, llm: LLM | None, llm_settings: LLMSettings, *, cache_dir: Path | None = None
 ) -> Entailer | None:
-    """The checker that the settings ask for; None when explicit checks have to do."""
+    """Return the checker that the settings ask for; None when explicit checks have to do."""
     if settings.kind == "none":
         return None
     if settings.kind == "nli":
@@ -64,7 +64,7 @@ class NliModel:
         return self._local.name
 
     async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
-        """The likeliest class of each premise; a long premise is read up to half the model's window."""
+        """Return the likeliest class of each premise; a long premise is read up to half the model's window."""
         if not premises:
             return []
         await self._local.load()
@@ -73,12 +73,12 @@ class NliModel:
         return [self._judge(output, relations) for output in await self._local.run(rows)]
 
     async def close(self) -> None:
-        """Let the threads and the model go."""
+        """End the threads and release the model."""
         await self._local.close()
 
     @cached_property
     def _relations(self) -> tuple[Relation, ...]:
-        """The classes in the order of the model's outputs, which its config.json tells: models differ in it."""
+        """Return the classes in the order of the model's outputs, which its config.json tells: models differ in it."""
         weights = self._local.weights
         labels = weights.labels if isinstance(weights, ModelFolder) else ()
         found = tuple(
@@ -110,5 +110,5 @@ class NliModel:
 
 
 def _encodable(text: str) -> str:
-    """The text without lone surrogates, which no tokenizer takes."""
+    """Return the text without lone surrogates, which no tokenizer takes."""
     return text.encode("utf-8", "replace").decode("utf-8")

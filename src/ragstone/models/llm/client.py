@@ -35,7 +35,7 @@ class OpenAILLM:
         return self._model
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
-        """The whole reply."""
+        """Return the whole reply."""
         arguments = self._arguments(messages, max_tokens)
 
         async def request(client: Any) -> tuple[str, str]:
@@ -55,7 +55,7 @@ class OpenAILLM:
         return text
 
     async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
-        """The reply as it is written; a reply that breaks off ends in an error, not in silence."""
+        """Yield the reply as it is written; a reply that breaks off ends in an error, not in silence."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         arguments = self._arguments(messages, max_tokens) | {"stream": True}

@@ -67,7 +67,7 @@ class OpenAIService:
 
     @property
     def host(self) -> str:
-        """The address as it may be shown: without user, password or query."""
+        """Return the address as it may be shown: without user, password or query."""
         return host_of(self.base_url)
 
     @property

@@ -40,7 +40,7 @@ class CrossEncoder:
         return self._local.name
 
     async def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
-        """One relevance per passage between 0 and 1; a long passage is read up to the model's window."""
+        """Return one relevance per passage between 0 and 1; a long passage is read up to the model's window."""
         if not passages:
             return []
         await self._local.load()
@@ -50,7 +50,7 @@ class CrossEncoder:
         return [self._relevance(output) for output in outputs]
 
     async def close(self) -> None:
-        """Let the threads and the model go."""
+        """End the threads and release the model."""
         await self._local.close()
 
     def _relevance(self, output: Vector | ModelError) -> float:

@@ -39,7 +39,7 @@ class LLMReranker:
         return self._llm.name
 
     async def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
-        """One score per passage between 0 and 1. Raises `ModelError` for a reply that is not a ranking of them."""
+        """Return one score per passage between 0 and 1. Raises `ModelError` for a reply that is no ranking."""
         if not passages:
             return []
         reply = await self._llm.complete(
@@ -57,7 +57,7 @@ class LLMReranker:
 
 
 def ranking_request(query: str, passages: Sequence[str]) -> list[Message]:
-    """The conversation that asks for points; passages are values of a JSON object, never part of the rules."""
+    """Return the messages that ask for points; passages are values of a JSON object, never part of the rules."""
     data = {
         "query": query[:QUERY_CHARS],
         "passages": [{"id": n, "text": text[:PASSAGE_CHARS]} for n, text in enumerate(passages, start=1)],
@@ -67,7 +67,7 @@ def ranking_request(query: str, passages: Sequence[str]) -> list[Message]:
 
 
 def read_ranking(reply: str, count: int) -> list[float]:
-    """Scores in the order of the passages; a plain list of ids counts as well. `ValueError` for anything else."""
+    """Return scores in the order of the passages; a list of ids counts as well. `ValueError` for anything else."""
     entries = _entries(reply)
     ids = [entry.get("id") if isinstance(entry, dict) else entry for entry in entries]
     # By type, because JSON's true equals 1.

@@ -33,7 +33,7 @@ class Grouped:
         return rows, groups * size
 
     def dense(self) -> NDArray[np.float32]:
-        """The float32 matrix it stands for."""
+        """Return the float32 matrix it stands for."""
         return (self.values * self.scales).reshape(self.shape)
 
 
@@ -70,18 +70,18 @@ class Encoder:
         return self.has_head and "type_emb" in self.tensors and self.tensors["type_emb"].shape[0] > 1
 
     def without_head(self) -> Encoder:
-        """The same encoder for embedding: pooled instead of classified."""
+        """Return the same encoder for embedding: pooled instead of classified."""
         kept = {name: tensor for name, tensor in self.tensors.items() if not name.startswith("head.")}
         return replace(self, tensors=kept)
 
     def dense(self, name: str) -> NDArray[np.float32]:
-        """A tensor as float32."""
+        """Return a tensor as float32."""
         tensor = self.tensors[name]
         return tensor.dense() if isinstance(tensor, Grouped) else tensor
 
 
 def relative_buckets(distances: NDArray[np.int64], buckets: int, farthest: int = 128) -> NDArray[np.int64]:
-    """The bias bucket of each key-minus-query distance: exact when near, logarithmic when far."""
+    """Return the bias bucket of each key-minus-query distance: exact when near, logarithmic when far."""
     half = buckets // 2
     exact = half // 2
     away = np.abs(distances)

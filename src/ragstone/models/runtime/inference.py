@@ -46,7 +46,7 @@ class ModelTokenizer:
 
     @cached_property
     def brackets(self) -> tuple[int, int]:
-        """The special tokens before and after a text."""
+        """Return the special tokens before and after a text."""
         special = self._tokenizer.encode("").ids
         if len(special) != 2:
             raise ModelError(f"the tokenizer of {self.name} does not put one token before and one after a text")
@@ -58,14 +58,14 @@ class ModelTokenizer:
         return offsets
 
     def ids(self, texts: Sequence[str]) -> list[list[int] | None]:
-        """Ids of each text without special tokens; None for a text that cannot be tokenised."""
+        """Return the ids of each text without special tokens; None for a text that cannot be tokenised."""
         try:
             return self._ids(texts)
         except (TypeError, ValueError):  # One text that is not valid Unicode fails the whole batch.
             return [self._ids_or_none(text) for text in texts]
 
     def pairs(self, query: str, passages: Sequence[str], longest: int) -> list[tuple[list[int], list[int]]]:
-        """Ids and type ids of (query, passage); only the passage is cut, unless the query alone is too long."""
+        """Return ids and type ids of (query, passage); only the passage is cut, unless the query alone is too long."""
         query = self._shorten(query, longest // 2)
         encodings = self._tokenizer.encode_batch([(query, passage) for passage in passages])
         return [self._cut_pair(encoding, longest) for encoding in encodings]
@@ -144,7 +144,7 @@ class LocalModel:
 
     @cached_property
     def id(self) -> str:
-        """Name and revision."""
+        """Return the name and revision."""
         return f"{self.name}@{self.weights.revision}"
 
     @cached_property
@@ -161,12 +161,12 @@ class LocalModel:
         return await asyncio.get_running_loop().run_in_executor(self._tokens, work, *arguments)
 
     async def run(self, rows: Sequence[ModelInput], *, urgent: bool = False) -> list[Vector | ModelError]:
-        """The model's output for each row, or why there is none. `urgent` does not queue behind batches."""
+        """Return the model's output for each row, or the error. `urgent` does not queue behind batches."""
         await self.load()
         return await self._rooms["urgent" if urgent else "batches"].run(rows, [len(row.ids) for row in rows])
 
     async def close(self) -> None:
-        """Let the threads and the model go."""
+        """End the threads and release the model."""
         for pool in (self._tokens, self._opening):
             pool.shutdown(wait=False, cancel_futures=True)
         for room in self._rooms.values():
@@ -277,7 +277,7 @@ LONG = 128
 
 
 def pad_rows(rows: Sequence[Sequence[int]], padding: int, *, longest: int = 0) -> tuple[Ids, Ids]:
-    """Rows as one matrix, filled up on the right, and the mask that says what is real.
+    """Return rows as one matrix, filled up on the right, and the mask that says what is real.
 
     With `longest`, the most that the model takes, a long matrix gets a width that is fast to work off.
     """

@@ -23,7 +23,7 @@ LARGEST = 2**31 - 2**20
 
 
 def onnx_model(encoder: Encoder) -> bytes:
-    """The encoder as a serialised ONNX model."""
+    """Return the encoder as a serialised ONNX model."""
     import onnx
     from onnx import TensorProto, helper
 

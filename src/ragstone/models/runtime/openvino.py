@@ -22,7 +22,7 @@ from ragstone.models.weights import artefacts
 
 
 def openvino_model(encoder: Encoder, openvino: Any, *, grouped_layers: bool) -> Any:
-    """The encoder as an `openvino.Model`.
+    """Return the encoder as an `openvino.Model`.
 
     `grouped_layers` keeps int8 layer weights as they are and widens them on the fly: the same numbers from a
     quarter of the memory. The word table always stays as it is.

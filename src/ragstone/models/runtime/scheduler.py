@@ -43,7 +43,7 @@ class _Call(Generic[Output]):
     outputs: dict[int, Output] = field(default_factory=dict)
 
     def end(self, error: BaseException | None = None) -> None:
-        """From any thread: all outputs are there, or there will be none."""
+        """End the call, from any thread: all outputs are there, or there will be none."""
         with suppress(RuntimeError):  # its loop is closed: nobody waits any more
             self.loop.call_soon_threadsafe(self._end, error)
 
@@ -88,7 +88,7 @@ class BatchScheduler(Generic[Row, Output]):
         self._threads = ThreadPoolExecutor(self._most, thread_name_prefix="ragstone-model")
 
     async def run(self, rows: Sequence[Row], lengths: Sequence[int]) -> list[Output]:
-        """One output for each row, in order."""
+        """Return one output for each row, in order."""
         if not rows:
             return []
         loop = asyncio.get_running_loop()
@@ -136,7 +136,7 @@ class BatchScheduler(Generic[Row, Output]):
             self._deliver(batch, outputs)
 
     def _take(self) -> list[_Entry[Row, Output]]:
-        """The longest row of the call whose turn it is, those as long, and the next shorter ones of all."""
+        """Take the longest row of the call whose turn it is, those as long, and the next shorter ones of all."""
         with self._lock:
             if not self._calls:
                 self._at_work -= 1

@@ -32,7 +32,7 @@ class Weights(Protocol):
 
 
 def find_weights(name: str, *, path: Path | None, cache: Path) -> Weights:
-    """The weights of a model. Nothing is downloaded: what is not here is `ModelUnavailable`."""
+    """Return the weights of a model. Nothing is downloaded: missing weights raise `ModelUnavailable`."""
     if path is not None:
         return _folder(path, cache)
     canonical = canonical_name(name)

@@ -44,7 +44,7 @@ def cache_folder(chosen: Path | None = None) -> Path:
 
 
 def file_name(*parts: str) -> str:
-    """A safe file name out of what the artefact depends on."""
+    """Return a safe file name made of what the artefact depends on."""
     return "-".join(re.sub(r"[^A-Za-z0-9._]+", "_", part) for part in parts) + ".artefact"
 
 

@@ -52,17 +52,17 @@ HUB_NAMES = {
 
 
 def canonical_name(name: str) -> str:
-    """One name per model: `sentence-transformers/all-MiniLM-L6-v2` is `all-MiniLM-L6-v2`."""
+    """Return the one name of a model: `sentence-transformers/all-MiniLM-L6-v2` is `all-MiniLM-L6-v2`."""
     return ALIASES.get(name, name)
 
 
 def known_model(name: str) -> EmbeddingModel | None:
-    """The catalogue's facts about a model; None when it does not know it."""
+    """Return the catalogue's facts about a model; None when it does not know it."""
     return MODELS.get(canonical_name(name))
 
 
 def model_info(name: str) -> EmbeddingModel:
-    """The catalogue's facts about a model."""
+    """Return the catalogue's facts about a model."""
     model = known_model(name)
     if model is None:
         raise ModelUnavailable(f"the catalogue does not know the model '{name}'", hint=f"it knows {', '.join(MODELS)}")

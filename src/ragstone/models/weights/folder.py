@@ -22,7 +22,7 @@ KINDS: dict[str, Any] = {"F32": np.float32, "F16": np.float16, "F64": np.float64
 
 
 def read_tensors(path: Path) -> dict[str, NDArray[np.float32]]:
-    """Every floating-point tensor of the file, widened to float32."""
+    """Return every floating-point tensor of the file, widened to float32."""
     import safetensors
 
     read: Any = safetensors.deserialize  # The library ships no types for it.
@@ -46,7 +46,7 @@ def _array(kind: str, raw: bytes) -> NDArray[np.float32]:
 
 
 def file_sha256(path: Path, memory: Path | None = None) -> str:
-    """SHA-256 of a file; `memory` is a folder where it is remembered, so that it is read once only."""
+    """Return the SHA-256 of a file; `memory` is a folder where it is remembered, so that it is read once only."""
     stat = path.stat()
     identity = [str(path.resolve()), stat.st_size, stat.st_mtime_ns, stat.st_ino]
     if memory is None:
@@ -228,7 +228,7 @@ class ModelFolder:
             ) from error
 
     def encoder(self) -> Encoder:
-        """All weights, under this project's names."""
+        """Return all weights, under this project's names."""
         if self._sha256 and file_sha256(self._weights(), self._cache) != self._sha256:
             raise ModelError(
                 f"{self._weights()} is not what was published: its SHA-256 differs",
@@ -271,7 +271,7 @@ class ModelFolder:
 
     @property
     def _position_offset(self) -> int:
-        """RoBERTa and its kin count positions from behind the padding id."""
+        """Return the first position: RoBERTa and its kin count from behind the padding id."""
         return 0 if self._config["model_type"] == "bert" else int(self._config.get("pad_token_id", 1)) + 1
 
     @property

@@ -47,7 +47,7 @@ class GranitePack:
         return self.sha256[:12]
 
     def tokenizer_json(self) -> bytes:
-        """The tokenizer alone, without reading the weights."""
+        """Return the tokenizer alone, without reading the weights."""
         with self.path.open("rb") as file:
             start = file.read(len(MAGIC) + 8)
             head = start + file.read(_header_length(start, self.path))
@@ -56,7 +56,7 @@ class GranitePack:
         return content
 
     def encoder(self) -> Encoder:
-        """All weights, after checking the file's hash."""
+        """Return all weights, after checking the file's hash."""
         content = self.path.read_bytes()
         _check(content, self.sha256, str(self.path))
         header = self._header(content)
@@ -127,7 +127,7 @@ COMMANDS = {
 
 
 def find_installed(name: str, cache: Path) -> GranitePack | ModelFolder | None:
-    """The installed weights of a model by its canonical name; None when no package brings that model."""
+    """Return the installed weights of a model by its canonical name; None when no package brings that model."""
     if name == "granite-embedding-30m-english":
         return GranitePack(installed_file(*GRANITE, name))
     if name == "all-MiniLM-L6-v2":
@@ -141,7 +141,7 @@ def find_installed(name: str, cache: Path) -> GranitePack | ModelFolder | None:
 
 
 def installed_file(distribution: str, ending: str, model: str) -> Path:
-    """A file of an installed distribution by how its path ends."""
+    """Return a file of an installed distribution by how its path ends."""
     try:
         files = metadata.files(distribution) or []
     except metadata.PackageNotFoundError:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
-    """Write a file aside, for its owner's eyes only, and put it in place once it is on the disk."""
+    """Write a file aside, readable by its owner only, and move it into place once it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
         try:
@@ -23,7 +23,7 @@ def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def put_in_place(aside: Path, path: Path) -> None:
-    """Let a file that is whole take another one's place for good."""
+    """Move a complete file to another path, durably."""
     aside.replace(path)
     handle = os.open(path.parent, os.O_RDONLY)
     try:

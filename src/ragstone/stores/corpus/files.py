@@ -1,4 +1,4 @@
-"""Metadata of chunks as a JSON file, by chunk id."""
+"""The files of built collections: a BM25 index, and the metadata of chunks as JSON by chunk id."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def load_metadata(path: Path) -> dict[str, ChunkMetadata]:
 
 
 def _lines(chunks: Iterable[ChunkMetadata]) -> Iterator[bytes]:
-    """One line a chunk, so that a large file need not be in memory as a whole."""
+    """Yield one line per chunk, so that a large file need not be in memory as a whole."""
     before = "{\n"
     for chunk in chunks:
         entry = {**chunk.fields, "chunk_id": chunk.chunk_id, "source": chunk.source, "position": chunk.position}
@@ -92,20 +92,20 @@ class FilePair:
         return any(path.exists() for path in self._all())
 
     def origin(self) -> Origin | None:
-        """Of which kb the index in place is; None when there is none that can be read."""
+        """Return the kb that the index in place was made of; None when no index can be read."""
         return _origin(self.index)
 
     def is_of(self, tenant_id: str) -> bool:
-        """Whether there are files of this tenant; where the index cannot tell, they are of whoever has their place."""
+        """Return whether there are files of this tenant; without a readable index their path says whose they are."""
         origin = self.origin()
         return origin.tenant_id == tenant_id if origin else _metadata_ids(self.metadata) is not None
 
     def ids(self) -> tuple[set[str] | None, set[str] | None]:
-        """The chunks in each of the files in place; None for one that is missing or damaged."""
+        """Return the chunk ids of each file in place; None for a file that is missing or damaged."""
         return _index_ids(self.index), _metadata_ids(self.metadata)
 
     def waiting_ids(self) -> tuple[set[str] | None, set[str] | None]:
-        """The same of the files that wait."""
+        """Return the same of the files that wait."""
         return _index_ids(self.next_index), _metadata_ids(self.next_metadata)
 
     def put_aside(self, chunks: Iterable[ChunkMetadata]) -> None:
@@ -139,7 +139,7 @@ class FilePair:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Be the only one that builds this collection; however this process ends, the lock ends with it."""
+        """Keep other processes from building this collection; the lock ends with this process, however that ends."""
         with _translate_errors():
             self.index.parent.mkdir(parents=True, exist_ok=True)
             lock = (self.index.parent / f".{self.collection}.lock").open("ab")
@@ -167,7 +167,7 @@ class CorpusFiles:
         self._index, self._metadata = (_in_data(settings.data_dir, path) for path in paths)
 
     def of(self, tenant: str, tenant_id: str, collection: str) -> FilePair:
-        """The files of a tenant's collection."""
+        """Return the files of a tenant's collection."""
         if (tenant, collection) == USUAL:
             return FilePair(collection, self._index, self._metadata)
         under = Path(check_name(tenant_id, "tenant id"), check_name(collection, "collection"))
@@ -175,7 +175,7 @@ class CorpusFiles:
         return FilePair(collection, index, metadata)
 
     def all_of(self, tenant: str, tenant_id: str) -> list[FilePair]:
-        """The files that a tenant has."""
+        """Return the files that a tenant has."""
         with _translate_errors():
             there = {path.name for folder in self._folders(tenant_id) for path in folder.glob("*")}
             names = {name for name in there if NAME.fullmatch(name)}  # a file manager leaves files of its own
@@ -200,7 +200,7 @@ class CorpusFiles:
 
 @contextmanager
 def _translate_errors() -> Iterator[None]:
-    """Say what cannot be read or written, and what to do."""
+    """Raise file errors as `StoreError`, with what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The ledger's content of a collection, compared with its files and vectors."""
+"""Keep the files of built collections in step with the ledger."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ragstone.stores.sql.database import Connection
 
 
 def tenant_id_of(_: Connection, tenant_id: str) -> str:
-    """The id that a tenant's rows carry."""
+    """Return the id that a tenant's rows carry."""
     return tenant_id
 
 
 def live_chunk_ids(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
-    """The chunks that can be found."""
+    """Return the ids of the live chunks."""
     rows = connection.execute(
         f"SELECT c.id FROM chunks c {LIVE} WHERE c.tenant_id = ? AND c.kb_id = ?", (tenant_id, kb.id)
     )
@@ -51,7 +51,7 @@ class FileUpkeep:
         self._bm25 = bm25
 
     async def pair(self, tenant: str, collection: str) -> FilePair:
-        """The files of a collection, which need not be there."""
+        """Return the files of a collection, which need not exist."""
         return self._files.of(tenant, await self._ledger.read(tenant, tenant_id_of), collection)
 
     async def refresh(self, tenant: str, *, drafts: bool = False) -> list[RagstoneError]:
@@ -125,7 +125,7 @@ class FileUpkeep:
         return None
 
     async def write_aside(self, tenant: str, kb: KnowledgeBase, pair: FilePair) -> list[ChunkMetadata]:
-        """Write both files of a kb beside those in place; the chunks that are in them."""
+        """Write both files of a kb beside those in place; return the chunks that are in them."""
         await self._bm25.save_index(tenant, kb, pair.next_index)
         chunks: list[ChunkMetadata] = []
         after = ""

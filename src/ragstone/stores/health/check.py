@@ -32,7 +32,7 @@ MEMORY_MB = 64
 
 
 async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[HealthFinding]:
-    """All that can be said of collections that were built from a corpus."""
+    """Return the findings about collections that were built from a corpus."""
     upkeep = FileUpkeep(stores.ledger, stores.corpora, ResidentBm25Index(stores.ledger, IndexCache(MEMORY_MB)))
     findings = []
     built = 0
@@ -63,7 +63,7 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
 
 
 async def _untrue(stores: Stores, tenant: Tenant) -> list[str]:
-    """Collections whose files are not those of what is live."""
+    """Return the collections whose files differ from what is live."""
     found = []
     for pair in await asyncio.to_thread(stores.corpora.all_of, tenant.name, tenant.id):
         kb = await stores.ledger.of(tenant.name).kb(pair.collection)
@@ -85,7 +85,7 @@ MISSING_KEY = "set that key as security.key, or add it to security.old_keys"
 
 
 async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]) -> list[HealthFinding]:
-    """Files and secrets under a key that is not configured. Of files only the beginning is read."""
+    """Find files and secrets under a key that is not configured. Of files only the beginning is read."""
     findings: list[HealthFinding] = []
     for tenant in tenants:
         blobs = await stores.ledger.blobs(tenant.name)
@@ -122,7 +122,7 @@ UNGUARDED = (
 
 
 def check_database(connection: Connection) -> list[HealthFinding]:
-    """Version, extension, role and row-level security."""
+    """Check version, extension, role and row-level security."""
     (version,) = connection.execute("SELECT current_setting('server_version')").fetchone()
     return [
         HealthFinding(STORE, "reachable", "ok", f"PostgreSQL {version}"),
@@ -162,7 +162,7 @@ EXPIRED = "FROM reservations WHERE expires_at < ?"
 
 
 async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> list[HealthFinding]:
-    """All that can be said of the stores; with `repair` also after putting right what is wrong.
+    """Return all findings about the stores; with `repair` also after putting right what is wrong.
 
     `forget` names a vector database that was left and emptied by hand.
     """

@@ -57,7 +57,7 @@ class _Trouble(NamedTuple):
 
 
 async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[HealthFinding]:
-    """All that can be said of the vector database, if there is one."""
+    """Return the findings about the vector database, if there is one."""
     derived = stores.derived
     if derived is None:
         return []
@@ -76,9 +76,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         try:
             troubles += await _check_tenant(stores, derived, tenant.name, repair=repair)
         except RagstoneError as error:
-            troubles.append(
-                HealthFinding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy)
-            )
+            troubles.append(HealthFinding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy))
     return findings + (troubles or [HealthFinding(provider.name, "content", "ok", "exactly what the ledger has")])
 
 
@@ -195,7 +193,7 @@ FLEETING = "memory"
 def list_abandoned_indexes(
     connection: Connection, tenant_id: str, used: str, space_ids: Sequence[int] = ()
 ) -> list[str]:
-    """Those that hold something of some Spaces, or of any when none is named, and are not the one in use."""
+    """Return the indexes that hold something of the named Spaces, or of any, and are not the one in use."""
     rows = connection.execute(
         "SELECT DISTINCT index_name, space_id FROM watermarks WHERE tenant_id = ? AND index_name NOT IN (?, ?)",
         (tenant_id, used, FLEETING),
@@ -204,12 +202,12 @@ def list_abandoned_indexes(
 
 
 def forget_index(connection: Connection, tenant_id: str, name: str) -> None:
-    """Believe that a store holds nothing of a tenant any more."""
+    """Record that a store holds nothing of a tenant any more."""
     connection.execute("DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ?", (tenant_id, name))
 
 
 async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], forget: str) -> list[HealthFinding]:
-    """What is left where; the one to forget is believed to be empty from now on."""
+    """Report vector databases that were abandoned with content; `forget` names one that is emptied by now."""
     used = stores.derived.provider.name if stores.derived else ""
     found = []
     for tenant in tenants:
@@ -220,7 +218,5 @@ async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], for
                 done = "forgotten: what it holds must be removed by hand"
                 found.append(HealthFinding(name, "left", "ok", detail, done, repaired=True))
             else:
-                found.append(
-                    HealthFinding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name))
-                )
+                found.append(HealthFinding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name)))
     return found

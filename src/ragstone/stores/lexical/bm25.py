@@ -38,7 +38,7 @@ class ResidentBm25Index:
 
     @staticmethod
     def writers() -> Sequence[TransactionalIndex]:
-        """What the ledger has to keep in step although this index needs nothing of it."""
+        """Return the writers of the database's own index, which is kept usable beside this one."""
         return (BuiltinIndexWriter(),)
 
     async def search(

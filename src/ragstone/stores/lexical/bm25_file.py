@@ -38,7 +38,7 @@ REBUILD = "build it again: save_index writes it from the ledger"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Whose index it is, and up to which change of the ledger it is true."""
+    """The kb of an index, and the last change of the ledger that is in it."""
 
     tenant_id: str = ""
     kb_id: int = 0
@@ -49,7 +49,7 @@ NOBODYS = Origin()
 
 
 def build_index(chunks: Iterable[tuple[int, str, str]]) -> PostingsMatrix:
-    """An index of chunks, each given as number, id and analysed text."""
+    """Return an index of chunks, each given as number, id and analysed text."""
     index = PostingsMatrix()
     given = list(chunks)
     if given:
@@ -58,7 +58,7 @@ def build_index(chunks: Iterable[tuple[int, str, str]]) -> PostingsMatrix:
 
 
 def save_index(index: PostingsMatrix, path: Path = DEFAULT_PATH, origin: Origin = NOBODYS) -> None:
-    """Write an index, whole or not at all, for its owner's eyes only."""
+    """Write an index, whole or not at all, readable by its owner only."""
     packed = index.pack()
     arrays = {name: _bytes_of(packed, name) for name in ARRAYS}
     digest = hashlib.sha256()

@@ -12,7 +12,7 @@ from ragstone.stores.sql.partitions import note_growth
 
 
 class BuiltinIndexWriter:
-    """Sees to it that whoever goes back to the database's own index finds it true.
+    """Keeps the database's own index usable, for when the settings choose it again.
 
     SQLite's costs little and is kept in step. PostgreSQL's would be most of the work of a write: its postings are
     dropped with the first change that they miss, and made anew by the first search that needs them.

@@ -57,7 +57,7 @@ class PostgresLexicalIndex:
 
     @staticmethod
     def writers() -> Sequence[TransactionalIndex]:
-        """What the ledger has to keep in step for this index."""
+        """Return the writers that keep this index in step with the ledger."""
         return (PostingsWriter(),)
 
     async def search(
@@ -212,5 +212,5 @@ def _insert(connection: Connection, tenant_id: str, kb_id: int, rows: Sequence[t
 
 
 def tenant_of(connection: Connection) -> str:
-    """Whose rows this transaction may touch: as a value, since a plan with an expression would name every partition."""
+    """Return the tenant of this transaction, as a value: a plan with an expression would name every partition."""
     return str(connection.execute("SELECT current_setting('ragstone.tenant')").fetchone()[0])

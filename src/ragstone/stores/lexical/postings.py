@@ -32,7 +32,7 @@ _POSITIONS: NDArray[np.uint64] = np.frombuffer(shake_256(b"term positions").dige
 
 
 def term_hashes(text: str) -> NDArray[np.uint64]:
-    """One hash per blank-separated term, in order."""
+    """Return one hash per blank-separated term, in order."""
     if not text:
         return np.empty(0, np.uint64)
     data = np.frombuffer(text.encode(), np.uint8)
@@ -107,7 +107,7 @@ class PostingsMatrix:
 
     @classmethod
     def unpack(cls, pack: PackedPostings) -> PostingsMatrix:
-        """The matrix that was packed. The arrays are taken as they are: who read them has checked them."""
+        """Return the matrix that was packed. The arrays are taken as they are: their reader has checked them."""
         matrix = cls()
         matrix._segments = [_Segment(pack.terms, pack.bounds, pack.rows, pack.counts)]
         matrix._ids = list(pack.ids)
@@ -156,7 +156,7 @@ class PostingsMatrix:
             self._settle()
 
     def best(self, terms: Sequence[str], k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
-        """The k chunks with the highest BM25, best first, ties by id; only allowed numbers if given."""
+        """Return the k chunks with the highest BM25, best first, ties by id; only allowed numbers if given."""
         scores = np.zeros(len(self._ids), np.float32)
         for term in np.unique(term_hashes(" ".join(terms))):
             self._add_scores(scores, term)
@@ -224,7 +224,7 @@ _HALF = np.uint64(32)
 
 
 def word_numbers(text: str) -> NDArray[np.uint32]:
-    """A number of 32 bits for each blank-separated term. Points are stored under them: they never change.
+    """Return a number of 32 bits for each blank-separated term. Points are stored under them: they never change.
 
     Two words with the same number count as one: of a million words, 0.02 % have a namesake.
     """
@@ -232,7 +232,7 @@ def word_numbers(text: str) -> NDArray[np.uint32]:
 
 
 def words_of(text: str, average: float) -> Words:
-    """A chunk, by its analysed text, among chunks of that average length."""
+    """Return the sparse vector of a chunk, by its analysed text, among chunks of that average length."""
     every = word_numbers(text)
     numbers, counts = np.unique(every, return_counts=True)
     norm = K1 * (1 - B + B * len(every) / max(average, 1.0))
@@ -241,6 +241,6 @@ def words_of(text: str, average: float) -> Words:
 
 
 def words_asked(terms: Sequence[str]) -> Words:
-    """A query: each word once, however often it was said."""
+    """Return the sparse vector of a query: each word once."""
     numbers = np.unique(word_numbers(" ".join(terms)))
     return Words(numbers.tolist(), [1.0] * len(numbers))

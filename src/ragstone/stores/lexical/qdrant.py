@@ -40,7 +40,7 @@ class QdrantLexicalIndex:
 
     @staticmethod
     def writers() -> Sequence[TransactionalIndex]:
-        """What the ledger has to keep in step although this index needs nothing of it."""
+        """Return the writers of the database's own index, which is kept usable beside this one."""
         return (BuiltinIndexWriter(),)
 
     async def search(
@@ -75,7 +75,7 @@ class QdrantLexicalIndex:
 def _search_own(
     connection: Connection, tenant_id: str, kb_id: int, query: str, terms: Sequence[str], k: int, where: Filter | None
 ) -> list[Candidate]:
-    """What the ledger's own database finds by word."""
+    """Return what the ledger's own database finds by word."""
     if isinstance(connection.dialect, SqliteDialect):
         return search_fts(connection, tenant_id, kb_id, terms, k, where)
     asked = query[: postgres_fts.MAX_CHARS]

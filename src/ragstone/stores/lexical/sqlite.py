@@ -67,7 +67,7 @@ class SqliteLexicalIndex:
 
     @staticmethod
     def writers() -> Sequence[TransactionalIndex]:
-        """What the ledger has to keep in step for this index."""
+        """Return the writers that keep this index in step with the ledger."""
         return (Fts5Writer(),)
 
     async def search(

@@ -1,4 +1,4 @@
-"""What only PostgreSQL has beside the tables: partitions that come with their tenant, and views under other names.
+"""Objects that only PostgreSQL has: partitions that come with their tenant, and views under other names.
 
 These texts belong to the first migration. What changes later is changed by a later one.
 """

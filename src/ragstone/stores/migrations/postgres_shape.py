@@ -1,4 +1,4 @@
-"""What the tables of the migrations become on PostgreSQL, where all tenants share one database.
+"""The tables of the migrations as PostgreSQL has them, where all tenants share one database.
 
 SQLite keeps a tenant per file and takes every table as it is written. On PostgreSQL the same definition gives: keys
 that lead with the tenant, rows that only their tenant sees, a partition per tenant for what grows with the text,
@@ -138,7 +138,7 @@ def _type(table: str, column: Column[Any]) -> TypeEngine[Any]:
 
 
 def _counts(table: Table, column: Column[Any]) -> bool:
-    """Whether the database numbers the rows; those of partitioned tables are numbered by the ledger."""
+    """Return whether the database numbers the rows; those of partitioned tables are numbered by the ledger."""
     alone = [one.name for one in table.primary_key] == [column.name]
     return alone and isinstance(column.type, Integer) and table.name not in PARTITIONED
 

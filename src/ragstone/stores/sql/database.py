@@ -1,4 +1,4 @@
-"""What the ledger's functions need of a database: to run SQL, and the few things that databases do differently.
+"""The database as the ledger's functions use it: running SQL, and the few things that databases do differently.
 
 SQL is written once, in the subset that SQLite and PostgreSQL share, with `?` for every value.
 """
@@ -49,19 +49,19 @@ class Dialect(Protocol):
 
     @property
     def has_log(self) -> bool:
-        """Whether the retrieval log is among the ledger's tables, and not in a file of its own."""
+        """Return whether the retrieval log is among the ledger's tables, and not in a file of its own."""
         ...
 
     def json_text(self, column: str, key: str) -> str:
-        """SQL for a member of a JSON object, as text."""
+        """Return SQL for a member of a JSON object, as text."""
         ...
 
     def json_true(self, column: str, key: str) -> str:
-        """SQL for whether a member of a JSON object is true."""
+        """Return SQL for whether a member of a JSON object is true."""
         ...
 
     def to_json(self, value: Json) -> str:
-        """JSON to store; what is not JSON is stored as its text."""
+        """Return JSON to store; what is not JSON is stored as its text."""
         ...
 
     def condition(self, where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
@@ -69,27 +69,27 @@ class Dialect(Protocol):
         ...
 
     def pack(self, text: str) -> bytes | str:
-        """Long text as the database keeps it."""
+        """Return long text as the database keeps it."""
         ...
 
     def unpack(self, packed: Any) -> str: ...
 
     def packed_bytes(self, column: str) -> str:
-        """SQL for how many bytes a packed text takes, without reading it."""
+        """Return SQL for the bytes that a packed text takes, without reading it."""
         ...
 
     def pack_vector(self, half: NDArray[Any]) -> Any:
-        """A row of float16 as the database keeps it."""
+        """Return a row of float16 as the database keeps it."""
         ...
 
     def unpack_vector(self, packed: Any) -> Vector: ...
 
     def lease_now(self, connection: Connection) -> float:
-        """Seconds on the clock that all workers share."""
+        """Return the seconds on the clock that all workers share."""
         ...
 
     def boot(self) -> str:
-        """Which start that clock counts from; times of another one mean nothing."""
+        """Return the start that this clock counts from; times of another start mean nothing."""
         ...
 
     def bytes_used(self, connection: Connection, tenant_id: str) -> int:
@@ -97,12 +97,12 @@ class Dialect(Protocol):
         ...
 
     def look_around(self, connection: Connection, tenant_id: str) -> None:
-        """Have the database count what there is, after much was written at once: it plans by that."""
+        """Let the database update its statistics after a large write: it plans by them."""
         ...
 
 
 def next_number(connection: Connection, tenant_id: str, name: str, count: int) -> int:
-    """Take `count` numbers that no other row of this tenant has; the first of them."""
+    """Take `count` numbers that no other row of this tenant has; return the first of them."""
     last = connection.execute(
         "INSERT INTO counters (tenant_id, name, value) VALUES (?, ?, ?) "
         "ON CONFLICT (tenant_id, name) DO UPDATE SET value = counters.value + ? RETURNING value",
@@ -112,7 +112,7 @@ def next_number(connection: Connection, tenant_id: str, name: str, count: int) -
 
 
 def last_number(connection: Connection, tenant_id: str, name: str) -> int:
-    """The last number that was taken; 0 when none was."""
+    """Return the last number that was taken; 0 when none was."""
     row = connection.execute(
         "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, name)
     ).fetchone()
@@ -120,7 +120,7 @@ def last_number(connection: Connection, tenant_id: str, name: str) -> int:
 
 
 def keep_newest(connection: Connection, tenant_id: str, table: str, key: Sequence[str], order: str, most: int) -> None:
-    """Remove what a tenant has more than `most` of in a table, the first in order going first."""
+    """Remove rows of a tenant beyond `most` from a table, the first in order going first."""
     counted = f"SELECT count(*) FROM {table} WHERE tenant_id = ?"
     over = int(connection.execute(counted, (tenant_id,)).fetchone()[0]) - most
     if over > 0:
@@ -133,11 +133,11 @@ def keep_newest(connection: Connection, tenant_id: str, table: str, key: Sequenc
 
 
 def marks(values: Sequence[object]) -> str:
-    """As many marks as there are values."""
+    """Return as many placeholders as there are values."""
     return ",".join("?" * len(values))
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Values in parts that a statement can take; no part when there are none."""
+    """Yield values in parts that one statement can take."""
     for start in range(0, len(values), PER_STATEMENT):
         yield values[start : start + PER_STATEMENT]

@@ -38,7 +38,7 @@ def check_options(adapter: Adapter, known: Iterable[str]) -> None:
 
 
 def seconds_option(adapter: Adapter, name: str, default: float) -> float:
-    """An option that is a number of seconds above zero."""
+    """Return an option that is a number of seconds above zero."""
     value = adapter.options.get(name, default)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 86_400:
         raise SettingsError(
@@ -57,7 +57,7 @@ def check_dimension(partition: VectorPartition, dimension: int, *, what: str = "
 
 
 def unit(vector: Vector, what: str = "the query") -> Vector:
-    """The vector at length one; one without a direction stays as it is."""
+    """Return the vector at length one; a zero vector stays as it is."""
     length = float(np.linalg.norm(vector))
     if not np.isfinite(length):
         raise InputError(f"the vector of {what} holds a number that is not finite")
@@ -66,7 +66,7 @@ def unit(vector: Vector, what: str = "the query") -> Vector:
 
 
 def real_ids(chunk_ids: Sequence[str]) -> list[str]:
-    """Each id once; what cannot be the id of a chunk never reaches an engine."""
+    """Return each id once, without those that cannot be ids of chunks: these never reach an engine."""
     return [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if CHUNK_ID.fullmatch(chunk_id)]
 
 

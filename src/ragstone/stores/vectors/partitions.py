@@ -1,4 +1,4 @@
-"""Where a Space's vectors live in a provider."""
+"""Partitions of a provider: the places of the vectors of Spaces."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ragstone.stores.vectors.checks import in_batches
 
 
 def partition_of(tenant_id: str, space: Space) -> VectorPartition:
-    """Of a Space."""
+    """Return the partition of a Space."""
     return _partition(tenant_id, space.id, space.dimension)
 
 
 def partition_of_mark(tenant_id: str, mark: Mark) -> VectorPartition:
-    """Of a Space that may be gone itself."""
+    """Return the partition of a Space that may be deleted itself."""
     return _partition(tenant_id, mark.space_id, mark.dimension)
 
 
@@ -34,7 +34,7 @@ READ_AT_MOST = 2_000
 def list_partitions(
     connection: Connection, tenant_id: str, index: str, space_ids: Sequence[int]
 ) -> list[VectorPartition]:
-    """Where an index holds something of some Spaces; of all, when none is named."""
+    """Return the partitions in which an index holds something of the named Spaces, or of all when none is named."""
     return [
         partition_of_mark(tenant_id, mark)
         for mark in index_feed.marks(connection, tenant_id, index)
@@ -43,7 +43,7 @@ def list_partitions(
 
 
 async def count_points(provider: VectorProvider, partition: VectorPartition, chunk_ids: Collection[str] | None) -> int:
-    """How many of these points are there; all that are there when no ids are given."""
+    """Count these points in a partition; all points when no ids are given."""
     if chunk_ids is None:
         return await provider.count(partition)
     if len(chunk_ids) <= READ_AT_MOST:

@@ -76,12 +76,12 @@ class RestService:
         await self._client.close()
 
     def failure(self, url: str, what: str, *, hint: str = "") -> StoreError:
-        """An error of this service that nothing but a change will mend."""
+        """Return an error of this service that no retry can mend."""
         return StoreError(self._message(url, what), hint=hint)
 
     @contextmanager
     def reading(self, url: str) -> Iterator[None]:
-        """Around code that takes an answer apart: one of another shape is the service's failure."""
+        """Translate errors of code that takes an answer apart: another shape is the service's failure."""
         try:
             yield
         except WRONG_SHAPE as error:
@@ -148,7 +148,7 @@ class ServiceBusy(StoreBusy):
 
 
 def service_url(adapter: Adapter, default: str | None = None) -> str:
-    """The address of the settings without a slash at its end; refuses what is none."""
+    """Return the address of the settings without a slash at its end; refuse what is no address."""
     for name in ("path", "dsn"):
         if getattr(adapter, name) is not None:
             raise SettingsError(
@@ -169,12 +169,12 @@ def service_url(adapter: Adapter, default: str | None = None) -> str:
 
 
 def encode(body: Json) -> bytes:
-    """A JSON body in as few bytes as it takes."""
+    """Return a JSON body in as few bytes as possible."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def first_message(said: Json) -> str:
-    """The first `message` in an error body, however it is wrapped."""
+    """Return the first `message` in an error body, however it is wrapped."""
     while True:
         match said:
             case {"message": str(message)} | {"error": str(message)}:
@@ -185,6 +185,6 @@ def first_message(said: Json) -> str:
 
 
 def numbers(vector: Vector) -> list[float]:
-    """A vector of length one for a JSON body, in few enough digits and more than its own precision."""
+    """Return a vector for a JSON body, in few digits and with more than its own precision."""
     rounded: list[float] = np.round(vector.astype(np.float64), 9).tolist()
     return rounded

@@ -114,7 +114,7 @@ class VectorMatrix:
             self._ids.pop()
 
     def nearest(self, vector: Vector, k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
-        """The k rows with the largest dot product, best first, ties by id; only allowed numbers if given."""
+        """Return the k rows with the largest dot product, best first, ties by id; only allowed numbers if given."""
         size = len(self._ids)
         if allowed is None:
             near = largest(scan(self._rows[:size], vector), k, ROUNDING)

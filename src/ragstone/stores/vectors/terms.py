@@ -59,7 +59,7 @@ Condition = Has | Lacks | All | Some
 
 
 def terms_of(payload: Mapping[str, Json]) -> list[str]:
-    """What a point can be found by; Ragstone's own fields are no metadata."""
+    """Return the terms a point can be found by; Ragstone's own fields are no metadata."""
     found = [EVERY]
     for field, value in payload.items():
         if field in RESERVED:
@@ -80,7 +80,7 @@ def can_say(where: Filter) -> bool:
 
 
 def condition(where: Filter, *, negated: bool = False) -> Condition:
-    """The filter over terms. Negations are carried down to the terms, since few engines negate anything else."""
+    """Return the filter over terms. Negations are carried down to the terms, since few engines negate anything else."""
     match where:
         case Equals(field, value):
             return _having([_equal(field, value)], negated)
@@ -96,7 +96,7 @@ def condition(where: Filter, *, negated: bool = False) -> Condition:
 
 
 def most_lacking(wanted: Condition) -> int:
-    """The length of the longest "none of these", which some engines must spell out term by term."""
+    """Return the length of the longest "none of these", which some engines must spell out term by term."""
     match wanted:
         case Has():
             return 0
@@ -147,7 +147,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def _sortable(number: float) -> int:
-    """The number's 64 bits, turned so that they sort as the numbers do."""
+    """Return the number's 64 bits, turned so that they sort as the numbers do."""
     try:
         whole = float(number) + 0.0  # there is one zero
     except OverflowError:
@@ -165,7 +165,7 @@ def _between(field: str, low: int, high: int) -> list[str]:
 
 
 def _prefixes(low: int, high: int) -> Iterator[str]:
-    """The fewest beginnings that all numbers from `low` to `high`, and no others, have one of."""
+    """Yield the fewest prefixes such that all numbers from `low` to `high`, and no others, have one of them."""
     for length in range(DIGITS, 0, -1):
         while low <= high and (low % 16 or length == 1):
             yield f"{low:0{length}x}"

@@ -27,7 +27,7 @@ AGAIN = "copy it again from where it was made, or export it anew"
 
 
 def refusal(reason: str, hint: str = AGAIN) -> InputError:
-    """The archive cannot be taken; its name is put before the reason by whoever has it."""
+    """Return the error for an archive that cannot be imported; the reader puts its name before the reason."""
     return InputError(reason, hint=hint)
 
 
@@ -49,7 +49,7 @@ class Facts:
 
     @classmethod
     def parse(cls, line: bytes, what: str) -> Facts:
-        """The object that a line or a file of JSON holds."""
+        """Return the object that a line or a file of JSON holds."""
         if len(line) > LONG:
             _check_weight(line, what)
         try:
@@ -222,7 +222,7 @@ class Manifest:
 
 
 def part_member(kb: str, part: int, what: str) -> str:
-    """The name of a part of a kb."""
+    """Return the name of a part of a kb."""
     return f"kbs/{kb}/{part:06d}.{what}"
 
 
@@ -235,13 +235,13 @@ def original_member(document_id: str) -> str:
 
 
 def packed_manifest(manifest: Manifest) -> bytes:
-    """The manifest as its member holds it."""
+    """Return the manifest as its member holds it."""
     value = {"format": FORMAT, "version": VERSION, **asdict(manifest)}
     return json.dumps(value, ensure_ascii=False, indent=1).encode()
 
 
 def read_manifest(content: bytes) -> Manifest:
-    """The manifest of what claims to be an archive; `InputError` when it is none that can be read here."""
+    """Return the manifest of an archive; raise `InputError` when it cannot be read here."""
     facts = Facts.parse(content, "its manifest")
     if facts.value.get("format") != FORMAT:
         raise not_an_archive()

@@ -71,7 +71,7 @@ class ArchiveReader:
         self._name = name
 
     def parts(self, kb: ArchivedKb) -> Iterator[list[DocumentSnapshot]]:
-        """The documents of a kb, some at a time."""
+        """Yield the documents of a kb, some at a time."""
         last = None
         documents = chunks = 0
         for number in range(kb.parts):
@@ -87,19 +87,19 @@ class ArchiveReader:
             raise refusal(f"'{kb.facts.name}' has other counts than its manifest says")
 
     def sources(self, kb: ArchivedKb) -> list[tuple[SourceRecord, list[str]]]:
-        """The configured sources of a kb, each with the names of the secrets it lacks."""
+        """Return the configured sources of a kb, each with the names of the secrets it lacks."""
         if not kb.sources:
             return []
         lines = islice(self._lines(sources_member(kb.facts.name)), kb.sources + 1)
         return [read_source(line, kb.facts.name) for line in lines]
 
     def original(self, document: DocumentSnapshot) -> bytes | None:
-        """The file that a document was uploaded as, if the archive has it."""
+        """Return the file that a document was uploaded as, if the archive has it."""
         name = original_member(document.id)
         return self._content(name) if document.file and name in self.manifest.members else None
 
     def _part(self, kb: ArchivedKb, number: int, documents: int, chunks_left: int) -> list[DocumentSnapshot]:
-        """A part, which holds no more than what is left of the counts in the manifest."""
+        """Return a part, which holds no more than what is left of the counts in the manifest."""
         heads = list(islice(self._lines(part_member(kb.facts.name, number, "documents.jsonl")), documents + 1))
         lines = self._lines(part_member(kb.facts.name, number, "chunks.jsonl"))
         counts = [head.number("chunks") for head in heads]
@@ -131,7 +131,7 @@ class ArchiveReader:
         return matrix
 
     def _lines(self, name: str) -> Iterator[Facts]:
-        """One at a time, so that what is wrong is found before the next is looked at."""
+        """Yield lines one at a time, so that a bad one is found before the next is read."""
         with self._open(name) as stream, io.BufferedReader(cast("io.RawIOBase", stream), STEP) as lines:
             for at, line in enumerate(lines, start=1):
                 yield Facts.parse(line, f"line {at} of {name}")
@@ -150,7 +150,7 @@ class ArchiveReader:
 
 @contextmanager
 def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[ArchiveReader]:
-    """An archive after all of it was looked through. Whatever is wrong with it is an `InputError` that names it."""
+    """Open an archive after checking all of it. Whatever is wrong with it is an `InputError` that names it."""
     if not path.is_file():
         raise InputError(f"{path} is no file", remedy=Remedy(Action.EXPORT))
     with translated(path), _name_archive(path), path.open("rb") as file:
@@ -186,7 +186,7 @@ class _Named(InputError):
 
 
 def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> Manifest:
-    """The manifest, once the list of members is known to be harmless."""
+    """Return the manifest, once the list of members is known to be harmless."""
     entries = {}
     for entry in archive.infolist():
         check_member(entry, str(path))

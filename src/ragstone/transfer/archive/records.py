@@ -26,12 +26,12 @@ KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
 
 def pack_line(value: Json) -> bytes:
-    """A value as one line."""
+    """Return a value as one line."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode() + b"\n"
 
 
 def document_line(document: DocumentSnapshot) -> bytes:
-    """A document with its text; the file it was uploaded as is told of and lies beside it."""
+    """Return a document with its text as a line; the file it was uploaded as is named and lies beside it."""
     return pack_line(
         {
             "id": document.id,
@@ -59,12 +59,12 @@ def document_line(document: DocumentSnapshot) -> bytes:
 
 
 def chunk_line(document_id: str, whole: ChunkSnapshot) -> bytes:
-    """A chunk under the id of its document."""
+    """Return a chunk as a line, with the id of its document."""
     return pack_line({"id": whole.id, "document_id": document_id, **asdict(whole.chunk)})
 
 
 def secrets_of(record: SourceRecord, secret_keys: Collection[str]) -> list[str]:
-    """Settings of a source that are not for an archive: secrets, and addresses with a password in them.
+    """Return settings of a source that are not for an archive: secrets, and addresses with a password in them.
 
     A mere reference to the environment, such as `${PASSWORD}`, tells nothing.
     """
@@ -77,7 +77,7 @@ def secrets_of(record: SourceRecord, secret_keys: Collection[str]) -> list[str]:
 
 
 def source_line(record: SourceRecord, secrets: Collection[str]) -> bytes:
-    """A source without the values of its secrets; their names are told."""
+    """Return a source as a line, with the names of its secrets instead of their values."""
     return pack_line(
         {
             "name": record.name,
@@ -93,7 +93,7 @@ def source_line(record: SourceRecord, secrets: Collection[str]) -> bytes:
 
 
 def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, Halves]) -> DocumentSnapshot:
-    """The document of a line, with chunks that were read before it."""
+    """Return the document of a line, with chunks that were read before it."""
     text = facts.text("text")
     document_id = facts.identity("id")
     made = tuple(_chunk(line, document_id, at, text, len(chunks)) for at, line in enumerate(chunks))
@@ -125,7 +125,7 @@ def read_document(facts: Facts, chunks: Sequence[Facts], vectors: Mapping[int, H
 
 
 def read_source(facts: Facts, kb: str) -> tuple[SourceRecord, list[str]]:
-    """A source, and the names of the secrets that it lacks."""
+    """Return a source, and the names of the secrets that it lacks."""
     try:
         name = check_name(facts.text("name"), "source")
     except RagstoneError as error:

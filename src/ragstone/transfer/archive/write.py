@@ -1,4 +1,4 @@
-"""EXPORT: everything of a tenant, as it was at one moment, in one file.
+"""Export everything of a tenant, as it was at one moment, to one file.
 
 All of it is read in one snapshot, a part at a time. The file appears under its name when it is whole.
 """

@@ -62,7 +62,7 @@ async def compare_index(
 
 
 async def scan_points(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space) -> AsyncIterator[list[Point]]:
-    """All live chunks of a Space as points, some at a time."""
+    """Yield all live chunks of a Space as points, some at a time."""
     after = 0
     while True:
         points, after = await ledger.read(tenant, index_feed.scan, kb.id, space, after, BATCH)
@@ -74,7 +74,7 @@ async def scan_points(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: 
 async def exact_answers(
     ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space, vectors: Sequence[Vector]
 ) -> list[list[Candidate]]:
-    """The nearest chunks of each vector by one look at all of them."""
+    """Return the nearest chunks of each vector by one scan of all of them."""
     best: list[list[Candidate]] = [[] for _ in vectors]
     if not vectors:
         return best

@@ -22,7 +22,7 @@ CHUNKS = 2000
 def parts_of(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Sequence[int]
 ) -> Iterator[list[DocumentSnapshot]]:
-    """All documents of a kb in order of their keys."""
+    """Yield all documents of a kb in order of their keys."""
     after = START
     while heads := read_heads(connection, tenant_id, kb, (), after, DOCUMENTS):
         for group in group_heads(heads):
@@ -31,7 +31,7 @@ def parts_of(
 
 
 def group_heads(heads: Iterable[Head]) -> Iterator[list[Head]]:
-    """The same in groups that are small enough to be read at once."""
+    """Yield heads in groups that are small enough to be read at once."""
     group: list[Head] = []
     chunks = 0
     for head in heads:
@@ -59,7 +59,7 @@ class Compared:
 
 
 def plain(value: Json) -> Json:
-    """A value as every ledger can keep it: PostgreSQL has no NUL, and JSON has no tuples."""
+    """Return a value as every ledger can keep it: PostgreSQL has no NUL, and JSON has no tuples."""
     match value:
         case str():
             return value.replace("\0", "\ufffd")

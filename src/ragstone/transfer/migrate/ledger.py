@@ -35,7 +35,7 @@ MOST = 1_000_000
 
 
 async def carry_jobs(here: Stores, there: Stores, tenant: str) -> int:
-    """Queue there what waits or runs here, instead of what was queued there before; how many jobs it were."""
+    """Queue there what waits or runs here, instead of what was queued there before; return the number of jobs."""
     for stale in await there.queue.of(tenant).jobs(ACTIVE, limit=MOST):
         await there.queue.of(tenant).cancel(stale.id)
     carried = 0
@@ -76,7 +76,7 @@ async def _carry(here: Stores, there: Stores, tenant: str, job: Job) -> bool:
 
 
 async def carry_standing(here: Stores, there: Stores, tenant: str) -> Differences:
-    """Carry it, read it again there, and say what is not the same."""
+    """Carry a tenant's state, read it again there, and return the differences."""
     moment = now()
     ours = await here.ledger.control_read(lambda db: read_standing(db, tenant, moment), None)
     if ours is None:
@@ -118,7 +118,7 @@ class Carrier:
 
     @property
     def documents_written(self) -> int:
-        """Documents that had to be written."""
+        """Return the number of documents that had to be written."""
         return self._restorer.done.documents_written
 
     async def check(self) -> None:
@@ -135,7 +135,7 @@ class Carrier:
             )
 
     async def follow(self) -> None:
-        """Round after round, until nothing has changed meanwhile."""
+        """Carry documents in rounds, until nothing has changed in between."""
         for _ in range(ROUNDS):
             sequence = await self._here.ledger.of(self._tenant).sequence()
             changed = await self._round()
@@ -220,7 +220,7 @@ class Carrier:
 
 
 async def all_heads(ledger: SqlLedger, tenant: str, kb: KnowledgeBase, spaces: Sequence[int]) -> AsyncIterator[Head]:
-    """The heads of all documents of a kb in order of their keys."""
+    """Yield the heads of all documents of a kb in order of their keys."""
     after = START
     while heads := await ledger.read(tenant, read_heads, kb, spaces, after, DOCUMENTS):
         for head in heads:
@@ -321,7 +321,7 @@ PAGE = 500
 
 
 async def carry_activity(here: SqlLedger, there: SqlLedger, tenant: str) -> None:
-    """Write there what is here, in place of what was carried before."""
+    """Write activity there as it is here, in place of what was carried before."""
     conversations, feedback = ConversationRepository(here, tenant), FeedbackRepository(here, tenant)
     for kb in await here.of(tenant).kbs():
         turns, votes = await conversations.all_turns(kb.name), await feedback.votes(kb.name)

@@ -1,4 +1,4 @@
-"""MIGRATE: build the new store beside the one in use, see that both are equal, and say what to set."""
+"""Migrate: build the new store beside the one in use, compare both, and say what to set."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _search(index: VectorIndex, tenant: str, kb: KnowledgeBase, space: Space) ->
 async def _searchable(
     ledger: SqlLedger, tenant: str, kbs: Sequence[KnowledgeBase]
 ) -> AsyncIterator[tuple[KnowledgeBase, Space]]:
-    """Spaces that are live or may become it."""
+    """Yield Spaces that are live or may become live."""
     for kb in kbs:
         for record in await SqlSpaceBook(ledger).of(tenant).all(kb):
             if record.space.state != "retired":
@@ -144,7 +144,7 @@ def _is_own(settings: Settings, to: Adapter) -> bool:
 
 
 def _store(settings: Settings, to: Adapter) -> Settings:
-    """The settings with which the new store is used; what is not a store is refused."""
+    """Return the settings that use the new store; refuse what is not a store."""
     store = settings.store
     kept = {name: getattr(store, name) for name in store.model_fields_set - {"ledger", "vectors", "lexical"}}
     if to.kind in PROVIDERS or _is_own(settings, to):

@@ -97,7 +97,7 @@ class Restorer:
         self.done = Restored()
 
     async def open(self, facts: KbFacts) -> OpenedKb:
-        """The kb of that name with its Spaces, made if it does not exist."""
+        """Return the kb of that name with its Spaces; create it if it does not exist."""
         async with self._ledger.transaction(self._tenant) as tx:
             kb = await tx.open_kb(facts.name, draft=True)
             await tx.run(restore.date_kb, kb, facts.created_at)
@@ -135,13 +135,13 @@ class Restorer:
             await self._store(opened, batch, there, files)
 
     async def look_around(self) -> None:
-        """Have the database see how much there is by now: it plans what follows by that."""
+        """Let the database count its rows: it plans what follows by that."""
         if self.done.chunks > self._counted:
             await self._ledger.write(self._tenant, restore.look_around)
             self._counted = self.done.chunks
 
     async def remove(self, document_ids: Sequence[str]) -> None:
-        """Let go of documents that are no longer where the others come from."""
+        """Remove documents that are no longer in the ledger that the others come from."""
         async with self._ledger.transaction(self._tenant) as tx:
             for document_id in document_ids:
                 await tx.delete(document_id)
@@ -197,7 +197,7 @@ class Restorer:
     async def _stage(
         self, tx: SqlTransaction, opened: OpenedKb, batch: _Batch, there: Mapping[Key, Existing]
     ) -> Staged:
-        """Write what nobody sees yet; not what somebody else has written since it was looked for."""
+        """Stage new versions, except of documents that were written by others since they were looked up."""
         staged = await tx.run(_stage, opened, batch.new, there)
         await self._sign(tx)
         return staged
@@ -213,7 +213,7 @@ class Restorer:
             raise
 
     async def _keep(self, batch: _Batch, files: Files) -> Kept:
-        """Put originals where their documents will be; one that nothing names in the end is swept up."""
+        """Store originals where their documents will be; one that is not used in the end is cleaned up."""
         kept: dict[str, tuple[str, str]] = {}
         for document in [arriving.document for arriving in batch.new if arriving.document.file]:
             content = await asyncio.to_thread(files, document)
@@ -282,7 +282,7 @@ async def add_sources(
     sources: Sequence[tuple[SourceRecord, Sequence[str]]],
     secret_keys: SecretKeys,
 ) -> tuple[int, list[str]]:
-    """Add sources of an archive, at rest until somebody resumes them; how many, and what to know about them."""
+    """Add sources of an archive, paused until they are resumed; return how many, and remarks about them."""
     added, remarks = 0, []
     for record, secrets in sources:
         if await stores.sources.of(tenant).get(record.kb, record.name):
@@ -303,7 +303,7 @@ async def add_sources(
 
 
 def _checked_references(record: SourceRecord, secret_keys: Collection[str]) -> list[str]:
-    """The variables that a source reads. In an address, or where a text is to be sent, one could carry off a secret."""
+    """Return the variables that a source reads. In an address, or in text that is sent, one could leak a secret."""
     found: dict[str, None] = {}
     for key, value in record.config.items():
         names = dict.fromkeys(_references(value))
@@ -326,7 +326,7 @@ def _references(value: Json) -> Iterator[str]:
 
 
 async def put_source(stores: Stores, tenant: str, opened: OpenedKb, record: SourceRecord) -> None:
-    """Write a source with its place in what it reads; one of that name is replaced."""
+    """Write a source with its cursor; one of that name is replaced."""
     sources = stores.sources.of(tenant)
     known = await sources.get(record.kb, record.name)
     if known and replace(known, id="") == replace(record, id=""):

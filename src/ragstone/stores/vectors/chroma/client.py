@@ -1,4 +1,4 @@
-"""What went wrong in Chroma, in our words."""
+"""A Chroma client: its folder or server, retries, and errors of Chroma as errors of stores."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DATABASE = "chroma.sqlite3"
 
 
 def own(folder: Path) -> IO[bytes]:
-    """Make the folder, close it to others and become its owner.
+    """Create the folder, deny access to other users, and lock it.
 
     Vectors that two processes write to one folder at a time cannot all be found again.
     """
@@ -58,7 +58,7 @@ def own(folder: Path) -> IO[bytes]:
 
 
 def disown(lock: IO[bytes]) -> None:
-    """Let others have the folder."""
+    """Unlock the folder."""
     # A child that was forked meanwhile holds the same open file, which closing alone would leave locked.
     fcntl.flock(lock, fcntl.LOCK_UN)
     lock.close()
@@ -102,7 +102,7 @@ SIGNS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
 
 
 def translate_error(error: Exception, address: str) -> RagstoneError:
-    """The error to raise instead. What a server said is not repeated: it may quote the key that it was sent."""
+    """Return the error to raise instead. What a server said is not repeated: it may quote the key that it was sent."""
     import httpx
     from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, RateLimitError
 
@@ -130,7 +130,7 @@ def translate_error(error: Exception, address: str) -> RagstoneError:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error and what it was raised for: the client often hides the one that says what happened."""
+    """Yield the error and its causes: the client often hides the one that says what happened."""
     seen: BaseException | None = error
     while seen is not None:
         yield seen
@@ -196,7 +196,7 @@ class ChromaClient:
         return self._url or ("memory" if self._in_memory else str(self._folder))
 
     def run(self, work: Callable[[Client], T]) -> T:
-        """What `work` returns for the open client; tried again when that may help, and failing in our words."""
+        """Return the result of `work` for the open client; repeat it when a failure may pass, and translate errors."""
         policy = RetryPolicy(first_wait=0.05, longest_wait=1.0, seconds=self._timeout)
         return policy.call_blocking(lambda: self._attempt(work), _may_pass)
 
@@ -290,7 +290,7 @@ def _stop(client: Client) -> None:
 
 
 def _session(client: Client) -> Any:
-    """The HTTP session of a server's client: made without a timeout, and never closed by Chroma."""
+    """Return the HTTP session of a server's client: Chroma makes it without a timeout, and never closes it."""
     return getattr(client, "_session", None)
 
 

@@ -26,7 +26,7 @@ MOST_VALUES = 32
 
 
 def metadata_of(partition: VectorPartition, point: Point) -> dict[str, Any]:
-    """What Chroma keeps beside a vector: the whole payload, and each field that a filter may name."""
+    """Return the metadata of a vector: the whole payload, and each field that a filter may name."""
     fields = {
         name: stored
         for name, value in point.payload.items()
@@ -37,13 +37,13 @@ def metadata_of(partition: VectorPartition, point: Point) -> dict[str, Any]:
 
 
 def payload_of(metadata: Mapping[str, Any]) -> Mapping[str, Json]:
-    """The payload that `metadata_of` kept."""
+    """Return the payload that `metadata_of` stored."""
     payload: Mapping[str, Json] = json.loads(metadata[PAYLOAD])
     return payload
 
 
 def belongs_to(partition: VectorPartition) -> Where:
-    """The condition that keeps a call within a partition of a shared collection."""
+    """Return the condition that keeps a call within a partition of a shared collection."""
     return {"$and": [{"tenant_id": partition.tenant_id}, {"space": partition.space}]}
 
 
@@ -53,7 +53,7 @@ def can_translate(where: Filter) -> bool:
 
 
 def translate(where: Filter, *, negated: bool = False) -> Where | bool:
-    """The filter for Chroma, which knows no `not`; True or False when all or none can pass."""
+    """Return the filter for Chroma, which has no `not`; True or False when all or none can pass."""
     match where:
         case Equals(field, value):
             return _one_of(field, (value,), negated)
@@ -70,7 +70,7 @@ def translate(where: Filter, *, negated: bool = False) -> Where | bool:
 
 
 def join_conditions(operator: str, conditions: Iterable[Where | bool]) -> Where | bool:
-    """Conditions in one: Chroma takes neither constants nor an operator with a single operand."""
+    """Join conditions: Chroma takes neither constants nor an operator with a single operand."""
     decides = operator == "$or"
     parts: list[Where] = []
     for condition in conditions:
@@ -98,7 +98,7 @@ def _one_of(field: str, values: tuple[Scalar, ...], negated: bool) -> Where | bo
 
 
 def _to_stored(value: Json) -> str | float | bool | list[str] | None:
-    """A value as Chroma keeps it; None for what no filter can match."""
+    """Return a value as Chroma keeps it; None for what no filter can match."""
     match value:
         case bool() | str():
             return value
@@ -110,7 +110,7 @@ def _to_stored(value: Json) -> str | float | bool | list[str] | None:
 
 
 def _item(value: Scalar) -> str:
-    """An item of a list: the same text for 1 and 1.0, another for "1" and for true."""
+    """Return an item of a list as text: the same for 1 and 1.0, another for "1" and for true."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return json.dumps(value)

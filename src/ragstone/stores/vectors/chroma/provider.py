@@ -110,7 +110,7 @@ class ChromaProvider:
         return await asyncio.to_thread(self._chroma.run, work)
 
     async def _within(self, partition: VectorPartition, work: Callable[[Collection], T]) -> T | None:
-        """What `work` returns for the collection of a partition; None where there is none."""
+        """Return the result of `work` for the collection of a partition; None where there is none."""
         return await self._run(partial(_if_there, name=self._collection(partition), work=work))
 
     def _collection(self, partition: VectorPartition) -> str:
@@ -180,7 +180,7 @@ def _nearest(held: Collection, *, vector: Vector, k: int, where: Where | None) -
 
 
 def _nearest_measured_here(held: Collection, *, vector: Vector, k: int, where: Where | None) -> list[Candidate]:
-    """The nearest with scores of our own.
+    """Return the nearest with scores of our own.
 
     Chroma's differ in the last digit with where it keeps a vector, and that depends on what other tenants write.
     """

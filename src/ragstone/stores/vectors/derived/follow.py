@@ -1,4 +1,4 @@
-"""How the partitions of a vector database come to hold what the ledger has: filled once, then kept up by its feed."""
+"""Fill the partitions of a vector database from the ledger once, then keep them in step by its change feed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FAR_BEHIND = 10_000
 
 
 class FollowPlan(NamedTuple):
-    """What a tenant has in an index, and what should be there: the live Spaces and those that may become live."""
+    """Spaces of a tenant that an index holds, and those that it has to be filled with."""
 
     tenant_id: str
     marks: list[Mark]
@@ -45,11 +45,11 @@ class PartitionFollower:
         """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
 
     async def due(self, tenant: str) -> FollowPlan:
-        """Read what there is to follow."""
+        """Return what there is to follow."""
         return await self._ledger.read(tenant, _due, self._provider.name)
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, space: Space, staged: Sequence[tuple[str, int]]) -> None:
-        """Write staged versions, and remember those that nobody can have removed since."""
+        """Write staged versions, and remember those that cannot have been removed since."""
         partition = await self._open(tenant, space)
         points, doubtful = await self._ledger.read(
             tenant, _read_staged, self._provider.name, kb.id, space, staged, words=self._words
@@ -61,13 +61,13 @@ class PartitionFollower:
             prepared.update((space.id, chunk_id) for chunk_id in sure)
 
     def forget_prepared(self, tenant_id: str) -> None:
-        """Whatever changes from here on is written, whoever wrote it before."""
+        """Write every later change, also of points that were written in advance."""
         self._prepared.pop(tenant_id, None)
 
     async def fill(
         self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: Callable[[int], None] | None = None
     ) -> int:
-        """Write every live chunk of a Space; how many there were."""
+        """Write every live chunk of a Space; return how many there were."""
         sequence = await self._ledger.read(tenant, read_sequence)
         partition = await self._open(tenant, space)
         if self._words:
@@ -145,7 +145,7 @@ class PartitionFollower:
                 return
 
     async def _weighs_wrong(self, tenant: str, kb: KnowledgeBase, space: Space) -> bool:
-        """Whether the kb has grown so that the words of all points are to be weighed anew."""
+        """Return whether the kb has grown so much that the words of all points have to be weighted again."""
         return await self._ledger.read(tenant, word_length.has_grown, space.id) and await self._ledger.write(
             tenant, word_length.renew, kb.id, space.id, self._provider.name, word_length.FAR_OFF
         )
@@ -183,7 +183,7 @@ def _due(connection: Connection, tenant_id: str, index: str) -> FollowPlan:
 
 
 def _step(connection: Connection, tenant_id: str, kb_id: int, mark: Mark) -> _Step | None:
-    """A Space with its kb and what changed there; None when one of them has just gone."""
+    """Return a Space with its kb and what changed there; None when one of them has just been deleted."""
     kb = next((kb for kb in read_kbs(connection, tenant_id) if kb.id == kb_id), None)
     row = connection.execute(
         "SELECT id, model, dimension, generation, state FROM spaces WHERE tenant_id = ? AND id = ?",
@@ -208,7 +208,7 @@ def _read_staged(
     *,
     words: bool,
 ) -> tuple[list[Point], set[str]]:
-    """The points of staged versions, and those with an id that somebody who follows the feed is yet to remove."""
+    """Return the points of staged versions, and the ids among them that a follower of the feed has yet to remove."""
     points = index_feed.staged_points(connection, tenant_id, space, versions, words=words)
     marks = {mark.space_id: mark.sequence for mark in index_feed.marks(connection, tenant_id, index)}
     changes = index_feed.changes(connection, tenant_id, kb_id, marks.get(space.id, 0))

@@ -75,7 +75,7 @@ class DerivedIndex:
 
     @property
     def provider(self) -> VectorProvider:
-        """The engine behind it."""
+        """Return the engine behind this index."""
         return self._provider
 
     async def search(
@@ -96,7 +96,7 @@ class DerivedIndex:
         return await self._ask(tenant, partition, kb, space, vector, k, where)
 
     async def ready(self, tenant: str, space: Space) -> VectorPartition | None:
-        """Where the engine can be asked now; None when the ledger has to answer."""
+        """Return the partition if the engine can be asked now; None when the ledger has to answer."""
         tenant_id = await self._ledger.read(tenant, _tenant_id)
         partition = partition_of(tenant_id, space)
         if await self._wait_for(tenant, partition) and partition in self._followed:
@@ -138,7 +138,7 @@ class DerivedIndex:
     async def fill(
         self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: Callable[[int], None] | None = None
     ) -> int:
-        """Write every live chunk of a Space; how many there were."""
+        """Write every live chunk of a Space; return how many there were."""
         async with self._lock(await self._ledger.read(tenant, _tenant_id)):
             return await self._follower.fill(tenant, kb, space, on_progress)
 
@@ -171,7 +171,7 @@ class DerivedIndex:
     async def found_live(
         self, tenant: str, kb: KnowledgeBase, k: int, where: Filter | None, search: Search
     ) -> tuple[list[Candidate], bool]:
-        """The best k that the engine finds and the ledger lets through; and whether the engine could not give more."""
+        """Return the best k that the engine finds and the ledger has live, and whether the engine reached its limit."""
         most = self._provider.capabilities.max_k
         asked = min(k + SPARE, most)
         while True:
@@ -184,7 +184,7 @@ class DerivedIndex:
             asked = min(4 * asked, most)
 
     async def _wait_for(self, tenant: str, partition: VectorPartition) -> bool:
-        """Settle before a search, if that is due; whether there is nothing left to wait for.
+        """Catch up before a search, if that is due; return whether there is nothing left to wait for.
 
         It goes on when the search that began it has no time left: filling an engine may take minutes, and would
         otherwise begin anew with every search.
@@ -219,7 +219,7 @@ class DerivedIndex:
         return not self._why_resting(partition.tenant_id)
 
     def _why_resting(self, tenant_id: str) -> str:
-        """Why searches leave the engine alone now; empty when they do not."""
+        """Return why searches leave the engine alone now; empty when they do not."""
         now = self._clock()
         return next((self._trouble[whose] for whose in (ALL, tenant_id) if self._resting.get(whose, 0.0) > now), "")
 
@@ -279,7 +279,7 @@ class DerivedIndex:
 
 
 def fields_of(where: Filter) -> Iterable[str]:
-    """Every field that a filter names."""
+    """Yield every field that a filter names."""
     match where:
         case And(terms) | Or(terms):
             for term in terms:
@@ -291,7 +291,7 @@ def fields_of(where: Filter) -> Iterable[str]:
 
 
 def _is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) -> bool:
-    """Whether the best k are sure: found by an engine, and kept by the ledger."""
+    """Return whether the best k are certain: found by an engine, and live in the ledger."""
     # Among equals at the cut, which ones came is the engine's whim: all are needed to take them in order of id.
     return len(kept) >= k and kept[k - 1].score - found[-1].score > SAME
 

@@ -27,7 +27,7 @@ ID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What one partition of a provider has too much, and too little."""
+    """The points that one partition of a provider has too many, and those it lacks."""
 
     held: int
     """Points that are there."""
@@ -45,7 +45,7 @@ async def compare(
     space: Space,
     partition: VectorPartition,
 ) -> Difference:
-    """How a partition differs from the ledger; nothing is changed."""
+    """Return how a partition differs from the ledger; change nothing."""
     return await _reconcile(ledger, provider, tenant, kb, space, partition, repair=False)
 
 
@@ -57,7 +57,7 @@ async def reconcile(
     space: Space,
     partition: VectorPartition,
 ) -> Difference:
-    """Delete the orphans, write what is missing; what the difference was."""
+    """Delete the orphans and write what is missing; return the difference there was."""
     return await _reconcile(ledger, provider, tenant, kb, space, partition, repair=True)
 
 
@@ -69,7 +69,7 @@ async def remove_orphans(
     space: Space,
     partition: VectorPartition,
 ) -> int:
-    """Delete points whose chunk is neither live nor staged; how many there were."""
+    """Delete points whose chunk is neither live nor staged; return how many there were."""
     writer = PartitionWriter(ledger, provider, tenant, kb.id, space, partition)
     return len((await _sorted_out(writer, repair=True)).orphans)
 
@@ -102,7 +102,7 @@ class _Listed(NamedTuple):
 
 
 async def _sorted_out(writer: PartitionWriter, *, repair: bool) -> _Listed:
-    """What a partition lists, told apart by what the ledger knows; the orphans are deleted if that is wanted."""
+    """List a partition, split by whether the ledger knows an id; delete the orphans if `repair` is set."""
     orphans: list[str] = []
     pages: list[NDArray[np.bytes_]] = []
     async for page in writer.provider.ids(writer.partition):
@@ -121,7 +121,7 @@ async def _sorted_out(writer: PartitionWriter, *, repair: bool) -> _Listed:
 async def _absent(
     provider: VectorProvider, partition: VectorPartition, held: NDArray[np.bytes_], expected: Sequence[str]
 ) -> list[str]:
-    """Those that were not listed (`held` is in order) and are not there now either."""
+    """Return the ids that were not listed (`held` is in order) and are not there now either."""
     wanted = _pack_ids(expected)
     at = np.searchsorted(held, wanted)
     there = np.zeros(len(wanted), bool)
@@ -156,7 +156,7 @@ async def _live_ids(
 def _live_page(
     connection: Connection, tenant_id: str, kb_id: int, space_id: int, after: int, words: bool
 ) -> list[tuple[int, str]]:
-    """Live chunks that have a vector, or all of them for an index with words, in the order they came in."""
+    """Return live chunks that have a vector, or all of them for an index with words, in the order they came in."""
     join = "LEFT JOIN" if words else "JOIN"
     rows = connection.execute(
         f"SELECT c.seq, c.id FROM chunks c {LIVE} "

@@ -32,7 +32,7 @@ class PartitionWriter:
     partition: VectorPartition
 
     async def write(self, points: Sequence[Point]) -> bool:
-        """Write points but for those that went meanwhile; False when the whole partition is no longer wanted."""
+        """Write points except those deleted in between; return False when the whole partition is no longer wanted."""
         for batch in in_batches(points, BATCH):
             await self.provider.upsert(self.partition, batch)
             written = [point.chunk_id for point in batch]
@@ -45,7 +45,7 @@ class PartitionWriter:
         return True
 
     async def remove(self, chunk_ids: Sequence[str]) -> None:
-        """Delete points but for those that came back: an import gives chunks the ids they had."""
+        """Delete points except those that came back: an import gives chunks the ids they had."""
         known = await self._find_known(chunk_ids)
         if known is None:
             return  # whoever gave up the partition empties it
@@ -55,7 +55,7 @@ class PartitionWriter:
                 await self.write(await self.read(sorted(back)))
 
     async def read(self, chunk_ids: Sequence[str]) -> list[Point]:
-        """Chunks as the ledger has them, in the form that belongs here."""
+        """Return chunks of the ledger as points of this partition."""
         words = self.provider.capabilities.sparse
         return await self.ledger.read(self.tenant, index_feed.points, self.space, chunk_ids, words=words)
 
@@ -69,7 +69,7 @@ class PartitionWriter:
 def _find_known(
     connection: Connection, tenant_id: str, writer: PartitionWriter, chunk_ids: Sequence[str]
 ) -> set[str] | None:
-    """Which of these the ledger has, live or staged; None when it does not know of the partition."""
+    """Return the ids that the ledger has, live or staged; None when it does not know the partition."""
     if tenant_id != writer.partition.tenant_id:
         return None  # another tenant has the name by now
     marks = index_feed.marks(connection, tenant_id, writer.provider.name)

@@ -1,4 +1,4 @@
-"""Milvus inside this process: the engine of milvus-lite behind a socket that only its own user can reach."""
+"""Calls to Milvus: a server, or milvus-lite in this process behind a socket that only its own user can reach."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MilvusOptions:
 
 
 def read_options(adapter: Adapter) -> MilvusOptions:
-    """The options of `store.vectors`; what cannot be meant is a `SettingsError`."""
+    """Return the options of `store.vectors`; raise `SettingsError` for values that cannot be used."""
     check_options(adapter, [field.name for field in fields(MilvusOptions)])
     _check_address(adapter)
     default = MilvusOptions()
@@ -53,7 +53,7 @@ def read_options(adapter: Adapter) -> MilvusOptions:
 
 
 def without_credentials(url: str) -> str:
-    """The address of a server as people may see it."""
+    """Return the address of a server without credentials."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
@@ -262,7 +262,7 @@ class MilvusCalls:
         return StoreError(f"{where} failed: {reason}", hint="look into the log of the server")
 
     def _status(self, error: BaseException) -> str:
-        """The name of the gRPC status in an error or in what it came from."""
+        """Return the name of the gRPC status of an error or of its cause."""
         for cause in (error, error.__cause__):  # no further: pymilvus names errors as their own cause
             code = getattr(cause, "code", None)
             status = code() if callable(code) else code

@@ -30,7 +30,7 @@ SYMBOLS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 
 
 def terms_of(payload: Mapping[str, Json]) -> list[str]:
-    """What a row can be found by: each field with its value, or with each item of its list."""
+    """Return the terms a row can be found by: each field with its value, or with each item of its list."""
     found: dict[str, None] = {}
     for field, value in payload.items():
         if field not in RESERVED:
@@ -40,7 +40,7 @@ def terms_of(payload: Mapping[str, Json]) -> list[str]:
 
 
 def ranges_of(payload: Mapping[str, Json]) -> dict[str, float | str]:
-    """What a row can be compared by. Lists and truth values lie between no bounds."""
+    """Return the values a row can be compared by. Lists and truth values lie between no bounds."""
     found: dict[str, float | str] = {}
     for field, value in payload.items():
         if field not in RESERVED and _is_scalar(value) and not isinstance(value, bool):
@@ -54,7 +54,7 @@ def can_translate(where: Filter) -> bool:
 
 
 def expression(where: Filter) -> str:
-    """The filter in Milvus's words. Each part is two-valued by itself, so that it may be negated."""
+    """Return the filter as a Milvus expression. Each part is two-valued by itself, so that it may be negated."""
     match where:
         case Equals(field, value):
             return f'array_contains(terms, "{_term(field, value)}")'
@@ -111,7 +111,7 @@ def _sortable(text: str) -> str:
 
 
 def _number(value: float) -> float:
-    """As a float; what is larger than any is the largest, which is beyond every bound as well."""
+    """Return a float; a number larger than any float becomes the largest, which is beyond every bound as well."""
     largest = sys.float_info.max
     return float(max(-largest, min(largest, value)))
 

@@ -211,7 +211,7 @@ class MilvusProvider:
         )
 
     async def _settle(self, scope: Scope, changed: int) -> None:
-        """Wait until what was written can be read by all, and have it put away when it has become much."""
+        """Wait until what was written can be read by all, and flush it when there is much of it."""
         if changed and not self._calls.embedded:
             await self._calls.ask(
                 lambda client: client.query(

@@ -1,4 +1,4 @@
-"""How a chunk lies in Milvus: where its place is, what its row holds, and how many rows go in one message."""
+"""Chunks in Milvus: their collection and partition, their rows, and the rows that go in one message."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What every call on a partition names: a collection, a partition of it or none, and a condition or none."""
+    """The target of every call on a partition: a collection, a partition of it or none, and a condition or none."""
 
     collection: str
     partition: str | None = None
@@ -48,12 +48,12 @@ class Scope:
         return [self.partition] if self.partition else None
 
     def narrow(self, *conditions: str) -> str:
-        """The scope's condition together with others."""
+        """Return the scope's condition together with others."""
         return " and ".join(f"({condition})" for condition in (self.condition, *conditions) if condition)
 
 
 def scope_of(partition: VectorPartition, isolation: Isolation) -> Scope:
-    """Where the partition lies. Names have no room for what Milvus would not take, nor for two readings."""
+    """Return the scope of a partition. Its names are unambiguous, and hold nothing that Milvus would refuse."""
     tenant, space = _plain(partition.tenant_id), _plain(partition.space)
     if isolation == "collection":
         return Scope(f"rs_{tenant}_{space}")
@@ -62,12 +62,12 @@ def scope_of(partition: VectorPartition, isolation: Isolation) -> Scope:
 
 
 def physical_id(partition: VectorPartition, chunk_id: str) -> str:
-    """A key that no other tenant or space can name, and that is safe in an expression whatever the id is."""
+    """Return a key that no other tenant or space can name, and that is safe in an expression whatever the id is."""
     return uuid.uuid5(_NAMESPACE, json.dumps([partition.tenant_id, partition.space, chunk_id])).hex
 
 
 def row_of(partition: VectorPartition, point: Point) -> Row:
-    """A point as Milvus stores it."""
+    """Return a point as Milvus stores it."""
     if not np.isfinite(point.vector).all():
         raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
     terms, ranges = terms_of(point.payload), ranges_of(point.payload)
@@ -90,7 +90,7 @@ def row_of(partition: VectorPartition, point: Point) -> Row:
 
 
 def point_of(row: Mapping[str, Any]) -> Point:
-    """The point of a row, with the payload as it was given."""
+    """Return the point of a row, with the payload as it was given."""
     try:
         payload: dict[str, Json] = json.loads("".join(row["payload"]))
     except ValueError as error:
@@ -103,7 +103,7 @@ def point_of(row: Mapping[str, Any]) -> Point:
 
 
 def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """The rows, as many at a time as one message may hold."""
+    """Yield rows, as many at a time as one message may hold."""
     batch: list[Row] = []
     size = 0
     for row in rows:
@@ -118,7 +118,7 @@ def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
 
 
 def among(ids: Sequence[str]) -> str:
-    """The condition of being one of these rows."""
+    """Return the condition of being one of these rows."""
     listed = ", ".join(f'"{row_id}"' for row_id in ids)
     return f"id in [{listed}]"
 
@@ -140,7 +140,7 @@ GRAPH = {"M": 16, "efConstruction": 100}
 
 
 def make(client: Any, scope: Scope, dimension: int, *, embedded: bool, timeout: float) -> int:
-    """Make what is missing, however far an earlier try came, and say which dimension is there."""
+    """Create what is missing, however far an earlier attempt came; return the dimension of the collection."""
     name = scope.collection
     if not client.has_collection(name, timeout=timeout):
         client.create_collection(name, schema=_schema(client, dimension), timeout=timeout)

@@ -38,7 +38,7 @@ class PgVectorIndex:
         self._options = PgVectorOptions.parse(options or {})
 
     def serve(self) -> None:
-        """Be the ledger's own index from now on: it knows what this one can hold, and has it tended."""
+        """Become the ledger's own index: the ledger learns the largest dimension, and maintains the index."""
         self._ledger.largest_dimension = self._options.largest_dimension
         self._ledger.tending = (self.maintain,)
 
@@ -137,7 +137,7 @@ class _Query:
         return found
 
     def among_nearest(self, k: int) -> list[Candidate]:
-        """The nearest of all, those that are live; fewer than k when too many are not."""
+        """Return the live ones among the nearest of all; fewer than k when too many are not live."""
         parameters = [self._vector, self._space.id, k + _spare(k), *self._scope]
         return self._fetch(
             f"WITH near AS MATERIALIZED (SELECT v.chunk_seq, {self._distance} AS distance FROM {self._vectors} v "
@@ -148,7 +148,7 @@ class _Query:
         )
 
     def exactly(self, k: int) -> list[Candidate]:
-        """All that are live and pass the filter, sorted."""
+        """Return the best of all that are live and pass the filter, sorted exactly."""
         parameters = [self._vector, *self._scope]
         condition = self._condition(parameters)
         return self._fetch(
@@ -164,7 +164,7 @@ class _Query:
         return "coalesce(nullif(v.vector <=> ?, 'NaN'), 1)"
 
     def _condition(self, parameters: list[Any]) -> str:
-        """SQL for what may be found; the scope is among the parameters already, the filter's values are appended."""
+        """Return SQL for what may be found; the filter's values are appended to the parameters, after the scope."""
         filtered = self._connection.dialect.condition(self._where, parameters) if self._where else "TRUE"
         return f"c.tenant_id = ? AND c.kb_id = ? AND {filtered}"
 
@@ -173,7 +173,7 @@ class _Query:
         return [Candidate(chunk_id, min(1.0, 1.0 - distance)) for chunk_id, distance in rows]
 
     def _set(self, settings: Mapping[str, str]) -> None:
-        """Settings for the rest of the transaction."""
+        """Apply settings to the rest of the transaction."""
         each = ", ".join("set_config(?, ?, true)" for _ in settings)
         self._connection.execute(f"SELECT {each}", [text for pair in settings.items() for text in pair])
 
@@ -183,7 +183,7 @@ def _spare(k: int) -> int:
 
 
 def _settings(kind: str, k: int, options: PgVectorOptions) -> dict[str, str]:
-    """How an index is asked. In any order, since what comes is sorted again; and on, until there is enough."""
+    """Return the settings of an index scan: in any order, since results are sorted again, until there are enough."""
     if kind == "ivfflat":
         return {"ivfflat.probes": str(options.probes), "ivfflat.iterative_scan": "relaxed_order"}
     ef = min(MOST_EF, max(options.ef_search, k + _spare(k)))

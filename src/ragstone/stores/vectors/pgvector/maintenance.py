@@ -1,4 +1,4 @@
-"""How vectors in PostgreSQL are searched: what can be set under `store.vectors.options`."""
+"""Approximate indexes of vectors in PostgreSQL: the options of `store.vectors.options`, and their upkeep."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class PgVectorOptions:
 
     @classmethod
     def parse(cls, given: Mapping[str, Any]) -> PgVectorOptions:
-        """The options that were given, the others as they are by default."""
+        """Return the given options, the others with their defaults."""
         known = [field.name for field in fields(cls)]
         for name, value in given.items():
             if name not in known:
@@ -46,7 +46,7 @@ class PgVectorOptions:
 
     @property
     def largest_dimension(self) -> int:
-        """The longest vectors that a Space may have."""
+        """Return the longest vectors that a Space may have."""
         return LARGEST if self.index == "none" else LARGEST_INDEXED
 
     @property
@@ -93,7 +93,7 @@ class Built:
         return int(self.name.removeprefix(PREFIX).split("_")[0])
 
     def suits(self, options: PgVectorOptions, vectors: int) -> bool:
-        """Whether it is what the options ask for and was not built on too little."""
+        """Return whether it is what the options ask for and was built on enough vectors."""
         asked = (self.kind, self.made_with) == (options.index, options.definition.replace(" = ", "="))
         outgrown = self.kind == "ivfflat" and vectors >= GROWN * max(self.vectors, 1)
         return self.is_whole and asked and not outgrown
@@ -101,7 +101,7 @@ class Built:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be done for a Space: an index to make, if any, and those to drop."""
+    """The work on the indexes of a Space: an index to make, if any, and those to drop."""
 
     space_id: int
     dimension: int
@@ -111,13 +111,13 @@ class Order:
 
 
 def serving(connection: Connection, tenant_id: str, space_id: int) -> str | None:
-    """Which kind of index a Space has; None when it has none that is whole."""
+    """Return the kind of index that a Space has; None when it has no valid one."""
     row = connection.execute(SERVING, (part("vectors", tenant_id), f"{PREFIX}{space_id}_")).fetchone()
     return str(row[0]) if row else None
 
 
 def orders(connection: Connection, tenant_id: str, options: PgVectorOptions, afresh: int | None = None) -> list[Order]:
-    """What there is to do for a tenant. The index of Space `afresh` is made anew however good it is."""
+    """Return the work to do for a tenant. The index of Space `afresh` is rebuilt in any case."""
     vectors = part("vectors", tenant_id)
     built = [Built(*row) for row in connection.execute(BUILT, (vectors, PREFIX))]
     counts = dict(connection.execute(f"SELECT space_id, count(*) FROM {vectors} GROUP BY space_id").fetchall())
@@ -138,7 +138,7 @@ def orders(connection: Connection, tenant_id: str, options: PgVectorOptions, afr
 def tend(
     connection: Connection, tenant_id: str, options: PgVectorOptions, afresh: int | None = None
 ) -> list[Order] | None:
-    """Do all that there is to do, outside any transaction; None when somebody else is at it."""
+    """Do all the work there is, outside any transaction; None when another process does it already."""
     name = f"ragstone indexes of {tenant_id}"
     if not connection.execute(TRY_LOCK, (name,)).fetchone()[0]:
         return None

@@ -32,7 +32,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class IndexSettings:
-    """Which index, and where it is made if it is not there."""
+    """The index to use, and where it is created if it does not exist."""
 
     control: str
     name: str
@@ -44,7 +44,7 @@ class IndexSettings:
 
 
 def index_settings(adapter: Adapter, patience: float) -> IndexSettings:
-    """The options that name the index; refuses what Pinecone would."""
+    """Return the options that name the index; refuse what Pinecone would."""
     options = {"environment": "us-west1-gcp", "index_name": "ma-rag-rpg-index"} | adapter.options
     region, _, cloud = _text(options, "environment").rpartition("-")
     cloud, region = _text(options, "cloud", cloud), _text(options, "region", region)
@@ -66,7 +66,7 @@ def index_settings(adapter: Adapter, patience: float) -> IndexSettings:
 
 
 def api_key(adapter: Adapter) -> str:
-    """The key of the settings or, for Pinecone itself, of the environment."""
+    """Return the key of the settings or, for Pinecone itself, of the environment."""
     if adapter.api_key is not None:
         return adapter.api_key.get_secret_value()
     # The key in the environment is Pinecone's: nobody else gets it.
@@ -79,13 +79,13 @@ def api_key(adapter: Adapter) -> str:
 
 
 async def find_index(service: RestService, settings: IndexSettings) -> Index | None:
-    """The index if it is there and ready."""
+    """Return the index if it exists and is ready."""
     described = await _describe(service, settings)
     return None if described is None else _ready(service, settings, described)
 
 
 async def make_index(service: RestService, settings: IndexSettings, dimension: int, sleep: Sleep) -> Index:
-    """The index, made for vectors of this length if it is not there."""
+    """Return the index; create it for vectors of this length if it does not exist."""
     if settings.dimension not in (None, dimension):
         raise mismatch(settings.name, settings.dimension or 0, dimension)
     waited = 0.0
@@ -104,7 +104,7 @@ async def make_index(service: RestService, settings: IndexSettings, dimension: i
 
 
 def mismatch(name: str, there: int, wanted: int) -> ModelMismatch:
-    """The refusal of vectors that the index was not made for."""
+    """Return the error for vectors that the index was not made for."""
     return ModelMismatch(
         f"index '{name}' of pinecone holds vectors of {there} dimensions, not of {wanted}",
         hint="use the embedding model that it was made for, or set store.vectors.options.index_name to a new name: "

@@ -1,4 +1,4 @@
-"""Filters in Pinecone's metadata query language.
+"""Vectors in Pinecone, and filters in its metadata query language.
 
 Of that language only `$eq`, `$in`, `$nin`, `$and` and `$or` are used, and `$in` and `$nin` only on a list of texts that
 every record has: what the others mean for missing fields, lists and mixed types has changed in the past.
@@ -32,7 +32,7 @@ from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_
 
 
 def metadata_filter(partition: VectorPartition, where: Filter | None) -> Json:
-    """What a search of this partition asks of every record's metadata."""
+    """Return the condition that a search of this partition puts on every record's metadata."""
     own = [{"tenant_id": {"$eq": partition.tenant_id}}, {"space": {"$eq": partition.space}}]
     return {"$and": [*own, _expression(condition(where))] if where else own}
 

@@ -28,12 +28,12 @@ MAX_BYTES = 1_900_000
 
 
 def prefix_of(partition: VectorPartition) -> str:
-    """What the ids of a partition start with, and those of no other partition."""
+    """Return the prefix that the ids of this partition have, and those of no other."""
     return f"{_quote(partition.tenant_id)}#{_quote(partition.space)}#"
 
 
 def record(partition: VectorPartition, point: Point) -> Json:
-    """The point as it is stored; whatever filters ask for is in its terms, whole or as a hash."""
+    """Return the point as it is stored; whatever filters ask for is in its terms, whole or as a hash."""
     values = numbers(unit(point.vector, f"chunk {point.chunk_id}"))
     metadata: dict[str, Json] = {
         "tenant_id": partition.tenant_id,
@@ -51,7 +51,7 @@ def record(partition: VectorPartition, point: Point) -> Json:
 
 
 def _copy(point: Point, room: int) -> dict[str, Json]:
-    """The payload: as JSON, packed where that is too large, and what still is too large is left out by name."""
+    """Return the payload as JSON, packed where that is too large; what is still too large is left out by name."""
     shorter = {name: value for name, value in point.payload.items() if name != "text"}
     for copy in (
         {"payload": _json(point.payload)},
@@ -64,14 +64,14 @@ def _copy(point: Point, room: int) -> dict[str, Json]:
 
 
 def point_of(partition: VectorPartition, stored: Json) -> Point:
-    """The point as it was given, with a vector of length one."""
+    """Return the point as it was given, with a vector of length one."""
     vector, metadata = np.array(stored["values"], np.float32), stored["metadata"]
     payload = metadata.get("payload") or _unpack(metadata.get("packed"))
     return Point(stored["id"].removeprefix(prefix_of(partition)), unit(vector), json.loads(payload))
 
 
 def batches(partition: VectorPartition, points: Sequence[Point], namespace: str) -> Iterator[bytes]:
-    """Bodies of upserts that keep to the limits of one request."""
+    """Yield bodies of upserts that keep to the limits of one request."""
     waiting: list[bytes] = []
     size = 0
     for point in points:

@@ -205,7 +205,7 @@ def _translate_errors(path: Path) -> Iterator[None]:
 
 
 def _vectors(point: QdrantPoint) -> dict[str, Any]:
-    """Those of the two vectors that the point has; it may have none."""
+    """Return those of the two vectors that the point has; it may have none."""
     dense: dict[str, Any] = {DENSE: point.vector} if point.vector else {}
     return dense | ({WORDS: _sparse(point.words)} if point.words and point.words.numbers else {})
 
@@ -221,7 +221,7 @@ def _filter(where: Condition | None) -> Any:
 
 
 def _condition(raw: Condition) -> Any:
-    """A condition of the REST interface as the engine's own object."""
+    """Return a condition of the REST interface as the engine's own object."""
     import qdrant_edge as edge
 
     if "has_id" in raw:

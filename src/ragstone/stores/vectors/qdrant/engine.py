@@ -1,4 +1,4 @@
-"""What Ragstone asks of Qdrant, whichever way it runs, and the two ways that speak through the official client.
+"""Qdrant as Ragstone uses it, whichever way it runs, and the two ways that go through the official client.
 
 The client has the same methods for a server, where they are awaited, and for its local mode, where they are not:
 `Calls` hides that, and the errors of each.
@@ -236,7 +236,7 @@ class ClientEngine:
         return False
 
     def _vectors(self, point: QdrantPoint) -> dict[str, Any]:
-        """Those of the two vectors that the point has; it may have none."""
+        """Return those of the two vectors that the point has; it may have none."""
         dense = {DENSE: point.vector} if point.vector else {}
         return dense | ({WORDS: self._sparse(point.words)} if point.words and point.words.numbers else {})
 

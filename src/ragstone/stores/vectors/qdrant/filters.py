@@ -36,7 +36,7 @@ def can_translate(where: Filter) -> bool:
 
 
 def translate(where: Filter) -> Condition | bool:
-    """The condition for a filter that `can_translate` accepts; a plain answer when it is the same for all points."""
+    """Return the condition for a filter that `can_translate` accepts; True or False when all points answer alike."""
     match where:
         case Equals(field, value):
             return _one_of(field, (value,))
@@ -54,7 +54,7 @@ def translate(where: Filter) -> Condition | bool:
 
 
 def all_of(parts: Iterable[Condition | bool]) -> Condition | bool:
-    """All of these at once. An empty list would mean nothing to Qdrant, so it is answered here."""
+    """Join conditions that must all hold. An empty list would mean nothing to Qdrant, so it becomes True."""
     conditions: list[Condition] = []
     for part in parts:
         if part is False:
@@ -65,12 +65,12 @@ def all_of(parts: Iterable[Condition | bool]) -> Condition | bool:
 
 
 def equals(field: str, value: str) -> Condition:
-    """A text that a field must have."""
+    """Return the condition that a field has this text."""
     return {"key": field, "match": {"value": value}}
 
 
 def within(ids: Sequence[str] | None, where: Condition | None) -> Condition:
-    """Those of the named points, or of all, that pass a condition."""
+    """Return the condition of being among the named points, or any, and passing another condition."""
     named: list[Condition] = [] if ids is None else [{"has_id": list(ids)}]
     return {"must": [*named, *([] if where is None else where["must"])]}
 
@@ -116,7 +116,7 @@ def _bounds(where: Range) -> dict[str, Any]:
 
 
 def _path(field: str) -> str:
-    """A field as a JSON path: a point in a name would otherwise lead into an object."""
+    """Return a field as a JSON path: a dot in a name would otherwise lead into an object."""
     return f'"{field}"' if "." in field else field
 
 

@@ -61,7 +61,7 @@ def _change(client: QdrantLocal, collection: str, request: Callable[[Any], Any])
 
 
 def _write_ahead(client: QdrantLocal, collection: str) -> None:
-    """Let single commits go to a file ahead of the real one, and make it last even when the machine stops."""
+    """Let single commits go to a write-ahead log, and sync it so that it survives a power cut."""
     known = client.collections.get(collection)
     if known is None or known.storage is None:
         return

@@ -1,4 +1,4 @@
-"""How a chunk lies in Qdrant: its physical id, and a payload that people can read and the engine can filter.
+"""Chunks in Qdrant: their physical ids, and payloads that people can read and the engine can filter.
 
 A payload keeps every field as it was given where the engine holds it exactly. What it would change or cannot hold is
 written a second time as JSON, so that reading gives back the same; the filterable copy is then the nearest value that
@@ -48,7 +48,7 @@ class QdrantPoint(NamedTuple):
 
 
 def collection_of(partition: VectorPartition) -> str:
-    """The name of the collection that belongs to this partition alone."""
+    """Return the name of the collection that belongs to this partition alone."""
     if _PLAIN.fullmatch(partition.tenant_id) and _PLAIN.fullmatch(partition.space):
         return f"rs_{partition.tenant_id}_{partition.space}"
     # Without a second underscore: no pair of plain ids can have this name.
@@ -57,12 +57,12 @@ def collection_of(partition: VectorPartition) -> str:
 
 
 def physical_id(partition: VectorPartition, chunk_id: str) -> str:
-    """An id that no other tenant or space can name."""
+    """Return an id that no other tenant or space can name."""
     return str(uuid.uuid5(_NAMESPACE, json.dumps([partition.tenant_id, partition.space, chunk_id])))
 
 
 def to_stored(partition: VectorPartition, point: Point) -> QdrantPoint:
-    """A point as it is sent to the engine."""
+    """Return a point as it is sent to the engine."""
     if not np.isfinite(point.vector).all():
         raise InputError(f"the vector of chunk {point.chunk_id} holds numbers that are not finite")
     payload: dict[str, Json] = {}
@@ -82,18 +82,18 @@ def to_stored(partition: VectorPartition, point: Point) -> QdrantPoint:
 
 
 def belongs(partition: VectorPartition, payload: Mapping[str, Json]) -> bool:
-    """Whether a payload is of this partition: ids cannot collide, and this is checked all the same."""
+    """Return whether a payload is of this partition: ids cannot collide, and this is checked all the same."""
     return payload.get("tenant_id") == partition.tenant_id and payload.get("space") == partition.space
 
 
 def chunk_id_of(payload: Mapping[str, Json] | None) -> str | None:
-    """The chunk that a payload is of; None for a point that Ragstone did not write."""
+    """Return the chunk id of a payload; None for a point that Ragstone did not write."""
     name = (payload or {}).get("chunk_id")
     return name if isinstance(name, str) else None
 
 
 def to_point(stored: QdrantPoint) -> Point:
-    """A point as it was given."""
+    """Return a point as it was given."""
     payload = {name: value for name, value in stored.payload.items() if name not in OWN}
     try:
         payload |= json.loads(stored.payload.get(GIVEN, "{}"))
@@ -108,7 +108,7 @@ def to_point(stored: QdrantPoint) -> Point:
 
 
 def apart(given: Any) -> tuple[list[float], Words | None]:
-    """Both vectors of a point as an engine gives them back: one alone, or several by name."""
+    """Return both vectors of a point from what an engine gives back: one alone, or several by name."""
     if not isinstance(given, Mapping):
         return given or [], None
     sparse = given.get(WORDS)
@@ -116,7 +116,7 @@ def apart(given: Any) -> tuple[list[float], Words | None]:
 
 
 def _filterable(value: Json) -> Json:
-    """The value as the engine can compare it; None for one that no filter can match."""
+    """Return the value as the engine can compare it; None for one that no filter can match."""
     if isinstance(value, list | tuple):
         items = (None if isinstance(item, list | tuple) else _filterable(item) for item in value)
         return [item for item in items if item is not None]
@@ -140,14 +140,14 @@ def _comparable(value: float) -> float | None:
 
 
 def _comes_back(kept: Json, value: Json) -> bool:
-    """Whether the engine gives the very value back. Floats may lose their last bit on the way through JSON."""
+    """Return whether the engine gives the same value back. Floats may lose their last bit on the way through JSON."""
     if isinstance(value, list):
         return len(kept) == len(value) and all(map(_comes_back, kept, value))
     return kept is value and not isinstance(value, float)
 
 
 def _is_text(value: object) -> bool:
-    """Whether this is text that can be sent: a lone surrogate is no character in any encoding."""
+    """Return whether this is text that can be sent: a lone surrogate is no character in any encoding."""
     if not isinstance(value, str):
         return False
     try:

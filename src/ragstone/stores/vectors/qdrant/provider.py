@@ -190,14 +190,14 @@ class QdrantProvider:
         return collection_of(partition) if self._isolation == "collection" else f"rs_d{partition.dimension}"
 
     def _scope(self, partition: VectorPartition) -> Condition | None:
-        """What keeps a call within its place where several partitions share a collection."""
+        """Return the condition that keeps a call within its partition where several share a collection."""
         if self._isolation == "collection":
             return None
         return {"must": [equals("tenant_id", partition.tenant_id), equals("space", partition.space)]}
 
 
 def _batches(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Points in parts that one request can carry."""
+    """Yield points in batches that one request can carry."""
     batch: list[Point] = []
     numbers = 0
     for point in points:

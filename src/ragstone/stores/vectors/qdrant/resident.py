@@ -1,4 +1,4 @@
-"""An engine that lives in this process: one thread works with it, one process holds its folder."""
+"""An engine in this process: one thread works with it, and one process holds its folder."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Resident(Generic[E]):
         return await asyncio.get_running_loop().run_in_executor(self._start(), guard)
 
     async def close(self) -> None:
-        """End the thread and give the folder to whoever comes next."""
+        """End the thread and unlock the folder."""
         self._forget_the_parents()
         thread, self._thread = self._thread, None
         if thread is not None:
@@ -69,7 +69,7 @@ class Resident(Generic[E]):
             return self._thread
 
     def _forget_the_parents(self) -> None:
-        """After a fork: what came from the parent works no more, and closing it would take the parent's away."""
+        """Drop what was inherited by a fork: it works no more, and closing it would close the parent's."""
         if self._process != os.getpid():
             self._inherited += [self._thread, self._engine, self._lock]
             self._thread = self._engine = self._lock = None

@@ -94,7 +94,7 @@ class ServerCalls:
             raise failure from None
 
     def _connect(self) -> Any:
-        """The client, made anew after a fork or in another event loop: neither can use the old connections."""
+        """Return the client; a new one after a fork or in another event loop, which cannot use the old connections."""
         if self._client is None or self._owner != connection_owner():
             from qdrant_client import AsyncQdrantClient
 
@@ -159,7 +159,7 @@ class ServerCalls:
 
 
 def _address(url: str) -> str:
-    """The address as it may be shown, or a refusal of one that cannot be used."""
+    """Return the address as it may be shown; refuse one that cannot be used."""
     hint = "write it as http://localhost:6333, and the key as store.vectors.api_key"
     try:
         parts = urlsplit(url)
@@ -174,7 +174,7 @@ def _address(url: str) -> str:
 
 
 def _is_qdrants(content: bytes) -> bool:
-    """Whether an error is Qdrant's own: any web server can say 404, and that is no empty collection."""
+    """Return whether an error is Qdrant's own: any web server can answer 404, and that is no missing collection."""
     try:
         return isinstance(json.loads(content)["status"]["error"], str)
     except (ValueError, KeyError, TypeError):

@@ -1,4 +1,4 @@
-"""GraphQL for Weaviate. Everything that varies is ASCII text, a number or a fixed word, and is written by `literal`."""
+"""Vectors in Weaviate. In its GraphQL, everything that varies is written by `literal`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ VALUES = {"valueTextArray": "valueText"}
 def get_query(
     name: str, fields: str, *, tenant: str, where: Json, limit: int, vector: Sequence[float] | None = None
 ) -> str:
-    """Objects of a class: the nearest to a vector, or any."""
+    """Return a query for objects of a class: the nearest to a vector, or any."""
     given: dict[str, Any] = {"limit": limit, "where": where}
     if vector is not None:
         given["nearVector"] = {"vector": list(vector)}
@@ -48,7 +48,7 @@ def get_query(
 
 
 def count_query(name: str, *, tenant: str, where: Json) -> str:
-    """Count the objects of a class."""
+    """Return a query that counts the objects of a class."""
     return f"{{ Aggregate {{ {name}{_arguments({'where': where}, tenant)} {{ meta {{ count }} }} }} }}"
 
 
@@ -59,7 +59,7 @@ def _arguments(given: dict[str, Any], tenant: str) -> str:
 
 
 def literal(value: Json, key: str = "") -> str:
-    """A value as GraphQL writes it: like JSON, but with bare keys and bare words for operators."""
+    """Return a value as GraphQL writes it: like JSON, but with bare keys and bare words for operators."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{VALUES.get(k, k)}: {literal(v, k)}" for k, v in value.items()) + "}"
     if isinstance(value, list):

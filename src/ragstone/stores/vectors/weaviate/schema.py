@@ -29,12 +29,12 @@ DIMENSION = re.compile(r"(\d+) dimensions")
 
 
 def plain(name: str) -> str:
-    """The id as it is, or its hash where it holds what a class or a query cannot."""
+    """Return the id as it is, or its hash where it holds what a class or a query cannot."""
     return name if PLAIN.fullmatch(name) else f"X{content_hash(name)[:40]}"
 
 
 def class_name(partition: VectorPartition, isolation: Isolation) -> str:
-    """One class for each partition, or one for each dimension."""
+    """Return the name of the class of a partition, or of its dimension where partitions share one."""
     if isolation == "collection":
         return f"Rs_{plain(partition.tenant_id)}_{plain(partition.space)}"
     return f"Rs_{isolation}_d{partition.dimension}"
@@ -70,13 +70,13 @@ def _text(name: str, *, kind: str = "text", filterable: bool = True) -> Json:
 
 
 def dimension_of(definition: Json) -> int | None:
-    """The dimension that a class of ours was made for."""
+    """Return the dimension that a class of ours was made for."""
     found = DIMENSION.search(str(definition.get("description") or ""))
     return int(found[1]) if found else None
 
 
 def object_of(partition: VectorPartition, isolation: Isolation, point: Point) -> Json:
-    """A point as Weaviate stores it. The id says the partition, so that equal chunk ids never meet."""
+    """Return a point as Weaviate stores it. The id names the partition, so that equal chunk ids never meet."""
     number = uuid.uuid5(IDS, json.dumps([partition.tenant_id, partition.space, point.chunk_id]))
     properties: dict[str, Json] = {
         "tenant_id": plain(partition.tenant_id),
@@ -100,7 +100,7 @@ def object_of(partition: VectorPartition, isolation: Isolation, point: Point) ->
 
 
 def point_of(row: Json) -> Point:
-    """The point as it was given, with a vector of length one."""
+    """Return the point as it was given, with a vector of length one."""
     vector = np.array(row["_additional"]["vector"], np.float32)
     return Point(row["chunk_id"], unit(vector), json.loads(row["payload"]))
 
@@ -115,13 +115,13 @@ def can_translate(where: Filter) -> bool:
 
 
 def within(partition: VectorPartition, *more: Json) -> Json:
-    """The points of a partition that also meet all other conditions."""
+    """Return the condition of being in a partition and meeting all other conditions."""
     own = [equals("tenant_id", plain(partition.tenant_id)), equals("space", plain(partition.space))]
     return {"operator": "And", "operands": [*own, *more]}
 
 
 def passing(where: Filter) -> Json:
-    """The condition of a filter that `can_translate` takes."""
+    """Return the condition of a filter that `can_translate` takes."""
     return _clause(condition(where))
 
 
@@ -130,7 +130,7 @@ def one_of(name: str, values: Sequence[str]) -> Json:
 
 
 def between(name: str, low: int, high: int) -> list[Json]:
-    """From `low` to below `high`."""
+    """Return the conditions of lying from `low` to below `high`."""
     return [
         {"path": [name], "operator": "GreaterThanEqual", "valueInt": low},
         {"path": [name], "operator": "LessThan", "valueInt": high},

@@ -27,7 +27,7 @@ class ClassTenant(NamedTuple):
 
 
 class WeaviateServer:
-    """One server. Remembers which shelves it has seen."""
+    """One server. Remembers the classes and tenants it has seen."""
 
     def __init__(self, adapter: Adapter, *, sleep: Sleep = asyncio.sleep) -> None:
         self._url = service_url(adapter)
@@ -45,11 +45,11 @@ class WeaviateServer:
         self._seen: set[ClassTenant] = set()
 
     def reading(self) -> AbstractContextManager[None]:
-        """Around code that takes an answer apart."""
+        """Return a context for code that takes an answer apart."""
         return self.service.reading(self._url)
 
     async def version(self) -> str:
-        """The version of the server; one that is too old is refused."""
+        """Return the version of the server; refuse one that is too old."""
         answer = await self.service.call("GET", f"{self._url}/v1/meta")
         with self.reading():
             version = str(answer.body["version"])
@@ -63,7 +63,7 @@ class WeaviateServer:
         return version
 
     async def make(self, target: ClassTenant, definition: Json) -> Json:
-        """Make the class and the tenant if they are not there; the class as it is there then."""
+        """Create the class and the tenant if they do not exist; return the class as it is then."""
         there = await self._definition(target)
         if there is None:
             # 422: another process was first, or it is refused, which the next look tells.
@@ -92,7 +92,7 @@ class WeaviateServer:
         return True
 
     async def store(self, target: ClassTenant, objects: Sequence[Json]) -> None:
-        """Put objects in partition of those with the same ids; each is found when this returns."""
+        """Store objects in place of those with the same ids; each is found when this returns."""
         # Writing numbers as text takes long enough to keep others waiting.
         body = await asyncio.to_thread(encode, {"objects": list(objects)})
         answer = await self.service.call(
@@ -107,7 +107,7 @@ class WeaviateServer:
             raise self._refusal(f"stored {stored} of {len(objects)} points", reason)
 
     async def rows(self, target: ClassTenant, query: str) -> list[Json]:
-        """What a query finds; nothing where the shelf is not there, or not any more."""
+        """Return what a query finds; nothing where the class or tenant does not exist, or not any more."""
         if not await self.has(target):
             return []
         answer = await self.service.call("POST", f"{self._url}/v1/graphql", {"query": query}, expect={422})

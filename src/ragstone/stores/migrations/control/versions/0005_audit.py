@@ -1,4 +1,4 @@
-"""Who did what: a record that outlives the tenants it tells of."""
+"""The audit record, which outlives its tenants."""
 
 import sqlalchemy as sa
 from alembic import op

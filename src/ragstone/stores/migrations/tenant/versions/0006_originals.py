@@ -1,4 +1,4 @@
-"""What originals take is counted where their jobs are; PostgreSQL shows documents and chunks under more names."""
+"""Sizes of originals beside their jobs; more names of documents and chunks as PostgreSQL views."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What the last run of a source could not read."""
+"""Items that the last run of a source could not read."""
 
 import sqlalchemy as sa
 from alembic import op
