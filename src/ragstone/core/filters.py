@@ -13,7 +13,7 @@ Depth, number of terms, operators and field names are bounded here, so a store o
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -73,7 +73,7 @@ def parse_filter(raw: object) -> Filter | None:
     if raw is None or raw == {}:
         return None
     parsed = _parse(raw, depth=1)
-    if _count(parsed) > MAX_TERMS:
+    if sum(1 for _ in leaves_of(parsed)) > MAX_TERMS:
         raise FilterError(f"a filter may have at most {MAX_TERMS} terms")
     return parsed
 
@@ -175,14 +175,16 @@ def canonical_number(value: float) -> Scalar:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
-def _count(where: Filter) -> int:
+def leaves_of(where: Filter) -> Iterator[Equals | In | Range]:
+    """Yield the conditions on single fields that a filter is made of."""
     match where:
         case And(terms) | Or(terms):
-            return sum(_count(term) for term in terms)
+            for term in terms:
+                yield from leaves_of(term)
         case Not(term):
-            return _count(term)
+            yield from leaves_of(term)
         case _:
-            return 1
+            yield where
 
 
 def _same(stored: Any, wanted: Scalar) -> bool:

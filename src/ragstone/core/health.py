@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ragstone.core.errors import RagstoneError
 from ragstone.core.remedies import Action, Remedy, advise
 
 REPAIR = Remedy(Action.REPAIR_STORES)
@@ -30,6 +31,20 @@ class HealthFinding:
     def advice(self) -> str:
         """Return what was or is to be done, in the words of the surface that is in use."""
         return advise(self.repair, self.remedy)
+
+
+def failure_finding(store: str, what: str, error: RagstoneError) -> Finding:
+    """Return the finding for a store that could not be looked at."""
+    return Finding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
+
+
+def repair_finding(
+    store: str, what: str, detail: str, done: str, *, repaired: bool, state: FindingState = "warn"
+) -> Finding:
+    """Return the finding for a problem that a repair solves: `done` says how, once it is `repaired`."""
+    if repaired:
+        return Finding(store, what, "ok", detail, done, repaired=True)
+    return Finding(store, what, state, detail, remedy=REPAIR)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,11 +101,11 @@ class IndexCache:
 
     def __init__(self, memory_mb: int) -> None:
         self._budget = memory_mb * 1024 * 1024
-        self._kept: OrderedDict[Key, Following[CachedPart]] = OrderedDict()
+        self._kept: OrderedDict[Key, Following[Any]] = OrderedDict()
         self._guard = threading.Lock()
 
-    def get(self, key: Key, make: Callable[[], CachedPart]) -> Following[CachedPart]:
-        """Return the part of that key; create it if there is none."""
+    def get(self, key: Key, make: Callable[[], R]) -> Following[R]:
+        """Return the part of that key; create it if there is none. All parts of one kind are of one type."""
         with self._guard:
             if key not in self._kept:
                 self._kept[key] = Following(make())

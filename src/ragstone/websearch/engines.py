@@ -194,7 +194,7 @@ JOINERS = "\u200c\u200d"
 
 
 def fit_query(query: str) -> str:
-    """As much of a query as every engine takes, cut between words."""
+    """Return as much of a query as every engine takes, cut between words."""
     words = query.split()[:MOST_WORDS]
     while len(words) > 1 and len(" ".join(words)) > LONGEST_QUERY:
         words.pop()
@@ -204,7 +204,7 @@ def fit_query(query: str) -> str:
 def make_result(
     provider: str, title: object, url: object, snippet: object, date: object = None, *, markup: bool = False
 ) -> WebResult | None:
-    """One result, or None when it has no web address."""
+    """Return one result, or None when it has no web address."""
     if not isinstance(url, str) or not _is_page(url):
         return None
     return WebResult(

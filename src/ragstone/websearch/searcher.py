@@ -33,12 +33,10 @@ class WebSearcher:
         self.misses += 1
         try:
             found = await self._engine.search(query, wanted)
-        except RateLimited as error:
-            logger.warning("Internet search failed: %s", error)
-            return WebFindings(query, kept.results if kept else (), cached=kept is not None, problem=str(error))
         except RemoteError as error:
             logger.warning("Internet search failed: %s", error)
-            return WebFindings(query, (), problem=str(error))
+            older = kept.results if kept and isinstance(error, RateLimited) else None
+            return WebFindings(query, older or (), cached=older is not None, problem=str(error))
         if found:
             await cache.put(self._engine.name, query, wanted, found)
         return WebFindings(query, tuple(found))

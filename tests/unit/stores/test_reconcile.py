@@ -16,7 +16,8 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.vectors.derived import reconcile as module
 from ragstone.stores.vectors.derived.index import DerivedIndex
-from ragstone.stores.vectors.derived.reconcile import Difference, compare, reconcile
+from ragstone.stores.vectors.derived.reconcile import Difference, reconcile
+from ragstone.stores.vectors.derived.writes import PartitionWriter
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
@@ -39,13 +40,15 @@ class Opened:
         tenant_id = await self.ledger.read("default", lambda _, tenant_id: tenant_id)
         self.place = partition_of(tenant_id, self.kb.space)
 
-    async def look(self) -> Difference:
+    def writer(self, provider: MemoryProvider) -> PartitionWriter:
         assert self.kb.space is not None
-        return await compare(self.ledger, self.provider, "default", self.kb, self.kb.space, self.place)
+        return PartitionWriter(self.ledger, provider, "default", self.kb.id, self.kb.space, self.place)
+
+    async def look(self) -> Difference:
+        return await reconcile(self.writer(self.provider), repair=False)
 
     async def repair(self) -> Difference:
-        assert self.kb.space is not None
-        return await reconcile(self.ledger, self.provider, "default", self.kb, self.kb.space, self.place)
+        return await reconcile(self.writer(self.provider))
 
     async def ids(self) -> list[str]:
         return [one async for page in self.provider.ids(self.place) for one in page]
@@ -149,9 +152,8 @@ async def test_a_hundred_thousand_ids_take_little_memory(opened: Opened, monkeyp
 
     monkeypatch.setattr(index_feed, "known_among", lambda _connection, _tenant, _kb, ids: set(ids))
     large = Large(Adapter(kind="memory"), Path(), "collection")
-    assert opened.kb.space is not None
     tracemalloc.start()
-    found = await compare(opened.ledger, large, "default", opened.kb, opened.kb.space, opened.place)
+    found = await reconcile(opened.writer(large), repair=False)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (found.held, found.missing) == (100_000, 12)

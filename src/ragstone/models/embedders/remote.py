@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings, add_cost, unit_rows
 from ragstone.core.types import Matrix, Role
@@ -63,8 +64,8 @@ class RemoteEmbedder:
         job = _Job(texts)
         sendable = [index for index, text in enumerate(texts) if _sendable(text)]
         job.failed += sorted(set(range(len(texts))) - set(sendable))
-        for start in range(0, len(sendable), self._batch_size):
-            await self._embed(job, sendable[start : start + self._batch_size])
+        for positions in batched(sendable, self._batch_size):
+            await self._embed(job, positions)
         if sendable and not job.vectors:
             raise ModelError(
                 f"{self._service.host} refused all {len(sendable)} texts for {self._model.name}",
@@ -75,7 +76,7 @@ class RemoteEmbedder:
     async def close(self) -> None:
         await self._service.close()
 
-    async def _embed(self, job: _Job, positions: list[int]) -> None:
+    async def _embed(self, job: _Job, positions: Sequence[int]) -> None:
         try:
             made = await self._request([job.texts[position] for position in positions])
         except CallFailed as failure:
@@ -86,7 +87,7 @@ class RemoteEmbedder:
         else:
             job.vectors.update(zip(positions, made, strict=True))
 
-    async def _find_refused(self, job: _Job, positions: list[int], failure: CallFailed) -> None:
+    async def _find_refused(self, job: _Job, positions: Sequence[int], failure: CallFailed) -> None:
         """Halve until the refused text stands alone."""
         job.refusals += 1
         if job.refusals > REFUSALS:

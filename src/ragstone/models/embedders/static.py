@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.model_types import EmbeddingModel, Embeddings, unit_rows
 from ragstone.core.types import Matrix, Role, Vector
@@ -141,7 +142,7 @@ def is_static_folder(path: Path | None) -> bool:
 def _mean(table: Matrix, ids: Sequence[int]) -> Vector:
     # In stretches, so that a very long text does not need a very large matrix.
     total = np.zeros(table.shape[1], np.float64)
-    for start in range(0, len(ids), TOKENS_AT_ONCE):
-        total += table[ids[start : start + TOKENS_AT_ONCE]].sum(axis=0, dtype=np.float64)
+    for part in batched(ids, TOKENS_AT_ONCE):
+        total += table[part].sum(axis=0, dtype=np.float64)
     mean: Vector = (total / len(ids)).astype(np.float32)
     return mean

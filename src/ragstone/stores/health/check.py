@@ -40,12 +40,20 @@ async def check_corpora(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         pairs = await asyncio.to_thread(stores.corpora.all_of, tenant.name, tenant.id)
         built += len(pairs)
         untrue = await _untrue(stores, tenant)
+        left = untrue
         if repair:
             await upkeep.refresh(tenant.name, drafts=True)
             left = await _untrue(stores, tenant)
-            findings += [_finding(tenant, collection, repaired=collection not in left) for collection in untrue]
-        else:
-            findings += [_finding(tenant, collection, repaired=False) for collection in untrue]
+        findings += [
+            repair_finding(
+                "collections",
+                "files",
+                f"tenant '{tenant.name}': those of collection '{collection}' are not what is live",
+                "written anew",
+                repaired=collection not in left,
+            )
+            for collection in untrue
+        ]
         findings += [
             HealthFinding(
                 "collections",
@@ -73,13 +81,6 @@ async def _untrue(stores: Stores, tenant: Tenant) -> list[str]:
     return found
 
 
-def _finding(tenant: Tenant, collection: str, *, repaired: bool) -> HealthFinding:
-    detail = f"tenant '{tenant.name}': those of collection '{collection}' are not what is live"
-    if repaired:
-        return HealthFinding("collections", "files", "ok", detail, "written anew", repaired=True)
-    return HealthFinding("collections", "files", "warn", detail, remedy=REPAIR)
-
-
 WHAT = "encryption"
 MISSING_KEY = "set that key as security.key, or add it to security.old_keys"
 
@@ -103,11 +104,8 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
         try:
             await stores.sources.of(tenant.name).all()
         except RagstoneError as error:
-            findings.append(
-                HealthFinding(
-                    store, WHAT, "fail", f"tenant '{tenant.name}': secrets of {error}", error.hint, remedy=error.remedy
-                )
-            )
+            said = f"tenant '{tenant.name}': secrets of {error}"
+            findings.append(HealthFinding(store, WHAT, "fail", said, error.hint, remedy=error.remedy))
     return findings or [HealthFinding(store, WHAT, "ok", "everything stored can be opened")]
 
 
@@ -170,7 +168,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         kind, findings = await stores.ledger.control_read(_database, _nothing())
         tenants = await stores.tenants.all()
     except RagstoneError as error:
-        return [_report_failure("ledger", "reachable", error)]
+        return [failure_finding("ledger", "reachable", error)]
     if not findings:
         return [HealthFinding("ledger", "reachable", "ok", "nothing has been written yet")]
     lost = {}
@@ -195,7 +193,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         try:
             findings += await check()
         except RagstoneError as error:
-            findings.append(_report_failure(kind, "checked", error))
+            findings.append(failure_finding(kind, "checked", error))
     return findings
 
 
@@ -253,10 +251,9 @@ async def _reservations(stores: Stores, store: str, repair: bool) -> list[Health
         return [HealthFinding(store, "reservations", "ok", "none has lapsed")]
     # They count for nothing, and go with the next one: no more than a remark.
     detail = f"{found} of quotas have lapsed"
-    if not repair:
-        return [HealthFinding(store, "reservations", "warn", detail, remedy=REPAIR)]
-    await stores.ledger.control_write(lambda db: db.execute(f"DELETE {EXPIRED}", (moment,)))
-    return [HealthFinding(store, "reservations", "ok", detail, "removed", repaired=True)]
+    if repair:
+        await stores.ledger.control_write(lambda db: db.execute(f"DELETE {EXPIRED}", (moment,)))
+    return [repair_finding(store, "reservations", detail, "removed", repaired=repair)]
 
 
 async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[HealthFinding]:
@@ -270,9 +267,7 @@ async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repa
         detail = f"tenant '{tenant.name}': staged versions: {staged}, files that nobody needs: {files}"
         if repair:
             await stores.ledger.clean_up(tenant.name)
-            findings.append(HealthFinding(store, "leftovers", "ok", detail, "removed", repaired=True))
-        else:
-            findings.append(HealthFinding(store, "leftovers", "warn", detail, remedy=REPAIR))
+        findings.append(repair_finding(store, "leftovers", detail, "removed", repaired=repair))
     return findings or [HealthFinding(store, "leftovers", "ok", "no crash has left anything")]
 
 
@@ -287,14 +282,8 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
         detail = f"tenant '{tenant.name}': counted with another size: {len(wrong)} files, of them gone: {gone}"
         if repair:
             await stores.ledger.write(tenant.name, originals.correct, wrong)
-            findings.append(HealthFinding(store, "originals", "ok", detail, "counted anew", repaired=True))
-        else:
-            findings.append(HealthFinding(store, "originals", "warn", detail, remedy=REPAIR))
+        findings.append(repair_finding(store, "originals", detail, "counted anew", repaired=repair))
     return findings or [HealthFinding(store, "originals", "ok", "counted as they are")]
-
-
-def _report_failure(store: str, what: str, error: RagstoneError) -> HealthFinding:
-    return HealthFinding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
 
 
 async def examine_configured(
@@ -308,7 +297,7 @@ async def examine_configured(
     try:
         stores = await asyncio.to_thread(open_stores, settings, secret_keys)
     except RagstoneError as error:
-        return [_report_failure("stores", "opened", error)]
+        return [failure_finding("stores", "opened", error)]
     try:
         return await examine(stores, repair=repair, forget=forget)
     finally:

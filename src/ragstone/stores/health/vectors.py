@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragstone.core.errors import RagstoneError
-from ragstone.core.health import REPAIR, HealthFinding
+from ragstone.core.health import HealthFinding, FindingState, failure_finding, repair_finding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
@@ -19,6 +19,7 @@ from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
 if TYPE_CHECKING:
     from ragstone.stores.factory import Stores
     from ragstone.stores.vectors.derived.index import DerivedIndex
+    from ragstone.stores.vectors.derived.reconcile import Difference
 
 
 class _HeldSpace(NamedTuple):
@@ -50,10 +51,10 @@ class _Trouble(NamedTuple):
     """Whether searches miss something because of it; the rest only takes up room, or heals by itself."""
 
     def finding(self, store: str, tenant: str, *, repaired: bool) -> HealthFinding:
-        detail = f"tenant '{tenant}': {self.detail}"
-        if repaired:
-            return HealthFinding(store, self.what, "ok", detail, self.done, repaired=True)
-        return HealthFinding(store, self.what, "fail" if self.breaks else "warn", detail, remedy=REPAIR)
+        state: FindingState = "fail" if self.breaks else "warn"
+        return repair_finding(
+            store, self.what, f"tenant '{tenant}': {self.detail}", self.done, repaired=repaired, state=state
+        )
 
 
 async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bool) -> list[HealthFinding]:
@@ -65,7 +66,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     try:
         health = await provider.health()
     except RagstoneError as error:
-        return [HealthFinding(provider.name, "reachable", "fail", str(error), error.hint, remedy=error.remedy)]
+        return [failure_finding(provider.name, "reachable", error)]
     said = f"{health.version}, {health.detail}" if health.detail else health.version
     findings = [HealthFinding(provider.name, "reachable", "ok", said)]
     if provider.name == "memory":
@@ -76,7 +77,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
         try:
             troubles += await _check_tenant(stores, derived, tenant.name, repair=repair)
         except RagstoneError as error:
-            troubles.append(HealthFinding(provider.name, "checked", "fail", str(error), error.hint, remedy=error.remedy))
+            troubles.append(failure_finding(provider.name, "checked", error))
     return findings + (troubles or [HealthFinding(provider.name, "content", "ok", "exactly what the ledger has")])
 
 
@@ -94,7 +95,9 @@ async def _check_tenant(stores: Stores, derived: DerivedIndex, tenant: str, *, r
     if repair:
         await _rebuild(derived, tenant, [expected for expected in held if expected.partition in wrong])
         await derived.catch_up(tenant)
-        await _reconcile(stores, derived, tenant, held)
+        for expected in held:
+            if expected.kb and expected.space:
+                await _reconcile(stores, derived, tenant, expected, repair=True)
     found = [
         trouble
         for expected in held
@@ -120,11 +123,9 @@ async def _trouble(
 
 
 async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held: _HeldSpace) -> list[_Trouble]:
-    from ragstone.stores.vectors.derived.reconcile import compare
-
     if held.kb is None or held.space is None or held.behind is None:
         return []
-    difference = await compare(stores.ledger, derived.provider, tenant, held.kb, held.space, held.partition)
+    difference = await _reconcile(stores, derived, tenant, held, repair=False)
     orphans, missing = difference.orphans, difference.missing
     found = []
     if orphans:
@@ -136,12 +137,16 @@ async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held:
     return found
 
 
-async def _reconcile(stores: Stores, derived: DerivedIndex, tenant: str, held: Sequence[_HeldSpace]) -> None:
+async def _reconcile(
+    stores: Stores, derived: DerivedIndex, tenant: str, held: _HeldSpace, *, repair: bool
+) -> Difference:
     from ragstone.stores.vectors.derived.reconcile import reconcile
+    from ragstone.stores.vectors.derived.writes import PartitionWriter
 
-    for expected in held:
-        if expected.kb and expected.space:
-            await reconcile(stores.ledger, derived.provider, tenant, expected.kb, expected.space, expected.partition)
+    assert held.kb is not None
+    assert held.space is not None
+    writer = PartitionWriter(stores.ledger, derived.provider, tenant, held.kb.id, held.space, held.partition)
+    return await reconcile(writer, repair=repair)
 
 
 async def _misfit(provider: VectorProvider, partition: VectorPartition) -> _Misfit | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from weakref import WeakValueDictionary
 
 from ragstone.core.errors import InputError
@@ -93,8 +93,7 @@ class ResidentBm25Index:
         self._cache.trim()
 
     def _following(self, tenant_id: str, kb_id: int) -> Following[PostingsMatrix]:
-        kept = self._cache.get(("bm25", tenant_id, kb_id), PostingsMatrix)
-        return cast("Following[PostingsMatrix]", kept)
+        return self._cache.get(("bm25", tenant_id, kb_id), PostingsMatrix)
 
     def _follow(self, connection: Connection, tenant_id: str, kb_id: int, following: Following[PostingsMatrix]) -> None:
         def load(postings: PostingsMatrix, which: str, values: Sequence[Any]) -> None:

@@ -14,13 +14,11 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
 from ragstone.stores.indexes import LIVE, IndexCache, TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.lexical.postings import IDF_FLOOR, K1, B
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import note_growth, part
 
 MAX_TERMS = 64
-K1 = 1.2
-B = 0.75
-IDF_FLOOR = 1e-6
 SCALE = 1e12
 """Gains are added up as whole numbers of this part: in any order they give the same sum, so that equals tie."""
 
@@ -73,7 +71,7 @@ class PostgresLexicalIndex:
         return found or []
 
     async def rebuild(self, tenant: str, kb: KnowledgeBase) -> bool:
-        """Make a kb's postings anew; searches go on meanwhile, writers of the tenant wait."""
+        """Rebuild a kb's postings; searches go on, writers of the tenant wait."""
         await self._ledger.write(tenant, rebuild_postings, kb.id)
         return True
 
@@ -81,7 +79,7 @@ class PostgresLexicalIndex:
 def search_postings(
     connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
 ) -> list[Candidate] | None:
-    """The k best chunks; None when the kb is there but its postings are not."""
+    """Return the k best chunks; None when the kb exists and its postings do not."""
     parameters: list[Any] = [kb_id, list(terms), tenant_id, kb_id]
     allowed = ""
     if where:
@@ -172,7 +170,7 @@ def forget_postings(connection: Connection, kb_id: int) -> None:
 
 
 def rebuild_postings(connection: Connection, tenant_id: str, kb_id: int) -> None:
-    """Make the postings of a kb anew from the analysed texts of its live chunks."""
+    """Rebuild the postings of a kb from the analysed texts of its live chunks."""
     forget_postings(connection, kb_id)
     _open(connection, tenant_id, kb_id)
     last = 0

@@ -42,7 +42,7 @@ class PostgresFtsIndex:
 def search_text(
     connection: Connection, tenant_id: str, kb_id: int, query: str, k: int, where: Filter | None
 ) -> list[Candidate]:
-    """The k chunks that `ts_rank` puts first, of those that hold any word of the query."""
+    """Return the k chunks that `ts_rank` puts first, of those that hold any word of the query."""
     lexemes = connection.execute(LEXEMES, (query,)).fetchone()[0][:MAX_TERMS]
     if not lexemes:
         return []
@@ -59,5 +59,5 @@ def search_text(
 
 
 def any_of(lexemes: Sequence[str]) -> str:
-    """A `tsquery` that any of the words satisfies. Quoted, so that no character of theirs is an operator."""
+    """Return a `tsquery` that any of the words satisfies. Quoted, so that no character of theirs is an operator."""
     return " | ".join("'" + word.replace("\\", "\\\\").replace("'", "''") + "'" for word in lexemes)

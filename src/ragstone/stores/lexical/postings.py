@@ -17,6 +17,7 @@ from hashlib import shake_256
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.core.batches import batched
 from ragstone.core.types import Candidate
 from ragstone.core.vectors import Words
 from ragstone.stores.indexes import best_first, largest
@@ -48,7 +49,7 @@ def term_hashes(text: str) -> NDArray[np.uint64]:
 
 def _hashes_of(texts: Sequence[str]) -> NDArray[np.uint64]:
     # Hashing takes some thirty bytes for each byte of text, so a large load goes in parts.
-    parts = [texts[start : start + HASHED_TOGETHER] for start in range(0, len(texts), HASHED_TOGETHER)]
+    parts = batched(texts, HASHED_TOGETHER)
     return np.concatenate([term_hashes(" ".join(filter(None, part))) for part in parts])
 
 
@@ -188,7 +189,7 @@ class PostingsMatrix:
         self._norms = (K1 * (1 - B + B * self._lengths / max(average, 1e-9))).astype(np.float32)
 
     def _merge(self) -> None:
-        """One segment of what is alive, rows numbered anew."""
+        """Merge live rows into one segment with new row numbers."""
         place = np.cumsum(self._alive, dtype=np.int32) - 1
         kept = [self._alive[segment.rows] for segment in self._segments]
         hashes = [

@@ -64,7 +64,7 @@ class QdrantLexicalIndex:
     async def _ask(
         self, tenant: str, partition: VectorPartition, kb: KnowledgeBase, words: Words, k: int, where: Filter | None
     ) -> list[Candidate] | None:
-        """The best of the engine that the ledger lets through; None when it cannot give as many as there may be."""
+        """Return the engine's best that are live in the ledger; None when it cannot give as many as there may be."""
         inside = where if self._derived.can_filter(where) else None
         found, cut = await self._derived.found_live(
             tenant, kb, k, where, lambda asked: self._provider.search_words(partition, words, asked, inside)

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import zlib
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
@@ -95,15 +95,14 @@ class SqliteLexicalIndex:
         return found
 
     def _following(self, connection: Connection, file: TenantFile, kb_id: int) -> Following[PostingsMatrix] | None:
-        """The postings in memory, if they are there and not far behind; else have them read meanwhile."""
+        """Return the postings in memory; None, and have them read in the background, while they are far behind."""
         key = (file.tenant_id, kb_id)
         with self._guard:
             first, loading = key not in self._seen, key in self._loading
             self._seen.add(key)
         if first:
             return None
-        kept = self._cache.get(("postings", *key), PostingsMatrix)
-        following = cast("Following[PostingsMatrix]", kept)
+        following = self._cache.get(("postings", *key), PostingsMatrix)
         if behind(connection, file.tenant_id, following) <= INLINE_CHANGES:
             return following
         if not loading:
@@ -145,7 +144,7 @@ def _follow(connection: Connection, tenant_id: str, kb_id: int, following: Follo
 def search_fts(
     connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
 ) -> list[Candidate]:
-    """The k best chunks by FTS5 itself, with nothing in memory."""
+    """Return the k best chunks by FTS5 itself, with nothing in memory."""
     table = _table(kb_id)
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return []

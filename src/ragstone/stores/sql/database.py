@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
+from ragstone.core.batches import batched
 from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
 
@@ -138,6 +139,5 @@ def marks(values: Sequence[object]) -> str:
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Yield values in parts that one statement can take."""
-    for start in range(0, len(values), PER_STATEMENT):
-        yield values[start : start + PER_STATEMENT]
+    """Return values in parts that one statement can take."""
+    return batched(values, PER_STATEMENT)

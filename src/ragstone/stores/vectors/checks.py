@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from ragstone.core.errors import InputError, ModelMismatch, SettingsError
-from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range
-from ragstone.core.types import Vector
-from ragstone.core.vectors import RESERVED, Capabilities, Isolation, VectorPartition
+from ragstone.core.filters import Filter, In, leaves_of
+from ragstone.core.model_types import model_name
+from ragstone.core.types import KnowledgeBase, Space, Vector
+from ragstone.core.vectors import RESERVED, Capabilities, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 
 CHUNK_ID = re.compile(r"[0-9a-f]{32}")
@@ -72,15 +72,27 @@ def real_ids(chunk_ids: Sequence[str]) -> list[str]:
 
 def names_reserved(where: Filter) -> bool:
     """Return whether a filter names a field that is Ragstone's own in every payload."""
-    match where:
-        case Equals(field=field) | In(field=field) | Range(field=field):
-            return field in RESERVED
-        case And(terms) | Or(terms):
-            return any(names_reserved(term) for term in terms)
-        case Not(term):
-            return names_reserved(term)
+    return any(leaf.field in RESERVED for leaf in leaves_of(where))
 
 
-def in_batches(items: Sequence[Any], size: int) -> Iterable[Sequence[Any]]:
-    """The items, so many at a time."""
-    return (items[start : start + size] for start in range(0, len(items), size))
+def count_values(where: Filter) -> int:
+    """Count the values that a filter names; a range counts as one."""
+    return sum(len(leaf.values) if isinstance(leaf, In) else 1 for leaf in leaves_of(where))
+
+
+def newest_points(partition: VectorPartition, points: Sequence[Point], *, wordless: bool = True) -> list[Point]:
+    """Return the last point of each chunk; refuse vectors that do not fit. Without `wordless` one may be empty."""
+    for point in points:
+        if wordless or len(point.vector):
+            check_dimension(partition, len(point.vector))
+    return list({point.chunk_id: point for point in points}.values())
+
+
+def check_query_vector(kb: KnowledgeBase, space: Space, vector: Vector) -> None:
+    """Refuse a query vector of another length than those of the Space."""
+    if len(vector) != space.dimension:
+        raise ModelMismatch(
+            f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
+            f"which was built with {space.model} ({space.dimension})",
+            hint=f"set embedding.model to {model_name(space.model)}",
+        )

@@ -14,19 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import SettingsError
 from ragstone.core.filters import Filter, matches
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.checks import (
-    check_dimension,
-    check_isolation,
-    check_options,
-    in_batches,
-    names_reserved,
-    unit,
-)
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, check_options, names_reserved, unit
 from ragstone.stores.vectors.sqlite import VectorMatrix
 
 PAGE = 1000
@@ -85,7 +79,7 @@ class MemoryProvider:
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         with self._lock:
             known = list(self._partition(partition).points)
-        for page in in_batches(known, PAGE):
+        for page in batched(known, PAGE):
             yield page
 
     async def count(self, partition: VectorPartition) -> int:

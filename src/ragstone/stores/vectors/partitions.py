@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from ragstone.core.batches import batched
 from ragstone.core.types import Space
 from ragstone.core.vectors import VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import Mark
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.checks import in_batches
 
 
 def partition_of(tenant_id: str, space: Space) -> VectorPartition:
@@ -47,7 +47,7 @@ async def count_points(provider: VectorProvider, partition: VectorPartition, chu
     if chunk_ids is None:
         return await provider.count(partition)
     if len(chunk_ids) <= READ_AT_MOST:
-        return sum([len(await provider.read(partition, part)) for part in in_batches(list(chunk_ids), BATCH)])
+        return sum([len(await provider.read(partition, part)) for part in batched(list(chunk_ids), BATCH)])
     wanted = frozenset(chunk_ids)
     found: set[str] = set()
     async for page in provider.ids(partition):

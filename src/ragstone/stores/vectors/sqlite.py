@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
-from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix, Space, Vector
 from ragstone.stores.indexes import LIVE, Following, IndexCache, allowed_numbers, best_first, catch_up, largest
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.sql.database import Connection
+from ragstone.stores.vectors.checks import check_query_vector
 
 Product = Callable[[Matrix, Vector], Vector]
 
@@ -156,12 +155,7 @@ class SqliteVectorIndex:
         space = kb.space
         if space is None:
             return []
-        if len(vector) != space.dimension:
-            raise ModelMismatch(
-                f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
-                f"which was built with {space.model} ({space.dimension})",
-                hint=f"set embedding.model to {model_name(space.model)}",
-            )
+        check_query_vector(kb, space, vector)
         found = self._at_once(tenant, space, vector, k) if where is None else None
         if found is not None:
             return found
@@ -183,8 +177,7 @@ class SqliteVectorIndex:
             following.lock.release()
 
     def _following(self, file: TenantFile, space: Space) -> Following[VectorMatrix]:
-        kept = self._cache.get(("vectors", file.tenant_id, space.id), lambda: VectorMatrix(space.dimension))
-        return cast("Following[VectorMatrix]", kept)
+        return self._cache.get(("vectors", file.tenant_id, space.id), lambda: VectorMatrix(space.dimension))
 
     def _search(
         self,
@@ -198,9 +191,6 @@ class SqliteVectorIndex:
         k: int,
         where: Filter | None,
     ) -> list[Candidate]:
-        def empty() -> VectorMatrix:
-            return VectorMatrix(space.dimension)
-
         allowed = allowed_numbers(connection, file.tenant_id, kb.id, where) if where else None
         with following.lock:
             before = following.sequence
@@ -209,7 +199,7 @@ class SqliteVectorIndex:
                 file.tenant_id,
                 kb.id,
                 following,
-                empty,
+                lambda: VectorMatrix(space.dimension),
                 lambda matrix, which, values: _load(connection, space, matrix, which, values),
                 # A vector may come long after its chunk: while a Space is built, or when a model is back.
                 arrivals=("upsert", "vector"),

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ragstone.core.filters import BOUNDS, And, Equals, Filter, In, Not, Or, Range, Scalar
+from ragstone.core.filters import BOUNDS, And, Equals, Filter, In, Not, Or, Range, Scalar, leaves_of
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
 from ragstone.core.vectors import RESERVED
@@ -76,7 +76,7 @@ def terms_of(payload: Mapping[str, Json]) -> list[str]:
 
 def can_say(where: Filter) -> bool:
     """Return whether terms express the filter exactly: all but ranges of text or of huge numbers."""
-    return not names_reserved(where) and all(_is_exact(bounds) for bounds in _ranges(where))
+    return not names_reserved(where) and all(_is_exact(leaf) for leaf in leaves_of(where) if isinstance(leaf, Range))
 
 
 def condition(where: Filter, *, negated: bool = False) -> Condition:
@@ -189,17 +189,6 @@ def _limits(where: Range) -> tuple[int, int]:
     if where.lte is not None:
         high = min(high, _sortable(float(where.lte)))
     return low, high
-
-
-def _ranges(where: Filter) -> Iterator[Range]:
-    match where:
-        case Range():
-            yield where
-        case And(terms) | Or(terms):
-            for term in terms:
-                yield from _ranges(term)
-        case Not(term):
-            yield from _ranges(term)
 
 
 def _is_exact(where: Range) -> bool:

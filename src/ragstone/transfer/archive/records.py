@@ -23,6 +23,22 @@ LARGEST_VERSION = 2**30
 """More than any document has seen, and far enough below what a column holds for the versions that follow."""
 REFERENCE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
+DOCUMENT = (
+    *("id", "source", "external_id", "uri", "title", "content_hash", "version", "media_type", "metadata", "recipe"),
+    *(
+        "embedded",
+        "modified_at",
+        "created_at",
+        "updated_at",
+        "parent_id",
+        "signature",
+        "bands",
+        "chunks",
+        "file",
+        "text",
+    ),
+)
+"""Fields of a document in an archive, in their order."""
 
 
 def pack_line(value: Json) -> bytes:
@@ -32,30 +48,13 @@ def pack_line(value: Json) -> bytes:
 
 def document_line(document: DocumentSnapshot) -> bytes:
     """Return a document with its text as a line; the file it was uploaded as is named and lies beside it."""
-    return pack_line(
-        {
-            "id": document.id,
-            "source": document.source,
-            "external_id": document.external_id,
-            "uri": document.uri,
-            "title": document.title,
-            "content_hash": document.content_hash,
-            "version": document.version,
-            "media_type": document.media_type,
-            "metadata": dict(document.metadata),
-            "recipe": document.recipe,
-            "embedded": document.embedded,
-            "modified_at": document.modified_at,
-            "created_at": document.created_at,
-            "updated_at": document.updated_at,
-            "parent_id": document.parent_id,
-            "signature": document.signature.hex(),
-            "bands": document.bands,
-            "chunks": len(document.chunks),
-            "file": asdict(document.file) if document.file else None,
-            "text": document.text,
-        }
-    )
+    given = {
+        "metadata": dict(document.metadata),
+        "signature": document.signature.hex(),
+        "chunks": len(document.chunks),
+        "file": asdict(document.file) if document.file else None,
+    }
+    return pack_line({name: given.get(name, getattr(document, name)) for name in DOCUMENT})
 
 
 def chunk_line(document_id: str, whole: ChunkSnapshot) -> bytes:

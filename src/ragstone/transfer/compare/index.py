@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ragstone.core.batches import batched
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Matrix, Space, Vector
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.derived.reconcile import remove_orphans
-from ragstone.stores.vectors.derived.writes import BATCH
+from ragstone.stores.vectors.derived.writes import BATCH, PartitionWriter
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, agree, judge
 from ragstone.transfer.reports import NONE, Differences, OnMove
@@ -48,13 +49,13 @@ async def compare_index(
     done, samples = IndexCompared(), Samples()
     suspects: list[str] = []
     async for points in scan_points(ledger, tenant, kb, space):
-        suspects += await _differing(provider, partition, points)
+        suspects += await _list_differing(provider, partition, points)
         for point in points:
             samples.offer("", point.vector)
         done.chunks += len(points)
         tell(f"compare {tenant}/{kb.name}", done.chunks, total)
-    done.removed = await remove_orphans(ledger, provider, tenant, kb, space, partition)
-    done.differences = await _looked_at_again(ledger, index, tenant, partition, space, suspects)
+    done.removed = await remove_orphans(PartitionWriter(ledger, provider, tenant, kb.id, space, partition))
+    done.differences = await _compare_again(ledger, index, tenant, partition, space, suspects)
     done.agreement = await _compare_searches(ledger, provider, tenant, kb, space, partition, samples)
     exact = provider.capabilities.exact
     done.differences += judge(done.agreement, exact=exact, what=f"{provider.name} in '{kb.name}'")
@@ -121,12 +122,12 @@ async def _compare_searches(
     return agreement
 
 
-async def _differing(provider: VectorProvider, partition: VectorPartition, points: Sequence[Point]) -> list[str]:
+async def _list_differing(provider: VectorProvider, partition: VectorPartition, points: Sequence[Point]) -> list[str]:
     there = {point.chunk_id: point for point in await provider.read(partition, [point.chunk_id for point in points])}
     return [point.chunk_id for point in points if _difference(point, there.get(point.chunk_id))]
 
 
-async def _looked_at_again(
+async def _compare_again(
     ledger: SqlLedger,
     index: DerivedIndex,
     tenant: str,
@@ -139,8 +140,7 @@ async def _looked_at_again(
         return NONE
     await index.catch_up(tenant)
     found = NONE
-    for start in range(0, len(suspects), BATCH):
-        part = suspects[start : start + BATCH]
+    for part in batched(suspects, BATCH):
         points = await ledger.read(tenant, index_feed.points, space, part)
         there = {point.chunk_id: point for point in await index.provider.read(partition, part)}
         said = [(point.chunk_id, _difference(point, there.get(point.chunk_id))) for point in points]

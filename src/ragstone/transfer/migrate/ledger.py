@@ -7,6 +7,7 @@ from dataclasses import fields
 from functools import partial
 
 from ragstone.core.activity import GoldenQuery, LoggedSearch, PassageVote, Turn
+from ragstone.core.batches import batched
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, StoreBusy
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
@@ -170,8 +171,8 @@ class Carrier:
         facts, spaces = await here.read(self._tenant, read_kb_facts, kb)
         opened = await self._restorer.open(facts)
         fresh, gone = await self._differing(kb, spaces, opened)
-        for start in range(0, len(gone), DOCUMENTS):
-            await self._restorer.remove(gone[start : start + DOCUMENTS])
+        for part in batched(gone, DOCUMENTS):
+            await self._restorer.remove(part)
         blobs = await here.blobs(self._tenant)
         done, total = 0, sum(head.chunks for head in fresh)
         for group in group_heads(fresh):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -34,7 +34,7 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
     kbs = await ledger.of(tenant).kbs()
     written = chunks = removed = 0
     agreement, differences = SearchAgreement(), NONE
-    needed = [pair async for pair in _searchable(ledger, tenant, kbs)]
+    needed = await _searchable(ledger, tenant, kbs)
     for kb, space in needed:
         total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
         report = partial(_report, tell, f"fill {tenant}/{kb.name}", total)
@@ -59,7 +59,7 @@ async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, te
     kbs = await ledger.of(tenant).kbs()
     chunks = 0
     agreement, differences = SearchAgreement(), NONE
-    for kb, space in [pair async for pair in _searchable(ledger, tenant, kbs)]:
+    for kb, space in await _searchable(ledger, tenant, kbs):
         samples = Samples()
         async for points in scan_points(ledger, tenant, kb, space):
             for point in points:
@@ -88,12 +88,11 @@ def _search(index: VectorIndex, tenant: str, kb: KnowledgeBase, space: Space) ->
 
 async def _searchable(
     ledger: SqlLedger, tenant: str, kbs: Sequence[KnowledgeBase]
-) -> AsyncIterator[tuple[KnowledgeBase, Space]]:
-    """Yield Spaces that are live or may become live."""
-    for kb in kbs:
-        for record in await SqlSpaceBook(ledger).of(tenant).all(kb):
-            if record.space.state != "retired":
-                yield kb, record.space
+) -> list[tuple[KnowledgeBase, Space]]:
+    """Return Spaces that are live or may become live, each with its kb."""
+    spaces = SqlSpaceBook(ledger).of(tenant)
+    found = [(kb, record.space) for kb in kbs for record in await spaces.all(kb)]
+    return [(kb, space) for kb, space in found if space.state != "retired"]
 
 
 SECRETS = ("dsn", "api_key")

@@ -15,7 +15,7 @@ from typing import Any
 from ragstone.core.filters import BOUNDS, And, Equals, Filter, In, Not, Or, Range, Scalar
 from ragstone.core.types import Json
 from ragstone.core.vectors import RESERVED, Point, VectorPartition
-from ragstone.stores.vectors.checks import names_reserved
+from ragstone.stores.vectors.checks import count_values, names_reserved
 
 Where = dict[str, Any]
 PAYLOAD = "ragstone:payload"
@@ -49,7 +49,7 @@ def belongs_to(partition: VectorPartition) -> Where:
 
 def can_translate(where: Filter) -> bool:
     """Return whether Chroma applies the filter with exactly our meaning."""
-    return not names_reserved(where) and _is_exact(where, negated=False) and _values(where) <= MOST_VALUES
+    return not names_reserved(where) and _is_exact(where, negated=False) and count_values(where) <= MOST_VALUES
 
 
 def translate(where: Filter, *, negated: bool = False) -> Where | bool:
@@ -139,15 +139,3 @@ def _is_plain(value: Scalar) -> bool:
 
 def _is_bound(value: Scalar) -> bool:
     return not isinstance(value, str | bool) and abs(value) < EXACT
-
-
-def _values(where: Filter) -> int:
-    match where:
-        case In(_, values):
-            return len(values)
-        case Not(term):
-            return _values(term)
-        case And(terms) | Or(terms):
-            return sum(map(_values, terms))
-        case _:
-            return 1

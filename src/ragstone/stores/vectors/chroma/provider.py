@@ -13,11 +13,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ragstone.core.batches import batched
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids, unit
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, newest_points, real_ids, unit
 from ragstone.stores.vectors.chroma.client import ChromaClient, Client
 from ragstone.stores.vectors.chroma.filters import (
     Where,
@@ -57,14 +58,11 @@ class ChromaProvider:
         await self._run(partial(self._make, partition))
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
-        for point in points:
-            check_dimension(partition, len(point.vector))
-        newest = list({point.chunk_id: point for point in points}.values())
-        for batch in in_batches(newest, BATCH):
+        for batch in batched(newest_points(partition, points), BATCH):
             await self._run(partial(self._write, partition, batch))
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
-        for batch in in_batches(self._names(partition, chunk_ids), BATCH):
+        for batch in batched(self._names(partition, chunk_ids), BATCH):
             await self._within(partition, partial(_delete, names=batch, where=self._own(partition)))
 
     async def search(
@@ -81,14 +79,14 @@ class ChromaProvider:
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
-        for batch in in_batches(self._names(partition, chunk_ids), BATCH):
+        for batch in batched(self._names(partition, chunk_ids), BATCH):
             points += await self._within(partition, partial(_read, names=batch, where=self._own(partition))) or []
         return points
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
         # Chroma pages by position, and what the caller deletes meanwhile would shift the rest: so all at once.
         names = await self._within(partition, partial(_all_names, where=self._own(partition))) or []
-        for page in in_batches(names, PAGE):
+        for page in batched(names, PAGE):
             yield [_chunk_id(name) for name in page]
 
     async def count(self, partition: VectorPartition) -> int:

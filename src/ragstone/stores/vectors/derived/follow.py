@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from ragstone.core.batches import batched
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider, WordProvider
 from ragstone.stores.ledger import index_feed, word_length
@@ -73,13 +74,8 @@ class PartitionFollower:
         if self._words:
             await self._ledger.write(tenant, word_length.renew, kb.id, space.id, self._provider.name)
         writer = PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition)
-        after, written = 0, 0
-        while True:
-            points, after = await self._ledger.read(
-                tenant, index_feed.scan, kb.id, space, after, BATCH, words=self._words
-            )
-            if not points:
-                break
+        written = 0
+        async for points in writer.scan():
             if not await writer.write(points):
                 return written
             written += len(points)
@@ -104,12 +100,13 @@ class PartitionFollower:
         kb, space, changes = step
         if anew and isinstance(self._provider, WordProvider) and await self._provider.misfit(partition):
             await self._provider.open(partition)  # says what is wrong, and what to do
+        writer = PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition)
         if changes is None or (anew and await self._has_lost(tenant, partition, kb, space, changes.arrived)):
             await self.fill(tenant, kb, space)
-            # What went meanwhile cannot be read from the feed: it is whatever the ledger does not know.
-            await reconcile(self._ledger, self._provider, tenant, kb, space, partition)
+            # Deletions in between cannot be read from the feed: they are whatever the ledger does not know.
+            await reconcile(writer)
             return None
-        await self._apply(PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition), changes)
+        await self._apply(writer, changes)
         if self._words and changes.arrived and await self._weighs_wrong(tenant, kb, space):
             await self.fill(tenant, kb, space)
             return None
@@ -137,11 +134,9 @@ class PartitionFollower:
             for chunk_id in changes.arrived
             if chunk_id in changes.again or (writer.space.id, chunk_id) not in prepared
         ]
-        for start in range(0, len(missed), BATCH):
+        for part in batched(missed, BATCH):
             await self._provider.open(writer.partition)
-            part = missed[start : start + BATCH]
-            points = await writer.read(part)
-            if not await writer.write(points):
+            if not await writer.write(await writer.read(part)):
                 return
 
     async def _weighs_wrong(self, tenant: str, kb: KnowledgeBase, space: Space) -> bool:

@@ -11,25 +11,22 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from ragstone.core.errors import ModelMismatch, RagstoneError, RemoteError, StoreError
-from ragstone.core.filters import And, Filter, Not, Or
-from ragstone.core.model_types import model_name
+from ragstone.core.errors import RagstoneError, RemoteError, StoreError
+from ragstone.core.filters import Filter, leaves_of
 from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
+from ragstone.stores.vectors.checks import check_query_vector
 from ragstone.stores.vectors.derived.follow import PartitionFollower
-from ragstone.stores.vectors.derived.writes import BATCH
 from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
-
-__all__ = ["BATCH", "DerivedIndex", "fields_of", "partition_of"]
 
 logger = logging.getLogger(__name__)
 Search = Callable[[int], Awaitable[list[Candidate]]]
@@ -84,12 +81,7 @@ class DerivedIndex:
         space = kb.space
         if space is None:
             return []
-        if len(vector) != space.dimension:
-            raise ModelMismatch(
-                f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
-                f"which was built with {space.model} ({space.dimension})",
-                hint=f"set embedding.model to {model_name(space.model)}",
-            )
+        check_query_vector(kb, space, vector)
         partition = await self.ready(tenant, space)
         if partition is None or not self.can_filter(where):
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
@@ -109,7 +101,7 @@ class DerivedIndex:
         """Return whether the engine applies a filter as the ledger would."""
         if where is None:
             return True
-        return not NOT_HELD.intersection(fields_of(where)) and self._provider.can_filter(where)
+        return not any(leaf.field in NOT_HELD for leaf in leaves_of(where)) and self._provider.can_filter(where)
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
         if kb.space is not None:
@@ -276,18 +268,6 @@ class DerivedIndex:
 
     def _lock(self, tenant_id: str) -> asyncio.Lock:
         return self._locks.setdefault(tenant_id, asyncio.Lock())
-
-
-def fields_of(where: Filter) -> Iterable[str]:
-    """Yield every field that a filter names."""
-    match where:
-        case And(terms) | Or(terms):
-            for term in terms:
-                yield from fields_of(term)
-        case Not(term):
-            yield from fields_of(term)
-        case _:
-            yield where.field
 
 
 def _is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) -> bool:

@@ -13,11 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ragstone.core.types import KnowledgeBase, Space
-from ragstone.core.vectors import VectorPartition, VectorProvider
+from ragstone.core.batches import batched
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
-from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.writes import PartitionWriter
 
@@ -37,62 +35,21 @@ class Difference:
     """Live chunks with a vector that are not there."""
 
 
-async def compare(
-    ledger: SqlLedger,
-    provider: VectorProvider,
-    tenant: str,
-    kb: KnowledgeBase,
-    space: Space,
-    partition: VectorPartition,
-) -> Difference:
-    """Return how a partition differs from the ledger; change nothing."""
-    return await _reconcile(ledger, provider, tenant, kb, space, partition, repair=False)
-
-
-async def reconcile(
-    ledger: SqlLedger,
-    provider: VectorProvider,
-    tenant: str,
-    kb: KnowledgeBase,
-    space: Space,
-    partition: VectorPartition,
-) -> Difference:
-    """Delete the orphans and write what is missing; return the difference there was."""
-    return await _reconcile(ledger, provider, tenant, kb, space, partition, repair=True)
-
-
-async def remove_orphans(
-    ledger: SqlLedger,
-    provider: VectorProvider,
-    tenant: str,
-    kb: KnowledgeBase,
-    space: Space,
-    partition: VectorPartition,
-) -> int:
-    """Delete points whose chunk is neither live nor staged; return how many there were."""
-    writer = PartitionWriter(ledger, provider, tenant, kb.id, space, partition)
-    return len((await _sorted_out(writer, repair=True)).orphans)
-
-
-async def _reconcile(
-    ledger: SqlLedger,
-    provider: VectorProvider,
-    tenant: str,
-    kb: KnowledgeBase,
-    space: Space,
-    partition: VectorPartition,
-    *,
-    repair: bool,
-) -> Difference:
+async def reconcile(writer: PartitionWriter, *, repair: bool = True) -> Difference:
+    """Return how a partition differs from the ledger; with `repair` delete the orphans and write what is missing."""
     missing = 0
-    writer = PartitionWriter(ledger, provider, tenant, kb.id, space, partition)
-    listed = await _sorted_out(writer, repair=repair)
-    async for expected in _live_ids(ledger, tenant, kb, space, words=provider.capabilities.sparse):
-        absent = await _absent(provider, partition, listed.held, expected)
+    listed = await _list_points(writer, repair=repair)
+    async for expected in _live_ids(writer):
+        absent = await _list_absent(writer, listed.held, expected)
         missing += len(absent)
         if repair and absent:
             await _write(writer, absent)
     return Difference(len(listed.held) + len(listed.orphans), len(listed.orphans), missing)
+
+
+async def remove_orphans(writer: PartitionWriter) -> int:
+    """Delete points whose chunk is neither live nor staged; return how many there were."""
+    return len((await _list_points(writer, repair=True)).orphans)
 
 
 class _Listed(NamedTuple):
@@ -101,26 +58,24 @@ class _Listed(NamedTuple):
     orphans: list[str]
 
 
-async def _sorted_out(writer: PartitionWriter, *, repair: bool) -> _Listed:
+async def _list_points(writer: PartitionWriter, *, repair: bool) -> _Listed:
     """List a partition, split by whether the ledger knows an id; delete the orphans if `repair` is set."""
     orphans: list[str] = []
     pages: list[NDArray[np.bytes_]] = []
     async for page in writer.provider.ids(writer.partition):
-        for part in _parts(list(page)):
+        for part in batched(list(page), PER_STATEMENT):
             # The ledger is asked after the provider: whatever is on its way in was there before.
             known = await writer.ledger.read(writer.tenant, index_feed.known_among, writer.kb_id, part)
             orphans += [chunk_id for chunk_id in part if chunk_id not in known]
             pages.append(_pack_ids([chunk_id for chunk_id in part if chunk_id in known]))
     if repair:
         # Not before: an engine that counts its way through a listing would leave some out.
-        for part in _parts(orphans):
+        for part in batched(orphans, PER_STATEMENT):
             await writer.remove(part)
     return _Listed(np.unique(np.concatenate(pages)) if pages else np.empty(0, f"S{ID_BYTES}"), orphans)
 
 
-async def _absent(
-    provider: VectorProvider, partition: VectorPartition, held: NDArray[np.bytes_], expected: Sequence[str]
-) -> list[str]:
+async def _list_absent(writer: PartitionWriter, held: NDArray[np.bytes_], expected: Sequence[str]) -> list[str]:
     """Return the ids that were not listed (`held` is in order) and are not there now either."""
     wanted = _pack_ids(expected)
     at = np.searchsorted(held, wanted)
@@ -130,7 +85,7 @@ async def _absent(
     unlisted = [chunk_id for chunk_id, is_there in zip(expected, there.tolist(), strict=True) if not is_there]
     if not unlisted:
         return []
-    come_since = {point.chunk_id for point in await provider.read(partition, unlisted)}
+    come_since = {point.chunk_id for point in await writer.provider.read(writer.partition, unlisted)}
     return [chunk_id for chunk_id in unlisted if chunk_id not in come_since]
 
 
@@ -141,14 +96,9 @@ async def _write(writer: PartitionWriter, chunk_ids: Sequence[str]) -> None:
         await writer.write(points)
 
 
-async def _live_ids(
-    ledger: SqlLedger, tenant: str, kb: KnowledgeBase, space: Space, *, words: bool
-) -> AsyncIterator[list[str]]:
-    after = 0
-    while True:
-        rows = await ledger.read(tenant, _live_page, kb.id, space.id, after, words)
-        if not rows:
-            return
+async def _live_ids(writer: PartitionWriter) -> AsyncIterator[list[str]]:
+    after, words = 0, writer.provider.capabilities.sparse
+    while rows := await writer.ledger.read(writer.tenant, _live_page, writer.kb_id, writer.space.id, after, words):
         yield [chunk_id for _, chunk_id in rows]
         after = rows[-1][0]
 
@@ -170,7 +120,3 @@ def _live_page(
 def _pack_ids(chunk_ids: Sequence[str]) -> NDArray[np.bytes_]:
     # All have the same length, so that zeros at the end, which numpy takes for padding, cannot make two alike.
     return np.array([bytes.fromhex(chunk_id) for chunk_id in chunk_ids], f"S{ID_BYTES}")
-
-
-def _parts(chunk_ids: Sequence[str]) -> list[Sequence[str]]:
-    return [chunk_ids[start : start + PER_STATEMENT] for start in range(0, len(chunk_ids), PER_STATEMENT)]

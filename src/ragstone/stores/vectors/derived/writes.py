@@ -6,16 +6,16 @@ ledger afterwards, and will be taken by whoever erases it, or it is taken back a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Space
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.checks import in_batches
 
 BATCH = 512
 
@@ -33,7 +33,7 @@ class PartitionWriter:
 
     async def write(self, points: Sequence[Point]) -> bool:
         """Write points except those deleted in between; return False when the whole partition is no longer wanted."""
-        for batch in in_batches(points, BATCH):
+        for batch in batched(points, BATCH):
             await self.provider.upsert(self.partition, batch)
             written = [point.chunk_id for point in batch]
             known = await self._find_known(written)
@@ -58,6 +58,17 @@ class PartitionWriter:
         """Return chunks of the ledger as points of this partition."""
         words = self.provider.capabilities.sparse
         return await self.ledger.read(self.tenant, index_feed.points, self.space, chunk_ids, words=words)
+
+    async def scan(self) -> AsyncIterator[list[Point]]:
+        """Yield all live chunks of the Space as points, some at a time."""
+        after, words = 0, self.provider.capabilities.sparse
+        while True:
+            points, after = await self.ledger.read(
+                self.tenant, index_feed.scan, self.kb_id, self.space, after, BATCH, words=words
+            )
+            if not points:
+                return
+            yield points
 
     async def _find_known(self, chunk_ids: Sequence[str]) -> set[str] | None:
         try:

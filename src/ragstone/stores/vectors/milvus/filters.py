@@ -13,10 +13,10 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 
-from ragstone.core.filters import BOUNDS, And, Equals, Filter, In, Not, Or, Range, Scalar
+from ragstone.core.filters import BOUNDS, And, Equals, Filter, In, Not, Or, Range, Scalar, leaves_of
 from ragstone.core.types import Json
 from ragstone.core.vectors import RESERVED
-from ragstone.stores.vectors.checks import names_reserved
+from ragstone.stores.vectors.checks import count_values, names_reserved
 
 EVERYTHING = 'id != ""'
 NOTHING = 'id == ""'
@@ -50,7 +50,8 @@ def ranges_of(payload: Mapping[str, Json]) -> dict[str, float | str]:
 
 def can_translate(where: Filter) -> bool:
     """Return whether `expression` has exactly the meaning of `core.filters.matches`."""
-    return not names_reserved(where) and _can_compare(where) and _values(where) <= MOST_VALUES
+    ranges = (leaf for leaf in leaves_of(where) if isinstance(leaf, Range))
+    return not names_reserved(where) and all(map(_can_compare, ranges)) and count_values(where) <= MOST_VALUES
 
 
 def expression(where: Filter) -> str:
@@ -120,33 +121,13 @@ def _is_scalar(value: Json) -> bool:
     return isinstance(value, str | int | float) and value == value
 
 
-def _can_compare(where: Filter) -> bool:
-    match where:
-        case Range():
-            bounds = [bound for name in BOUNDS if (bound := getattr(where, name)) is not None]
-            texts = [isinstance(bound, str) for bound in bounds]
-            return bool(bounds) and all(texts) == any(texts) and all(map(_can_bound, bounds))
-        case And(terms) | Or(terms):
-            return all(map(_can_compare, terms))
-        case Not(term):
-            return _can_compare(term)
-        case Equals() | In():
-            return True
+def _can_compare(where: Range) -> bool:
+    bounds = [bound for name in BOUNDS if (bound := getattr(where, name)) is not None]
+    texts = [isinstance(bound, str) for bound in bounds]
+    return bool(bounds) and all(texts) == any(texts) and all(map(_can_bound, bounds))
 
 
 def _can_bound(bound: Scalar) -> bool:
     if isinstance(bound, str):
         return len(bound.encode("utf-8", "surrogatepass")) < COMPARED
     return abs(bound) < EXACT
-
-
-def _values(where: Filter) -> int:
-    match where:
-        case In(values=values):
-            return len(values)
-        case And(terms) | Or(terms):
-            return sum(map(_values, terms))
-        case Not(term):
-            return _values(term)
-        case Equals() | Range():
-            return 1

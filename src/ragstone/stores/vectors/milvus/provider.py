@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.checks import check_dimension, check_isolation, in_batches, real_ids
+from ragstone.stores.vectors.checks import check_dimension, check_isolation, newest_points, real_ids
 from ragstone.stores.vectors.milvus.calls import LARGEST_EF, Absent, MilvusCalls, read_options
 from ragstone.stores.vectors.milvus.filters import EVERYTHING, NOTHING, can_translate, expression
 from ragstone.stores.vectors.milvus.rows import (
@@ -26,7 +27,7 @@ from ragstone.stores.vectors.milvus.rows import (
     Row,
     Scope,
     among,
-    batches,
+    batch_rows,
     drop,
     make,
     physical_id,
@@ -82,11 +83,8 @@ class MilvusProvider:
         check_dimension(partition, dimension, what="an index")
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
-        for point in points:
-            check_dimension(partition, len(point.vector))
-        scope = self._scope(partition)
-        newest = {point.chunk_id: point for point in points}
-        for rows in await asyncio.to_thread(_rows, partition, newest.values()):
+        scope, newest = self._scope(partition), newest_points(partition, points)
+        for rows in await asyncio.to_thread(lambda: list(batch_rows(row_of(partition, point) for point in newest))):
             await self._calls.ask(partial(self._write, scope, rows))
         await self._settle(scope, len(newest))
 
@@ -94,7 +92,7 @@ class MilvusProvider:
         scope = self._scope(partition)
         ids = [physical_id(partition, chunk_id) for chunk_id in real_ids(chunk_ids)]
         try:
-            for batch in in_batches(ids, BATCH_ROWS):
+            for batch in batched(ids, BATCH_ROWS):
                 await self._remove(scope, among(batch))
             await self._settle(scope, len(ids))
         except Absent:
@@ -131,7 +129,7 @@ class MilvusProvider:
         ids = [physical_id(partition, chunk_id) for chunk_id in real_ids(chunk_ids)]
         rows = [
             row
-            for batch in in_batches(ids, BATCH_ROWS)
+            for batch in batched(ids, BATCH_ROWS)
             for row in await self._query(scope, among(batch), ["chunk_id", "vector", "payload"])
         ]
         return [point_of(row) for row in rows]
@@ -241,7 +239,3 @@ class MilvusProvider:
             else:
                 self._loose[scope.collection] = 0
                 return
-
-
-def _rows(partition: VectorPartition, points: Iterable[Point]) -> list[list[Row]]:
-    return list(batches(row_of(partition, point) for point in points))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ragstone.core.batches import batched_by_weight
 from ragstone.core.errors import InputError, StoreCorrupt, StoreError
 from ragstone.core.ids import content_hash
 from ragstone.core.remedies import Action, Remedy
@@ -102,19 +103,9 @@ def point_of(row: Mapping[str, Any]) -> Point:
     return Point(row["chunk_id"], unit(np.asarray(row["vector"], np.float32)), payload)
 
 
-def batches(rows: Iterable[Row]) -> Iterator[list[Row]]:
+def batch_rows(rows: Iterable[Row]) -> Iterator[list[Row]]:
     """Yield rows, as many at a time as one message may hold."""
-    batch: list[Row] = []
-    size = 0
-    for row in rows:
-        weight = _weight(row)
-        if batch and (len(batch) == BATCH_ROWS or size + weight > BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(row)
-        size += weight
-    if batch:
-        yield batch
+    return batched_by_weight(rows, _weight, most=BATCH_ROWS, heaviest=BATCH_BYTES)
 
 
 def among(ids: Sequence[str]) -> str:

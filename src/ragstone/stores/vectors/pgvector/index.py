@@ -12,15 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from ragstone.core.errors import ModelMismatch, StoreBusy
+from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import Filter
-from ragstone.core.model_types import model_name
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.indexes import LIVE, IndexCache
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import part
-from ragstone.stores.vectors.checks import unit
+from ragstone.stores.vectors.checks import check_query_vector, unit
 from ragstone.stores.vectors.pgvector.maintenance import Order, PgVectorOptions, orders, serving, tend
 
 SPARE = 50
@@ -48,12 +47,7 @@ class PgVectorIndex:
         space = kb.space
         if space is None:
             return []
-        if len(vector) != space.dimension:
-            raise ModelMismatch(
-                f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
-                f"which was built with {space.model} ({space.dimension})",
-                hint=f"set embedding.model to {model_name(space.model)}",
-            )
+        check_query_vector(kb, space, vector)
         return await self._ledger.read(tenant, self._search, kb, space, vector, k, where)
 
     async def maintain(self, tenant: str) -> list[Order]:

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, Vector
@@ -20,13 +21,13 @@ from ragstone.stores.vectors.checks import (
     check_dimension,
     check_isolation,
     check_options,
-    in_batches,
+    newest_points,
     real_ids,
     seconds_option,
     unit,
 )
 from ragstone.stores.vectors.pinecone.index import Index, api_key, find_index, index_settings, make_index, mismatch
-from ragstone.stores.vectors.pinecone.records import batches, point_of, prefix_of
+from ragstone.stores.vectors.pinecone.records import point_of, prefix_of, upsert_bodies
 from ragstone.stores.vectors.rest import Account, RestReply, RestService, numbers
 from ragstone.stores.vectors.terms import All, Condition, Has, Lacks, Some, can_say, condition
 
@@ -95,15 +96,13 @@ class PineconeProvider:
         self._check_fit(self._index, partition)
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
-        for point in points:
-            check_dimension(partition, len(point.vector))
-        latest = list({point.chunk_id: point for point in points}.values())
+        latest = newest_points(partition, points)
         if not latest:
             return
         if await self._find(partition) is None:
             await self.open(partition)
         written = 0
-        bodies = batches(partition, latest, self._namespace(partition))
+        bodies = upsert_bodies(partition, latest, self._namespace(partition))
         # Writing numbers as text takes long enough to keep others waiting.
         while (body := await asyncio.to_thread(next, bodies, None)) is not None:
             answer = await self._call(partition, "POST", "/vectors/upsert", body)
@@ -114,7 +113,7 @@ class PineconeProvider:
         if await self._find(partition) is None:
             return
         written = 0
-        for some in in_batches(real_ids(chunk_ids), DELETE):
+        for some in batched(real_ids(chunk_ids), DELETE):
             body = {
                 "namespace": self._namespace(partition),
                 "ids": [prefix_of(partition) + chunk_id for chunk_id in some],
@@ -145,7 +144,7 @@ class PineconeProvider:
         if await self._find(partition) is None:
             return []
         points: list[Point] = []
-        for some in in_batches(real_ids(chunk_ids), FETCH):
+        for some in batched(real_ids(chunk_ids), FETCH):
             ids = [prefix_of(partition) + chunk_id for chunk_id in some]
             query: Query = {"namespace": self._namespace(partition), "ids": ids}
             answer = await self._call(partition, "GET", "/vectors/fetch", query=query)

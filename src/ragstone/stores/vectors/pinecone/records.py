@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from ragstone.core.batches import batched_by_weight
 from ragstone.core.errors import StoreError
 from ragstone.core.types import Json
 from ragstone.core.vectors import Point, VectorPartition
@@ -70,23 +71,11 @@ def point_of(partition: VectorPartition, stored: Json) -> Point:
     return Point(stored["id"].removeprefix(prefix_of(partition)), unit(vector), json.loads(payload))
 
 
-def batches(partition: VectorPartition, points: Sequence[Point], namespace: str) -> Iterator[bytes]:
+def upsert_bodies(partition: VectorPartition, points: Sequence[Point], namespace: str) -> Iterator[bytes]:
     """Yield bodies of upserts that keep to the limits of one request."""
-    waiting: list[bytes] = []
-    size = 0
-    for point in points:
-        packed = encode(record(partition, point))
-        if waiting and (len(waiting) == MAX_BATCH or size + len(packed) > MAX_BYTES):
-            yield _body(waiting, namespace)
-            waiting, size = [], 0
-        waiting.append(packed)
-        size += len(packed) + 1
-    if waiting:
-        yield _body(waiting, namespace)
-
-
-def _body(records: list[bytes], namespace: str) -> bytes:
-    return b'{"namespace":%s,"vectors":[%s]}' % (encode(namespace), b",".join(records))
+    records = (encode(record(partition, point)) for point in points)
+    for batch in batched_by_weight(records, lambda packed: len(packed) + 1, most=MAX_BATCH, heaviest=MAX_BYTES):
+        yield b'{"namespace":%s,"vectors":[%s]}' % (encode(namespace), b",".join(batch))
 
 
 def _json(payload: Any) -> str:

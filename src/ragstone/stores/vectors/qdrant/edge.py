@@ -21,7 +21,7 @@ from ragstone.core.types import Json
 from ragstone.core.vectors import Health, Isolation, Words
 from ragstone.stores.vectors.qdrant.engine import CollectionMissing, Form, IdPage
 from ragstone.stores.vectors.qdrant.filters import Condition, within
-from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, QdrantPoint, apart, chunk_id_of
+from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, QdrantPoint, chunk_id_of, from_record, vectors_by_name
 from ragstone.stores.vectors.qdrant.resident import REBUILD, Resident
 
 R = TypeVar("R")
@@ -47,7 +47,10 @@ class EdgeEngine:
         import qdrant_edge as edge
 
         def change(shard: edge.EdgeShard) -> None:
-            made = [edge.Point(point.id, _vectors(point) if words else point.vector, point.payload) for point in points]
+            made = [
+                edge.Point(point.id, vectors_by_name(point, _sparse) if words else point.vector, point.payload)
+                for point in points
+            ]
             shard.update(edge.UpdateOperation.upsert_points(made))
             shard.flush()
 
@@ -79,11 +82,7 @@ class EdgeEngine:
 
     async def retrieve(self, collection: str, ids: Sequence[str]) -> list[QdrantPoint]:
         records = await self._with(collection, lambda shard: shard.retrieve(list(ids), True, True))
-        found = []
-        for record in records:
-            vector, words = apart(record.vector)
-            found.append(QdrantPoint(str(record.id), vector, record.payload or {}, words))
-        return found
+        return [from_record(record) for record in records]
 
     async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> IdPage:
         import qdrant_edge as edge
@@ -202,12 +201,6 @@ def _translate_errors(path: Path) -> Iterator[None]:
         raise StoreError(
             f"Qdrant cannot work with {path}: {error}", hint=REBUILD, remedy=Remedy(Action.REPAIR_STORES)
         ) from error
-
-
-def _vectors(point: QdrantPoint) -> dict[str, Any]:
-    """Return those of the two vectors that the point has; it may have none."""
-    dense: dict[str, Any] = {DENSE: point.vector} if point.vector else {}
-    return dense | ({WORDS: _sparse(point.words)} if point.words and point.words.numbers else {})
 
 
 def _sparse(words: Words) -> Any:

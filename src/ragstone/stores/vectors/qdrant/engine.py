@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.core.vectors import Health, Isolation, Words
 from ragstone.stores.vectors.qdrant.filters import Condition, within
-from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, QdrantPoint, apart, chunk_id_of
+from ragstone.stores.vectors.qdrant.points import DENSE, WORDS, QdrantPoint, chunk_id_of, from_record, vectors_by_name
 
 M = 16
 EF_CONSTRUCT = 100
@@ -144,7 +144,9 @@ class ClientEngine:
     async def upsert(self, collection: str, points: Sequence[QdrantPoint], *, words: bool) -> None:
         structs = [
             self._models.PointStruct(
-                id=point.id, vector=self._vectors(point) if words else point.vector, payload=point.payload
+                id=point.id,
+                vector=vectors_by_name(point, self._sparse) if words else point.vector,
+                payload=point.payload,
             )
             for point in points
         ]
@@ -179,11 +181,7 @@ class ClientEngine:
         records = await self._calls.read(
             collection, lambda client: client.retrieve(collection, list(ids), with_payload=True, with_vectors=True)
         )
-        found = []
-        for record in records:
-            vector, words = apart(record.vector)
-            found.append(QdrantPoint(str(record.id), vector, record.payload or {}, words))
-        return found
+        return [from_record(record) for record in records]
 
     async def page(self, collection: str, where: Condition | None, size: int, offset: Any) -> IdPage:
         records, offset = await self._calls.read(
@@ -234,11 +232,6 @@ class ClientEngine:
         except CollectionMissing:
             return True
         return False
-
-    def _vectors(self, point: QdrantPoint) -> dict[str, Any]:
-        """Return those of the two vectors that the point has; it may have none."""
-        dense = {DENSE: point.vector} if point.vector else {}
-        return dense | ({WORDS: self._sparse(point.words)} if point.words and point.words.numbers else {})
 
     def _sparse(self, words: Words) -> Any:
         return self._models.SparseVector(indices=list(words.numbers), values=list(words.weights))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ragstone.core.filters import FIELD, And, Equals, Filter, In, Not, Or, Range, Scalar
+from ragstone.core.filters import FIELD, And, Equals, Filter, In, Not, Or, Range, Scalar, leaves_of
 from ragstone.core.types import Json
 from ragstone.core.vectors import RESERVED
 from ragstone.stores.vectors.qdrant.points import EXACT, LISTS, OWN
@@ -20,19 +20,18 @@ Condition = dict[str, Json]
 
 def can_translate(where: Filter) -> bool:
     """Return whether `translate` gives a condition with exactly the meaning of `core.filters.matches`."""
-    match where:
-        case Equals(field, value):
-            return _can_name(field) and _can_compare(value)
-        case In(field, values):
-            return _can_name(field) and all(map(_can_compare, values))
+    return all(_can_name(leaf.field) and _can_say(leaf) for leaf in leaves_of(where))
+
+
+def _can_say(leaf: Equals | In | Range) -> bool:
+    match leaf:
+        case Equals(_, value):
+            return _can_compare(value)
+        case In(_, values):
+            return all(map(_can_compare, values))
         case Range():
-            bounds = _bounds(where).values()
-            numbers = bool(bounds) and all(_is_number(bound) and _can_compare(bound) for bound in bounds)
-            return _can_name(where.field) and numbers
-        case And(terms) | Or(terms):
-            return all(map(can_translate, terms))
-        case Not(term):
-            return can_translate(term)
+            bounds = _bounds(leaf).values()
+            return bool(bounds) and all(_is_number(bound) and _can_compare(bound) for bound in bounds)
 
 
 def translate(where: Filter) -> Condition | bool:

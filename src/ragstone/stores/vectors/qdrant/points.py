@@ -13,7 +13,7 @@ import math
 import re
 import sys
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -107,12 +107,20 @@ def to_point(stored: QdrantPoint) -> Point:
     return Point(chunk_id, np.array(stored.vector, np.float32), payload, stored.words)
 
 
-def apart(given: Any) -> tuple[list[float], Words | None]:
-    """Return both vectors of a point from what an engine gives back: one alone, or several by name."""
-    if not isinstance(given, Mapping):
-        return given or [], None
-    sparse = given.get(WORDS)
-    return list(given.get(DENSE, ())), Words(sparse.indices, sparse.values) if sparse else None
+def from_record(record: Any) -> QdrantPoint:
+    """Return a point as an engine gives it back, with one vector alone or with several by name."""
+    vector, words = record.vector or [], None
+    if isinstance(vector, Mapping):
+        sparse = vector.get(WORDS)
+        words = Words(sparse.indices, sparse.values) if sparse else None
+        vector = list(vector.get(DENSE, ()))
+    return QdrantPoint(str(record.id), vector, record.payload or {}, words)
+
+
+def vectors_by_name(point: QdrantPoint, sparse: Callable[[Words], Any]) -> dict[str, Any]:
+    """Return those of the two vectors that the point has; it may have none."""
+    dense: dict[str, Any] = {DENSE: point.vector} if point.vector else {}
+    return dense | ({WORDS: sparse(point.words)} if point.words and point.words.numbers else {})
 
 
 def _filterable(value: Json) -> Json:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 
+from ragstone.core.batches import batched, batched_by_weight
 from ragstone.core.errors import InputError, SettingsError, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.remedies import Action, Remedy
@@ -22,7 +23,7 @@ from ragstone.stores.vectors.checks import (
     check_dimension,
     check_isolation,
     check_options,
-    in_batches,
+    newest_points,
     real_ids,
     seconds_option,
 )
@@ -89,12 +90,9 @@ class QdrantProvider:
         return self._misfit(collection, form) if form.words != self._words else ""
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
-        for point in points:
-            if len(point.vector) or not self._words:
-                check_dimension(partition, len(point.vector))
-        newest = list({point.chunk_id: point for point in points}.values())
         collection = self._collection(partition)
-        for batch in _batches(newest):
+        newest = newest_points(partition, points, wordless=not self._words)
+        for batch in batched_by_weight(newest, _count_numbers, most=BATCH, heaviest=BATCH_NUMBERS):
             try:
                 stored = [to_stored(partition, point) for point in batch]
                 await self._engine.upsert(collection, stored, words=self._words)
@@ -107,7 +105,7 @@ class QdrantProvider:
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
         with suppress(CollectionMissing):
-            for batch in in_batches(real_ids(chunk_ids), PAGE):
+            for batch in batched(real_ids(chunk_ids), PAGE):
                 ids = [physical_id(partition, chunk_id) for chunk_id in batch]
                 await self._engine.delete(self._collection(partition), ids, self._scope(partition))
 
@@ -132,7 +130,7 @@ class QdrantProvider:
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
         with suppress(CollectionMissing):
-            for batch in in_batches(real_ids(chunk_ids), BATCH):
+            for batch in batched(real_ids(chunk_ids), BATCH):
                 ids = [physical_id(partition, chunk_id) for chunk_id in batch]
                 records = await self._engine.retrieve(self._collection(partition), ids)
                 points += [to_point(record) for record in records if belongs(partition, record.payload)]
@@ -196,20 +194,9 @@ class QdrantProvider:
         return {"must": [equals("tenant_id", partition.tenant_id), equals("space", partition.space)]}
 
 
-def _batches(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """Yield points in batches that one request can carry."""
-    batch: list[Point] = []
-    numbers = 0
-    for point in points:
-        # A word is a number and a weight.
-        more = len(point.vector) + (2 * len(point.words.numbers) if point.words else 0)
-        if batch and (len(batch) == BATCH or numbers + more > BATCH_NUMBERS):
-            yield batch
-            batch, numbers = [], 0
-        batch.append(point)
-        numbers += more
-    if batch:
-        yield batch
+def _count_numbers(point: Point) -> int:
+    # A word is a number and a weight.
+    return len(point.vector) + (2 * len(point.words.numbers) if point.words else 0)
 
 
 def _open_server(adapter: Adapter, sleep: Sleep) -> QdrantEngine:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from ragstone.core.batches import batched
 from ragstone.core.errors import ModelMismatch, StoreError
 from ragstone.core.filters import Filter
 from ragstone.core.remedies import Action, Remedy
@@ -15,7 +16,14 @@ from ragstone.core.types import Candidate, Json, Vector
 from ragstone.core.vectors import Capabilities, Health, Isolation, Point, VectorPartition
 from ragstone.fetch.calls import Sleep
 from ragstone.settings.tree import Adapter
-from ragstone.stores.vectors.checks import check_dimension, check_isolation, check_options, in_batches, real_ids, unit
+from ragstone.stores.vectors.checks import (
+    check_dimension,
+    check_isolation,
+    check_options,
+    newest_points,
+    real_ids,
+    unit,
+)
 from ragstone.stores.vectors.rest import numbers
 from ragstone.stores.vectors.weaviate.schema import (
     SLOTS,
@@ -103,17 +111,15 @@ class WeaviateProvider:
             )
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
-        for point in points:
-            check_dimension(partition, len(point.vector))
-        latest = list({point.chunk_id: point for point in points}.values())
+        latest = newest_points(partition, points)
         target = self._target(partition)
         if latest and not await self._server.has(target):
             await self.open(partition)
-        for some in in_batches(latest, BATCH):
+        for some in batched(latest, BATCH):
             await self._server.store(target, [object_of(partition, self._isolation, point) for point in some])
 
     async def delete(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> None:
-        for some in in_batches(real_ids(chunk_ids), PAGE):
+        for some in batched(real_ids(chunk_ids), PAGE):
             await self._server.remove(self._target(partition), within(partition, one_of("chunk_id", some)))
 
     async def search(
@@ -138,7 +144,7 @@ class WeaviateProvider:
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
         points: list[Point] = []
-        for some in in_batches(real_ids(chunk_ids), READ):
+        for some in batched(real_ids(chunk_ids), READ):
             where = within(partition, one_of("chunk_id", some))
             rows = await self._rows(partition, "chunk_id payload _additional { vector }", where, limit=READ)
             with self._server.reading():

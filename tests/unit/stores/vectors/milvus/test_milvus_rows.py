@@ -18,7 +18,7 @@ from ragstone.stores.vectors.milvus.rows import (
     BATCH_ROWS,
     MOST_TERMS,
     PIECE,
-    batches,
+    batch_rows,
     physical_id,
     point_of,
     row_of,
@@ -119,8 +119,8 @@ def test_a_payload_that_cannot_be_read_is_damage() -> None:
 
 def test_messages_hold_a_bounded_number_of_rows_and_bytes() -> None:
     small = [row_of(PLACE, Point(str(number), VECTOR, {})) for number in range(2 * BATCH_ROWS + 1)]
-    assert [len(batch) for batch in batches(small)] == [BATCH_ROWS, BATCH_ROWS, 1]
+    assert [len(batch) for batch in batch_rows(small)] == [BATCH_ROWS, BATCH_ROWS, 1]
     large = [row_of(PLACE, Point(str(number), VECTOR, {"text": "x" * (BATCH_BYTES // 3)})) for number in range(5)]
-    assert [len(batch) for batch in batches(large)] == [2, 2, 1]
-    assert [row for batch in batches(large) for row in batch] == large
-    assert list(batches([])) == []
+    assert [len(batch) for batch in batch_rows(large)] == [2, 2, 1]
+    assert [row for batch in batch_rows(large) for row in batch] == large
+    assert list(batch_rows([])) == []

@@ -19,7 +19,7 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
 from ragstone.stores.vectors.pinecone.provider import PineconeProvider, metadata_filter
-from ragstone.stores.vectors.pinecone.records import MAX_METADATA, batches, point_of, record
+from ragstone.stores.vectors.pinecone.records import MAX_METADATA, point_of, record, upsert_bodies
 from ragstone.testing.builders import unit_vectors
 from ragstone.testing.suites.provider_cases import all_ids, id_of, make_points
 
@@ -201,7 +201,7 @@ async def test_many_points_go_in_batches_of_a_hundred(pinecone: PineconeDouble) 
 def test_a_batch_keeps_to_two_megabytes() -> None:
     noise = np.random.default_rng(1)
     points = [Point(id_of(n), unit_vectors(1, 4)[0], {"text": noise.bytes(15_000).hex()}) for n in range(100)]
-    made = list(batches(PLACE, points, "tenant_acme"))
+    made = list(upsert_bodies(PLACE, points, "tenant_acme"))
     assert len(made) == 2
     assert all(len(body) < 2 * 1024 * 1024 for body in made)
     assert sum(len(json.loads(body)["vectors"]) for body in made) == 100
