@@ -14,7 +14,7 @@ PACK = installed_file(*GRANITE, "granite-embedding-30m-english")
 
 def test_reads_every_tensor() -> None:
     encoder = GranitePack(PACK).encoder()
-    assert (encoder.hidden, encoder.layers, encoder.heads, encoder.pooling) == (384, 6, 12, "cls")
+    assert (encoder.hidden_size, encoder.layers, encoder.heads, encoder.pooling) == (384, 6, 12, "cls")
     assert encoder.tensors["word_emb"].shape == (50265, 384)
     assert encoder.tensors["pos_emb"].shape == (512, 384)
     assert isinstance(encoder.tensors["l5.f2.w"], Grouped)

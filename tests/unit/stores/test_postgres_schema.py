@@ -1,4 +1,4 @@
-"""What a PostgreSQL database is made of: the same definition, guarded rows, and the names others rely on."""
+"""What a PostgreSQL database is made of: the same definition, guard_rows rows, and the names others rely on."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ragstone.core.errors import StoreError
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.migrations import HEADS
 from ragstone.stores.migrations.postgres import SERVICE, ensure
-from ragstone.stores.migrations.postgres_shape import PARTITIONED, HalfVector, on_postgres
+from ragstone.stores.migrations.postgres_shape import PARTITIONED, HalfVectorColumn, on_postgres
 from ragstone.stores.sql import schema
 from ragstone.testing.builders import make_version, put, unit_vectors
 
@@ -70,7 +70,7 @@ async def fill(dsn: str, folder: Path, *tenants: str) -> dict[str, str]:
 def test_a_migrated_database_equals_the_schema(
     admin: psycopg.Connection, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(ischema_names, "halfvec", HalfVector)
+    monkeypatch.setitem(ischema_names, "halfvec", HalfVectorColumn)
     wanted = MetaData()
     for table in schema.control.sorted_tables:
         on_postgres(table, wanted, owned=False)

@@ -162,4 +162,4 @@ async def test_a_hundred_thousand_ids_take_little_memory(opened: Opened, monkeyp
 
 def test_ids_that_end_in_zeros_stay_apart() -> None:
     ids = ["ab" + "0" * 30, "ab01" + "0" * 28, "00" * 15 + "ab", "0" * 32]
-    assert len(set(module._packed(ids).tolist())) == len(set(ids))
+    assert len(set(module._pack_ids(ids).tolist())) == len(set(ids))
