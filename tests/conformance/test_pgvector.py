@@ -147,14 +147,14 @@ async def test_a_large_space_is_searched_by_its_index(ledger: PostgresLedger, mo
     index = open_index(ledger, exact_below=500)
     await index.maintain("default")
     plans: list[str] = []
-    found = pgvector._Query._found
+    found = pgvector._Query._fetch
 
     def explained(self: pgvector._Query, statement: str, parameters: Sequence[Any]) -> list[Candidate]:
         rows = self._connection.execute(f"EXPLAIN {statement}", parameters)
         plans.append("\n".join(line for (line,) in rows))
         return found(self, statement, parameters)
 
-    monkeypatch.setattr(pgvector._Query, "_found", explained)
+    monkeypatch.setattr(pgvector._Query, "_fetch", explained)
     query = unit_vectors(1, seed=5)[0]
     by_index = await index.search("default", kb, query, 10)
     assert "Index Scan using idx_chunks_embedding_1_1" in plans[0]
