@@ -33,18 +33,18 @@ class HealthFinding:
         return advise(self.repair, self.remedy)
 
 
-def failure_finding(store: str, what: str, error: RagstoneError) -> Finding:
+def failure_finding(store: str, what: str, error: RagstoneError) -> HealthFinding:
     """Return the finding for a store that could not be looked at."""
-    return Finding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
+    return HealthFinding(store, what, "fail", str(error), error.hint, remedy=error.remedy)
 
 
 def repair_finding(
     store: str, what: str, detail: str, done: str, *, repaired: bool, state: FindingState = "warn"
-) -> Finding:
+) -> HealthFinding:
     """Return the finding for a problem that a repair solves: `done` says how, once it is `repaired`."""
     if repaired:
-        return Finding(store, what, "ok", detail, done, repaired=True)
-    return Finding(store, what, state, detail, remedy=REPAIR)
+        return HealthFinding(store, what, "ok", detail, done, repaired=True)
+    return HealthFinding(store, what, state, detail, remedy=REPAIR)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ragstone.core.errors import RagstoneError
-from ragstone.core.health import HealthFinding, FindingState, failure_finding, repair_finding
+from ragstone.core.health import FindingState, HealthFinding, failure_finding, repair_finding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, Space
@@ -223,5 +223,7 @@ async def check_abandoned_indexes(stores: Stores, tenants: Sequence[Tenant], for
                 done = "forgotten: what it holds must be removed by hand"
                 found.append(HealthFinding(name, "left", "ok", detail, done, repaired=True))
             else:
-                found.append(HealthFinding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name)))
+                found.append(
+                    HealthFinding(name, "left", "warn", detail, remedy=Remedy(Action.FINISH_LEFT_STORE, store=name))
+                )
     return found
