@@ -1,8 +1,8 @@
 """Erase a document, a source, a kb or a tenant everywhere, and prove it: count again, and search for it.
 
-In the ledger it is one transaction. What is elsewhere follows: files right after the commit, vectors as the index
-follows the change feed. Whatever a crash or an engine that is down leaves of that is finished by whoever opens the
-tenant next, or by `ragstone doctor --repair`.
+In the ledger it is one transaction. Other stores follow: files right after the commit, vectors as the index follows
+the change feed. What a crash or an engine that is down leaves is finished by the next process that opens the tenant,
+or by `ragstone doctor --repair`.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ class Fetcher:
             raise failure.error from failure
 
     async def _attempt(self, request: FetchRequest) -> Fetched:
-        """One try, redirects and all, in our own words when it fails."""
+        """Make one attempt, redirects included, and translate its errors."""
         try:
             async with asyncio.timeout(self.settings.timeout):
                 return await self._follow(request)

@@ -155,7 +155,7 @@ class PoliteFetcher:
     async def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, params: Mapping[str, str | int] | None = None
     ) -> Fetched:
-        """Like the fetcher's own, when it is this caller's turn. Raises `Disallowed` where robots.txt says so."""
+        """Fetch a page when it is this caller's turn. Raises `Disallowed` where robots.txt says so."""
         delay = 0.0
         if self._robots:
             rules = await self._robots.rules(url)

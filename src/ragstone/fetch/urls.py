@@ -45,7 +45,7 @@ def port_of(url: httpx2.URL) -> int:
 
 
 def canonical_url(text: str, base: str | None = None) -> str:
-    """One spelling for one page: no fragment, no tracking, no needless port or escape."""
+    """Return one spelling for one page: no fragment, no tracking, no needless port or escape."""
     url = parse_url(text, _base(base) if base else None)
     path, question, query = url.raw_path.decode("ascii").partition("?")
     kept = [part for part in query.split("&") if part and not _TRACKING.fullmatch(part)]

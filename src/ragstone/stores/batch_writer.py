@@ -1,4 +1,4 @@
-"""Writes things together a moment after they came, so that nobody waits for it and nothing fails with it."""
+"""Writes entries in batches in the background, so that no caller waits for it or fails with it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Batched(Generic[T]):
         self.dropped = 0
 
     def add(self, entry: T) -> None:
-        """Take it; returns at once."""
+        """Queue an entry and return at once."""
         if len(self._waiting) >= MOST_WAITING:
             self.dropped += 1
             return
@@ -32,11 +32,11 @@ class Batched(Generic[T]):
             self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
 
     async def flush(self) -> None:
-        """Write what waits."""
+        """Write the entries that wait."""
         if self._timer:
             self._timer.cancel()
             self._timer = None
-        # Shielded: whoever gives up waiting takes neither the batch nor the others who wait for it along.
+        # Shielded: a caller that gives up cancels neither the batch nor the others who wait for it.
         if running := self._running():
             await asyncio.shield(running)
         if self._waiting or self._running():
@@ -46,7 +46,7 @@ class Batched(Generic[T]):
         self._timer = None
         if self._running() is None:
             self._begin()
-        else:  # a slow disk: what came meanwhile takes the next turn
+        else:  # a slow disk: later entries take the next turn
             self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
 
     def _running(self) -> asyncio.Task[None] | None:

@@ -13,6 +13,7 @@ from typing import BinaryIO, Literal
 
 from ragstone.core.errors import NotFoundError, StoreError, StoreFull
 from ragstone.core.ids import opaque_id
+from ragstone.stores.corpus.atomic_file import sync_folder
 from ragstone.stores.ledger.sqlite.file import translated
 from ragstone.stores.vault import HEADER_BYTES, Owner, Vault
 
@@ -37,7 +38,7 @@ class Rotation:
 class Blobs:
     """One tenant's files: `documents/{tenant}/{document}/{name}`.
 
-    Every file gets a name of its own, so that whoever removes what a document had cannot hit what came in since.
+    Every file gets a name of its own, so that removing what a document had cannot hit what came in since.
     A sealed file can be read only as the file of this tenant, document and name.
     """
 
@@ -47,7 +48,7 @@ class Blobs:
         self.tenant_id = tenant_id or folder.name
 
     def put(self, document_id: str, content: bytes) -> str:
-        """Write it down for good: it is there, whole, when this returns its name."""
+        """Write a file durably, whole or not at all, and return its name."""
         name = opaque_id()
         place = self._place(document_id, name)
         stored = self._vault.seal(content, self._owner(document_id, name))
@@ -55,14 +56,14 @@ class Blobs:
             try:
                 with os.fdopen(_create(place), "wb") as file:
                     _write(file, stored)
-                _sync(place.parent)
+                sync_folder(place.parent)
             except OSError:
                 place.unlink(missing_ok=True)
                 raise
         return name
 
     def get(self, document_id: str, name: str) -> bytes:
-        """The content, or `NotFoundError` when it has been deleted."""
+        """Return the content; raise `NotFoundError` when it has been deleted."""
         place = self._place(document_id, name)
         with translated(place):
             try:
@@ -120,7 +121,7 @@ class Blobs:
         for document_id in self._documents():
             for name in self.names(document_id):
                 place = self._place(document_id, name)
-                with translated(place), suppress(FileNotFoundError):  # deleted meanwhile
+                with translated(place), suppress(FileNotFoundError):  # deleted in between
                     missing[self._vault.missing_key(_head(place))] += 1
         del missing[""]
         return missing
@@ -154,7 +155,7 @@ class Blobs:
                     content = self.get(document_id, name)
                     _write(file, self._vault.seal(content, self._owner(document_id, name)))
                 draft.replace(place)
-                _sync(place.parent)
+                sync_folder(place.parent)
             except (FileNotFoundError, NotFoundError):
                 return "gone"
             finally:
@@ -229,11 +230,3 @@ def _safe(name: str) -> str:
     if not _is_ours(name):
         raise NotFoundError(f"no document {name!r:.80}")
     return name
-
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -184,6 +184,6 @@ def allowed_numbers(connection: Connection, tenant_id: str, kb_id: int, where: F
 
 
 def _reaches_back(connection: Connection, tenant_id: str, sequence: int) -> bool:
-    # The feed is shortened from time to time; a resident that is older than its start reads everything anew.
+    # The feed is shortened from time to time; a part that is older than its start is loaded again.
     oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[0]
     return sequence > 0 and oldest is not None and oldest <= sequence + 1

@@ -69,7 +69,7 @@ class Vault:
 
     @classmethod
     def load(cls, key: SecretStr | None, old_keys: Sequence[SecretStr] = ()) -> Vault:
-        """The vault that the settings `security.key` and `security.old_keys` ask for."""
+        """Return the vault that the settings `security.key` and `security.old_keys` ask for."""
         if key is None and old_keys:
             raise SettingsError(
                 "security.old_keys is set and security.key is not: what comes in would be stored plain",
@@ -81,7 +81,7 @@ class Vault:
 
     @property
     def key_id(self) -> str:
-        """Names the key that seals, and tells nothing about it; empty when there is none."""
+        """Return the name of the sealing key, which reveals nothing about it; empty without a key."""
         return self._key_id.hex()
 
     def require_key(self) -> None:
@@ -110,7 +110,7 @@ class Vault:
         return stored
 
     def open(self, stored: bytes, owner: Owner) -> bytes:
-        """The content of what was stored; `StoreCorrupt` when it is not what was sealed for this owner."""
+        """Return the content of what was stored; `StoreCorrupt` when it is not what was sealed for this owner."""
         if not _is_marked(stored):
             return stored
         header = _parse_header(stored[:HEADER_BYTES])
@@ -145,7 +145,7 @@ class Vault:
         return f"{self._text_prefix}{base64.b64encode(nonce + sealed).decode()}"
 
     def open_text(self, stored: str, owner: Owner) -> str:
-        """The secret of what was stored; a text that is not sealed is the secret itself."""
+        """Return the secret of what was stored; a text that is not sealed is the secret itself."""
         if not stored.startswith(SEALED):
             return stored
         kind, colon, rest = stored.removeprefix(SEALED).partition(":")
@@ -164,7 +164,7 @@ class Vault:
         return content.decode("utf-8", "surrogatepass")
 
     def seal_config(self, config: Metadata, secret_keys: Collection[str], owner: Owner) -> dict[str, Json]:
-        """A configuration as it is stored: those of its values that are secrets are sealed."""
+        """Return a configuration as it is stored, with its secrets sealed."""
         for key in secret_keys:
             if not isinstance(config.get(key), str | None):
                 raise InputError(f"{key} is a secret of {owner} and must be text", hint="put it in quotes")
@@ -172,7 +172,7 @@ class Vault:
         return {**config, **{key: self.seal_text(value, replace(owner, part=key)) for key, value in secrets}}
 
     def open_config(self, stored: Metadata, secret_keys: Collection[str], owner: Owner) -> dict[str, Json]:
-        """The configuration that `seal_config` was given."""
+        """Return the configuration that `seal_config` was given."""
         secrets = _secrets(stored, secret_keys).items()
         return {**stored, **{key: self.open_text(value, replace(owner, part=key)) for key, value in secrets}}
 
@@ -198,7 +198,7 @@ class Vault:
 
 
 def _cipher(key: bytes) -> AESGCM:
-    # Imported when there is a key: without one, nobody has to wait for it.
+    # Imported when there is a key: without one, no start waits for it.
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
     return AESGCM(key)

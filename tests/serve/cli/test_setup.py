@@ -190,7 +190,7 @@ def test_pulling_says_where_the_model_is(cli: Cli, monkeypatch: pytest.MonkeyPat
         asked.append((name, revision))
         return tmp_path / "model"
 
-    monkeypatch.setattr("ragstone.models.weights.hub.pull", pull)
+    monkeypatch.setattr("ragstone.models.weights.pull", pull)
     ran = cli("models", "pull", "someone/model", "--revision", "v2", "--json")
     assert ran.json == {"model": "someone/model", "path": str(tmp_path / "model")}
     assert asked == [("someone/model", "v2")]

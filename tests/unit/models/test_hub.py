@@ -12,8 +12,7 @@ from tests.unit.models.tiny import write_tiny_model
 from ragstone.core.errors import InputError, ModelUnavailable
 from ragstone.core.remedies import Action, Remedy
 from ragstone.models.embedders.local import LocalEmbedder
-from ragstone.models.weights import find_weights
-from ragstone.models.weights.hub import pull, pulled_folder
+from ragstone.models.weights import find_weights, pull, pulled_folder
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.vectors.derived import reconcile as module
 from ragstone.stores.vectors.derived.index import DerivedIndex
-from ragstone.stores.vectors.derived.reconcile import Difference, reconcile
-from ragstone.stores.vectors.derived.writes import PartitionWriter
+from ragstone.stores.vectors.derived.reconcile import Difference, PartitionWriter, reconcile
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors

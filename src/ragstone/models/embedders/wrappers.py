@@ -56,7 +56,7 @@ class CachedEmbedder:
             return Embeddings(np.stack([known[text] for text in texts]), model)
         made = await self._inner.embed(missing, role)
         if made.model != model:
-            # The wrapped embedder changed models meanwhile: what was remembered is of another space.
+            # The wrapped embedder has changed models: what was remembered is of another space.
             if known:
                 return await self.embed(texts, role)
             model = made.model

@@ -93,7 +93,7 @@ class OpenAILLM:
                 raise
             raise self._error(failure) from None
         finally:
-            if written is not None:  # also of a reply that breaks off, or that nobody reads on
+            if written is not None:  # also of a reply that breaks off or is not read to its end
                 self._charge(messages, "".join(written), usage)
         if reason != "stop":
             said = "was cut off" if reason == "length" else "broke off"

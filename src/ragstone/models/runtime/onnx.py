@@ -124,7 +124,7 @@ class OnnxOperators:
         return self._node("Div", total, self._node("ReduceSum", weights, self._ints(1), keepdims=0))
 
     def _split(self, stacked: Node) -> list[Node]:
-        """The three parts of the first axis."""
+        """Return the three parts of the first axis."""
         from onnx import helper
 
         names = [f"n{len(self.nodes)}.{part}" for part in range(3)]

@@ -33,18 +33,18 @@ Output = TypeVar("Output")
 
 @dataclass(eq=False, slots=True)
 class _Call(Generic[Output]):
-    """Somebody who waits for the outputs of some rows."""
+    """A caller that waits for the outputs of some rows."""
 
     loop: asyncio.AbstractEventLoop
     done: asyncio.Future[list[Output]]
     rows: int
     left: int
-    """Rows that nobody works on yet."""
+    """Rows that wait."""
     outputs: dict[int, Output] = field(default_factory=dict)
 
     def end(self, error: BaseException | None = None) -> None:
         """End the call, from any thread: all outputs are there, or there will be none."""
-        with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # its loop is closed: the caller is gone
             self.loop.call_soon_threadsafe(self._end, error)
 
     def _end(self, error: BaseException | None) -> None:

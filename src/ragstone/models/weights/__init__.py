@@ -1,18 +1,21 @@
-"""Finds a model's weights: an installed package, a local folder, or a pulled model."""
+"""Find a model's weights: an installed package, a local folder, or a model that was pulled from the hub on request."""
 
 from __future__ import annotations
 
+import re
+import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from ragstone.core.errors import ModelUnavailable
+from ragstone.core.errors import InputError, ModelError, ModelUnavailable
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.models.runtime.encoder import Encoder
-from ragstone.models.weights.catalogue import canonical_name
+from ragstone.models.weights.artefacts import cache_folder
+from ragstone.models.weights.catalogue import HUB_NAMES, canonical_name
 from ragstone.models.weights.folder import ModelFolder
-from ragstone.models.weights.hub import pulled_folder
 from ragstone.models.weights.packages import COMMANDS, find_installed
 
 
@@ -60,3 +63,49 @@ def _folder(path: Path, cache: Path) -> ModelFolder:
             hint="name a folder with config.json, model.safetensors and tokenizer.json",
         )
     return ModelFolder(path, cache=cache)
+
+
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
+
+FILES = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "1_Pooling/config.json"]
+
+SENTENCE_FILES = ["modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"]
+
+
+def pulled_folder(name: str, cache: Path) -> Path:
+    """Return the folder of a pulled model. A name cannot point outside of the cache."""
+    if not HUB_NAME.fullmatch(name) or ".." in name:
+        raise InputError(f"'{name}' is not a model name", hint="use a name such as BAAI/bge-small-en-v1.5")
+    hub_name = HUB_NAMES.get(canonical_name(name), name)
+    return cache / "hub" / hub_name.replace("/", "--")
+
+
+def pull(name: str, *, revision: str | None = None, cache_dir: Path | None = None) -> Path:
+    """Download a model into the cache and return its folder."""
+    folder = pulled_folder(name, cache_folder(cache_dir))
+    try:
+        from huggingface_hub import snapshot_download
+        from huggingface_hub.errors import HfHubHTTPError
+    except ImportError as error:
+        raise ModelUnavailable(
+            f"'{name}' cannot be pulled: the hub client is not installed", hint='pip install "ragstone[hub]"'
+        ) from error
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(dir=folder.parent, suffix=".partial"))
+    try:
+        hub_name = HUB_NAMES.get(canonical_name(name), name)
+        snapshot_download(hub_name, revision=revision, local_dir=work, allow_patterns=FILES + SENTENCE_FILES)
+        ModelFolder(work).encoder()
+        shutil.rmtree(folder, ignore_errors=True)
+        work.rename(folder)
+    except (OSError, HfHubHTTPError) as error:
+        raise ModelUnavailable(
+            f"'{name}' could not be pulled: {type(error).__name__}", hint="check the name and the network"
+        ) from error
+    except ModelError as error:
+        raise type(error)(
+            f"'{name}' was pulled but cannot be used: {error}", hint=error.hint, remedy=error.remedy
+        ) from error
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return folder

@@ -97,7 +97,7 @@ def _default_folder() -> Path:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """A process killed while writing leaves a partial file that nobody will finish."""
+    """Remove partial files of processes that were killed while writing."""
     for partial in folder.glob("*.partial"):
         try:
             if time.time() - partial.stat().st_mtime > ABANDONED_SECONDS:

@@ -25,7 +25,12 @@ def write_atomically(path: Path, parts: Iterable[bytes]) -> None:
 def put_in_place(aside: Path, path: Path) -> None:
     """Move a complete file to another path, durably."""
     aside.replace(path)
-    handle = os.open(path.parent, os.O_RDONLY)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

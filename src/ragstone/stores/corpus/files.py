@@ -127,7 +127,7 @@ class FilePair:
             self.install()
         with _translate_errors():
             for path in (self.index, self.metadata):
-                # Also what was not written to its end, under names that nobody looks for.
+                # Also what was not written to its end, under temporary names.
                 for left in path.parent.glob(f"{path.name}{ASIDE}*"):
                     left.unlink(missing_ok=True)
 
@@ -153,7 +153,7 @@ class FilePair:
             try:
                 yield
             finally:
-                fcntl.flock(lock, fcntl.LOCK_UN)  # a child that was forked meanwhile has the same open file
+                fcntl.flock(lock, fcntl.LOCK_UN)  # a child forked in between has the same open file
 
     def _all(self) -> tuple[Path, ...]:
         return self.index, self.metadata, self.next_index, self.next_metadata

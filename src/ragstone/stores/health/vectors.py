@@ -70,7 +70,7 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     said = f"{health.version}, {health.detail}" if health.detail else health.version
     findings = [HealthFinding(provider.name, "reachable", "ok", said)]
     if provider.name == "memory":
-        # It is another one in every process, and built anew by whoever searches first.
+        # Every process has its own, built by its first search.
         return findings
     troubles: list[HealthFinding] = []
     for tenant in tenants:
@@ -140,8 +140,7 @@ async def _differences(stores: Stores, derived: DerivedIndex, tenant: str, held:
 async def _reconcile(
     stores: Stores, derived: DerivedIndex, tenant: str, held: _HeldSpace, *, repair: bool
 ) -> Difference:
-    from ragstone.stores.vectors.derived.reconcile import reconcile
-    from ragstone.stores.vectors.derived.writes import PartitionWriter
+    from ragstone.stores.vectors.derived.reconcile import PartitionWriter, reconcile
 
     assert held.kb is not None
     assert held.space is not None

@@ -61,7 +61,7 @@ class ResidentBm25Index:
             await self._ledger.read(tenant, self._load, kb, path)
 
     def _turn(self, tenant: str, kb: KnowledgeBase) -> asyncio.Lock:
-        # Waited for here, so that nobody holds a connection while another one reads all the chunks.
+        # Waited for here, so that no connection is held while another search reads all the chunks.
         return self._turns.setdefault((tenant, kb.id), asyncio.Lock())
 
     def _search(

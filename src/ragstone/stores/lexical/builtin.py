@@ -15,7 +15,7 @@ class BuiltinIndexWriter:
     """Keeps the database's own index usable, for when the settings choose it again.
 
     SQLite's costs little and is kept in step. PostgreSQL's would be most of the work of a write: its postings are
-    dropped with the first change that they miss, and made anew by the first search that needs them.
+    dropped with the first change that they miss, and rebuilt by the first search that needs them.
     """
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ import sqlite3
 import threading
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ragstone.core.errors import StoreError
 
@@ -69,8 +69,6 @@ def _statements(schema: Schema) -> tuple[str, ...]:
 
 def upgrade(path: Path, schema: Schema) -> None:
     """Apply what is missing, in one transaction that a second process waits for."""
-    from alembic import command
-    from alembic.config import Config
     from sqlalchemy import create_engine, event
     from sqlalchemy.exc import DBAPIError
 
@@ -78,12 +76,20 @@ def upgrade(path: Path, schema: Schema) -> None:
     event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN IMMEDIATE"))
     try:
         with ONE_AT_A_TIME, engine.begin() as connection:
-            config = Config()
-            config.set_main_option("script_location", str(Path(__file__).parent / schema))
-            config.set_main_option("path_separator", "os")
-            config.attributes["connection"] = connection
-            command.upgrade(config, "head")
+            run_migrations(connection, schema)
     except DBAPIError as error:
         raise error.orig or error from error  # as SQLite says it itself
     finally:
         engine.dispose()
+
+
+def run_migrations(connection: Any, schema: Schema, **attributes: str) -> None:
+    """Apply the migrations of a schema that a database lacks."""
+    from alembic import command
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / schema))
+    config.set_main_option("path_separator", "os")
+    config.attributes |= {"connection": connection, **attributes}
+    command.upgrade(config, "head")

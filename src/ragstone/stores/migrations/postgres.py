@@ -1,15 +1,14 @@
-"""Bring a PostgreSQL database to the newest schema, and see to it that nobody acts above row-level security."""
+"""Bring a PostgreSQL database to the newest schema, owned by a role under row-level security."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import psycopg
 
 from ragstone.core.errors import StoreError
 from ragstone.stores.ledger.postgres.session import connect
-from ragstone.stores.migrations import HEADS, ONE_AT_A_TIME
+from ragstone.stores.migrations import HEADS, ONE_AT_A_TIME, run_migrations
 
 OLDEST = 150000
 SERVICE = "ragstone_service"
@@ -38,9 +37,7 @@ def is_current(connection: psycopg.Connection) -> bool:
 
 
 def upgrade(dsn: str) -> None:
-    """Apply what is missing in one transaction, while nobody writes."""
-    from alembic import command
-    from alembic.config import Config
+    """Apply missing migrations in one transaction, while writers wait."""
     from sqlalchemy import create_engine
     from sqlalchemy.exc import DBAPIError
     from sqlalchemy.pool import NullPool
@@ -51,13 +48,8 @@ def upgrade(dsn: str) -> None:
     try:
         with ONE_AT_A_TIME, engine.begin() as connection:
             _prepare(connection)
-            for schema in ("control", "tenant"):
-                config = Config()
-                config.set_main_option("script_location", str(Path(__file__).parent / schema))
-                config.set_main_option("path_separator", "os")
-                config.attributes["connection"] = connection
-                config.attributes["version_table"] = f"alembic_version_{schema}"
-                command.upgrade(config, "head")
+            run_migrations(connection, "control", version_table="alembic_version_control")
+            run_migrations(connection, "tenant", version_table="alembic_version_tenant")
     except DBAPIError as error:
         raise error.orig or error from error
     finally:
@@ -65,7 +57,7 @@ def upgrade(dsn: str) -> None:
 
 
 def _prepare(connection: Any) -> None:
-    """Wait for one's turn; then make what the tables need: the extension, the schemas, and who is to own them."""
+    """Wait for the lock; then create what the tables need: the extension, the schemas, and their owner."""
     run = connection.exec_driver_sql
     run(f"SELECT set_config('lock_timeout', '{PATIENCE}', true)")
     run("SELECT pg_advisory_xact_lock(hashtextextended('ragstone gate', 0))")
@@ -114,7 +106,7 @@ def _add_extension(run: Any) -> None:
 
 
 def _service(run: Any) -> str:
-    """A role to act as instead of one that sees every tenant's rows."""
+    """Return a role to act as instead of one that sees every tenant's rows."""
     from sqlalchemy.exc import DBAPIError
 
     try:

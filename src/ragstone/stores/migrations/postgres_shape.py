@@ -84,7 +84,7 @@ class ShapedTables(PostgresqlImpl):
 
 
 def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = False) -> Table:
-    """The same table as PostgreSQL has it; `stubs` stand for the tables it refers to."""
+    """Return the same table as PostgreSQL has it; `stubs` stand for the tables it refers to."""
     items: list[SchemaItem] = [_column(table, column) for column in table.columns]
     items += [_primary_key(table, owned), *_uniques(table, owned), *_foreign_keys(table, owned)]
     if table.name == "chunks":
@@ -104,7 +104,7 @@ def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = 
 
 
 def guard_rows(table: str) -> list[str]:
-    """SQL that shows the rows of a table to their tenant only, whoever owns the table."""
+    """Return SQL that shows the rows of a table to their tenant only, also to the table's owner."""
     return [
         f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY",
         f"ALTER TABLE {table} FORCE ROW LEVEL SECURITY",
@@ -165,7 +165,7 @@ def _foreign_keys(table: Table, owned: bool) -> list[ForeignKeyConstraint]:
 
 
 def _references(table: Table, owned: bool) -> list[tuple[list[str], str, list[str], str | None]]:
-    """Columns, the table they refer to, its columns, and what happens when that row goes."""
+    """Return foreign keys: columns, the table and columns they refer to, and the action on deletion."""
     found = []
     for key in sorted(table.foreign_keys, key=lambda one: one.target_fullname):
         target, name = key.target_fullname.split(".")
@@ -177,7 +177,7 @@ def _references(table: Table, owned: bool) -> list[tuple[list[str], str, list[st
 
 
 def _index_columns(table: str, index: Index, owned: bool) -> list[str]:
-    """The columns of an index: it leads with the tenant, except in a partition, which is all one tenant's."""
+    """Return the columns of an index: the tenant first, except in a partition, which is all one tenant's."""
     names = [column.name for column in index.columns]
     if not owned or OWNER in names:
         return names

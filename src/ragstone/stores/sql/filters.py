@@ -125,5 +125,5 @@ def _sql_types(value: Scalar) -> str:
 
 
 def _ordered_types(value: Scalar) -> str:
-    """Of what comes before or after it: true is 1 there."""
+    """Return the SQL types that are ordered with a value: true is 1 there."""
     return "('text')" if isinstance(value, str) else "('integer', 'real')"

@@ -15,7 +15,7 @@ TENANT_ID = re.compile(r"[0-9a-z]{1,32}")
 
 
 def part(table: str, tenant_id: str) -> str:
-    """The name of a tenant's part of a table, as it stands in SQL."""
+    """Return the name of a tenant's part of a table, as it stands in SQL."""
     if not TENANT_ID.fullmatch(tenant_id):
         raise ValueError(f"{tenant_id!r:.40} is no tenant's id")
     return f'ragstone."{table}_{tenant_id}"'
@@ -37,7 +37,7 @@ def note_growth(connection: Connection, tenant_id: str, rows: Sequence[tuple[int
 
 
 def refresh(connection: Connection, tenant_id: str) -> None:
-    """Have the planner look at a tenant's rows; tables that somebody else looks at are left to them."""
+    """Refresh the planner's statistics of a tenant's rows; skip tables that another session analyzes."""
     parts = [f"{part(table, tenant_id)} ({columns})" for table, columns in COLUMNS.items()]
     connection.execute(
         f"ANALYZE (SKIP_LOCKED) documents (tenant_id, kb_id, id, version, parent_id), {', '.join(parts)}"

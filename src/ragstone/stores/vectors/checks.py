@@ -27,7 +27,7 @@ def check_isolation(name: str, isolation: Isolation, capabilities: Capabilities)
 
 
 def check_options(adapter: Adapter, known: Iterable[str]) -> None:
-    """Refuse an option that nobody would read."""
+    """Refuse an option that has no effect."""
     known = sorted(known)
     for name in adapter.options:
         if name not in known:

@@ -1,6 +1,6 @@
 """Vectors in the memory of this process: an exact scan that forgets everything when it is closed.
 
-For tests, trials and collections that may be thrown away. The ledger holds all of it, so that a start builds it anew.
+For tests, trials and collections that may be thrown away. The ledger holds all of it, so that every start rebuilds it.
 """
 
 from __future__ import annotations

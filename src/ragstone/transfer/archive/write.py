@@ -50,7 +50,7 @@ Secrets = Callable[[str], Collection[str]]
 
 
 class Stopped(Exception):
-    """Nobody waits for the archive any more."""
+    """The export was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

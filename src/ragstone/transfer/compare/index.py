@@ -14,8 +14,7 @@ from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.vectors.derived.index import DerivedIndex
-from ragstone.stores.vectors.derived.reconcile import remove_orphans
-from ragstone.stores.vectors.derived.writes import BATCH, PartitionWriter
+from ragstone.stores.vectors.derived.reconcile import BATCH, PartitionWriter, remove_orphans
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, agree, judge
 from ragstone.transfer.reports import NONE, Differences, OnMove
@@ -33,7 +32,7 @@ class IndexCompared:
 
     chunks: int = 0
     removed: int = 0
-    """Points of chunks that are no more, and that nobody had removed."""
+    """Points of deleted chunks that were still there."""
     agreement: SearchAgreement = SearchAgreement()  # noqa: RUF009
     differences: Differences = NONE
 

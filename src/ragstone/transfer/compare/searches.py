@@ -16,7 +16,6 @@ TOLERANCE = 2e-3
 ENOUGH = 0.95
 """The share of the nearest that an index must find which does not look at everything."""
 Search = Callable[[Vector], Awaitable[Sequence[Candidate]]]
-Lookup = Callable[[str], Awaitable[Sequence[Candidate]]]
 
 
 @dataclass(slots=True)

@@ -245,7 +245,7 @@ BM25_TOLERANCE = 1e-2
 async def move_to_ledger(
     here: Stores, there: Stores, tenant: str, *, by_word: bool, exact: bool, tell: OnMove
 ) -> TenantMove:
-    """Carry a tenant and compare; what was written here meanwhile is carried too, and compared again.
+    """Carry a tenant and compare; what was written here in between is carried too, and compared again.
 
     `by_word` says that both sides score words alike, `exact` that both look at every vector.
     """

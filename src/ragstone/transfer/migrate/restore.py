@@ -173,7 +173,7 @@ class Restorer:
 
     def _is_same(self, known: Existing, document: DocumentSnapshot) -> bool:
         if self._origin:
-            return False  # whoever follows a ledger has seen that they differ
+            return False  # the ledger that is followed was compared already
         return known.content == restore.content_of(document)
 
     async def _store(self, opened: OpenedKb, batch: _Batch, there: Mapping[Key, Existing], files: Files) -> None:

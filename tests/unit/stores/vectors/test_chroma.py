@@ -167,7 +167,7 @@ async def test_a_damaged_file_says_so(provider: ChromaProvider, tmp_path: Path) 
     damaged = chroma(tmp_path / "vectors" / "chroma")
     with pytest.raises(StoreCorrupt, match="not a database") as corrupt:
         await damaged.health()
-    assert "built anew" in corrupt.value.hint
+    assert "rebuilt from the ledger" in corrupt.value.hint
     await damaged.close()
 
 

@@ -59,7 +59,7 @@ def own(folder: Path) -> IO[bytes]:
 
 def disown(lock: IO[bytes]) -> None:
     """Unlock the folder."""
-    # A child that was forked meanwhile holds the same open file, which closing alone would leave locked.
+    # A child forked in between holds the same open file, which closing alone would leave locked.
     fcntl.flock(lock, fcntl.LOCK_UN)
     lock.close()
 
@@ -95,7 +95,7 @@ SIGNS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
     (
         ("malformed", "not a database", "corrupt", "loading hnsw", "pickle", "finding id"),
         StoreCorrupt,
-        "remove the folder; it is built anew from the ledger at the next start",
+        "remove the folder; it is rebuilt from the ledger at the next start",
     ),
 )
 """What the engine's own messages say of its files."""

@@ -84,7 +84,7 @@ class ChromaProvider:
         return points
 
     async def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
-        # Chroma pages by position, and what the caller deletes meanwhile would shift the rest: so all at once.
+        # Chroma pages by position, and deletions by the caller would shift the rest: so all ids are read at once.
         names = await self._within(partition, partial(_all_names, where=self._own(partition))) or []
         for page in batched(names, PAGE):
             yield [_chunk_id(name) for name in page]

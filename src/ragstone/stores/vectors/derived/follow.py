@@ -13,8 +13,7 @@ from ragstone.stores.ledger.documents import read_kbs, read_sequence
 from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.derived.reconcile import reconcile
-from ragstone.stores.vectors.derived.writes import BATCH, PartitionWriter
+from ragstone.stores.vectors.derived.reconcile import BATCH, PartitionWriter, reconcile
 from ragstone.stores.vectors.partitions import partition_of
 
 FAR_BEHIND = 10_000
@@ -81,14 +80,14 @@ class PartitionFollower:
             written += len(points)
             if on_progress:
                 on_progress(written)
-        # What changed meanwhile is behind this place in the feed and is applied by whoever follows next.
+        # Later changes stand behind this place in the feed, and are applied by the next catch-up.
         await self.advance(tenant, partition.tenant_id, {space.id: sequence})
         return written
 
-    async def follow(self, tenant: str, partition: VectorPartition, mark: Mark, *, anew: bool) -> int | None:
+    async def follow(self, tenant: str, partition: VectorPartition, mark: Mark, *, first: bool) -> int | None:
         """Apply what changed since the mark; where it may move to, when it should.
 
-        Whoever comes `anew` looks whether all of it is there: a folder may have been removed, an engine may have
+        With `first` it checks that all points are there: a folder may have been removed, an engine may have
         lost what it had acknowledged.
         """
         if mark.kb_id is None:
@@ -98,10 +97,10 @@ class PartitionFollower:
         if step is None:
             return None
         kb, space, changes = step
-        if anew and isinstance(self._provider, WordProvider) and await self._provider.misfit(partition):
+        if first and isinstance(self._provider, WordProvider) and await self._provider.misfit(partition):
             await self._provider.open(partition)  # says what is wrong, and what to do
         writer = PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition)
-        if changes is None or (anew and await self._has_lost(tenant, partition, kb, space, changes.arrived)):
+        if changes is None or (first and await self._has_lost(tenant, partition, kb, space, changes.arrived)):
             await self.fill(tenant, kb, space)
             # Deletions in between cannot be read from the feed: they are whatever the ledger does not know.
             await reconcile(writer)

@@ -179,7 +179,7 @@ class DerivedIndex:
         """Catch up before a search, if that is due; return whether there is nothing left to wait for.
 
         It goes on when the search that began it has no time left: filling an engine may take minutes, and would
-        otherwise begin anew with every search.
+        otherwise begin again with every search.
         """
         if self._closed or not self._is_due(partition):
             return not self._closed
@@ -195,7 +195,7 @@ class DerivedIndex:
 
     async def _catch_up_if_due(self, tenant: str, partition: VectorPartition) -> None:
         async with self._lock(partition.tenant_id):
-            # Whoever waited here finds it done, or learns that the engine is away, from the one who came first.
+            # The search that came first may have done it, or found that the engine is away.
             if self._is_due(partition):
                 try:
                     await self._follow_ledger(tenant, partition.tenant_id)
@@ -243,9 +243,9 @@ class DerivedIndex:
                 await self._follower.fill(tenant, kb, space)
         for mark in marks:
             partition = partition_of_mark(tenant_id, mark)
-            anew = partition not in self._followed
+            first = partition not in self._followed
             with self._following(partition, failures):
-                sequence = await self._follower.follow(tenant, partition, mark, anew=anew)
+                sequence = await self._follower.follow(tenant, partition, mark, first=first)
                 if sequence is not None:
                     reached[mark.space_id] = sequence
         await self._follower.advance(tenant, tenant_id, reached)

@@ -1,7 +1,9 @@
-"""Compare what a vector database holds with what the ledger says it should, and make the two agree.
+"""Write to a partition of a vector database, compare it with the ledger, and make the two agree.
 
-All ids are looked at, some at a time; of all of them together only sixteen bytes each are held. Others may write
-meanwhile: what is written twice does no harm, and what was deleted in between is looked for again.
+Others may write at the same time, so the ledger is looked at again after each write. Erasing removes from the ledger
+first and then from the engine: what was written to the engine is either still in the ledger, and is removed with
+it, or is removed at once by its writer. All ids are compared, some at a time; of all of them together
+only sixteen bytes each are held.
 """
 
 from __future__ import annotations
@@ -14,12 +16,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.batches import batched
+from ragstone.core.errors import NotFoundError
+from ragstone.core.types import Space
+from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
+from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.derived.writes import PartitionWriter
 
-BATCH = 500
+BATCH = 512
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionWriter:
+    """A partition of a provider, and the Space of the ledger that belongs there."""
+
+    ledger: SqlLedger
+    provider: VectorProvider
+    tenant: str
+    kb_id: int
+    space: Space
+    partition: VectorPartition
+
+    async def write(self, points: Sequence[Point]) -> bool:
+        """Write points except those deleted in between; return False when the whole partition is no longer wanted."""
+        for batch in batched(points, BATCH):
+            await self.provider.upsert(self.partition, batch)
+            written = [point.chunk_id for point in batch]
+            known = await self._find_known(written)
+            if known is None:
+                await self.provider.drop(self.partition)
+                return False
+            if gone := [chunk_id for chunk_id in written if chunk_id not in known]:
+                await self.provider.delete(self.partition, gone)
+        return True
+
+    async def remove(self, chunk_ids: Sequence[str]) -> None:
+        """Delete points except those that came back: an import gives chunks the ids they had."""
+        known = await self._find_known(chunk_ids)
+        if known is None:
+            return  # the partition was given up, and is emptied by that
+        if gone := [chunk_id for chunk_id in chunk_ids if chunk_id not in known]:
+            await self.provider.delete(self.partition, gone)
+            if back := await self._find_known(gone):
+                await self.write(await self.read(sorted(back)))
+
+    async def read(self, chunk_ids: Sequence[str]) -> list[Point]:
+        """Return chunks of the ledger as points of this partition."""
+        words = self.provider.capabilities.sparse
+        return await self.ledger.read(self.tenant, index_feed.points, self.space, chunk_ids, words=words)
+
+    async def scan(self) -> AsyncIterator[list[Point]]:
+        """Yield all live chunks of the Space as points, some at a time."""
+        after, words = 0, self.provider.capabilities.sparse
+        while True:
+            points, after = await self.ledger.read(
+                self.tenant, index_feed.scan, self.kb_id, self.space, after, BATCH, words=words
+            )
+            if not points:
+                return
+            yield points
+
+    async def _find_known(self, chunk_ids: Sequence[str]) -> set[str] | None:
+        try:
+            return await self.ledger.read(self.tenant, _find_known, self, chunk_ids)
+        except NotFoundError:
+            return None  # the tenant is gone or going
+
+
+def _find_known(
+    connection: Connection, tenant_id: str, writer: PartitionWriter, chunk_ids: Sequence[str]
+) -> set[str] | None:
+    """Return the ids that the ledger has, live or staged; None when it does not know the partition."""
+    if tenant_id != writer.partition.tenant_id:
+        return None  # another tenant has the name by now
+    marks = index_feed.marks(connection, tenant_id, writer.provider.name)
+    if writer.space.id not in {mark.space_id for mark in marks}:
+        return None
+    return index_feed.known_among(connection, tenant_id, writer.kb_id, chunk_ids)
+
+
 ID_BYTES = 16
 
 

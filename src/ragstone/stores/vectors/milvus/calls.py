@@ -110,7 +110,7 @@ class EmbeddedMilvus:
         except OSError as error:
             raise StoreError(
                 f"the Milvus data in {path} cannot be opened: {error.strerror}",
-                hint="a file from milvus-lite 2 must be moved away; the index is then built anew from the ledger",
+                hint="a file from milvus-lite 2 must be moved away; the index is then rebuilt from the ledger",
             ) from error
         # The engine takes one writer at a time, so it gets one thread; pymilvus's own starter would give it ten, and
         # a TCP port that every user of the machine could read all tenants through.
@@ -129,7 +129,7 @@ class EmbeddedMilvus:
         return f"unix:{self._socket}"
 
     def close(self) -> None:
-        """End the threads and let go of the folder."""
+        """End the threads and release the folder."""
         self._server.stop(grace=REST).wait()
         self._thread.shutdown()
         self._engine.close()
@@ -160,7 +160,7 @@ class Absent(StoreError):
 
 
 class MilvusCalls:
-    """One Milvus. It is opened by the first call, and anew by the first call after a fork."""
+    """One Milvus. It is opened by the first call, and again by the first call after a fork."""
 
     def __init__(self, adapter: Adapter, folder: Path, options: MilvusOptions) -> None:
         self.embedded = adapter.url is None

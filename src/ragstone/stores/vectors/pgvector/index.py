@@ -51,16 +51,16 @@ class PgVectorIndex:
         return await self._ledger.read(tenant, self._search, kb, space, vector, k, where)
 
     async def maintain(self, tenant: str) -> list[Order]:
-        """Make the indexes that are lacking or were built on too little, drop those that nobody needs; what was done.
+        """Make indexes that are missing or were built on too little, drop unneeded ones; return what was done.
 
-        Others read and write meanwhile. Meant to be called from time to time, never within a transaction.
+        Reads and writes go on. Meant to be called from time to time, never within a transaction.
         """
         if not await self._ledger.read(tenant, orders, self._options):
             return []
         return await self._ledger.outside(tenant, tend, self._options) or []
 
     async def rebuild(self, tenant: str, kb: KnowledgeBase) -> list[Order]:
-        """Make the index of a kb anew, whatever state it is in; nothing for a Space that is sorted exactly."""
+        """Rebuild the index of a kb, whatever state it is in; do nothing for a Space that is sorted exactly."""
         if kb.space is None:
             return []
         done = await self._ledger.outside(tenant, tend, self._options, kb.space.id)

@@ -69,7 +69,7 @@ def api_key(adapter: Adapter) -> str:
     """Return the key of the settings or, for Pinecone itself, of the environment."""
     if adapter.api_key is not None:
         return adapter.api_key.get_secret_value()
-    # The key in the environment is Pinecone's: nobody else gets it.
+    # The key in the environment is for Pinecone only.
     key = os.environ.get("PINECONE_API_KEY", "") if adapter.url in (None, CONTROL_PLANE) else ""
     if not key:
         raise SettingsError(

@@ -218,7 +218,7 @@ class PineconeProvider:
         try:
             answer = await self._service.call(method, index.url + path, body, query=query, expect={404})
         except StoreError:
-            # The index may have been made anew elsewhere: the next call asks where it is.
+            # The index may have been recreated elsewhere: the next call asks where it is.
             self._index = None
             raise
         if answer.status != 404:

@@ -27,9 +27,8 @@ from ragstone.stores.vectors.checks import (
     real_ids,
     seconds_option,
 )
-from ragstone.stores.vectors.qdrant.engine import ClientEngine, CollectionMissing, Form, QdrantEngine
+from ragstone.stores.vectors.qdrant.engine import ClientEngine, CollectionMissing, Form, LocalCalls, QdrantEngine
 from ragstone.stores.vectors.qdrant.filters import Condition, all_of, can_translate, equals, translate
-from ragstone.stores.vectors.qdrant.local import LocalCalls
 from ragstone.stores.vectors.qdrant.points import belongs, collection_of, physical_id, to_point, to_stored
 from ragstone.stores.vectors.qdrant.server import ServerCalls
 

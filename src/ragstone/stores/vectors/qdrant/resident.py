@@ -29,7 +29,7 @@ USE_A_SERVER = (
 
 
 class Resident(Generic[E]):
-    """Opens an engine on first use, works with it one call after the other, and opens it anew after a fork."""
+    """Opens an engine on first use, works with it one call after the other, and opens it again after a fork."""
 
     def __init__(self, folder: Path, opener: Callable[[Path], E], closer: Callable[[E], None]) -> None:
         self.folder = folder

@@ -65,7 +65,7 @@ async def test_a_file_of_an_older_version_is_named(tmp_path: Path) -> None:
     provider = MilvusProvider(Adapter(kind="milvus", path=tmp_path / "old.db"), tmp_path, "collection")
     with pytest.raises(StoreError, match=r"old\.db cannot be opened") as caught:
         await provider.health()
-    assert "built anew" in caught.value.hint
+    assert "rebuilt from the ledger" in caught.value.hint
     assert (tmp_path / "old.db").read_bytes() == b"SQLite format 3\x00"
     await provider.close()
 
