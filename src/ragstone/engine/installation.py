@@ -87,7 +87,7 @@ def list_models(settings: Settings) -> list[ModelEntry]:
 
 async def pull_model(name: str, *, revision: str | None = None) -> Path:
     """Download a model from the hub and return its folder."""
-    from ragstone.models.weights.hub import pull
+    from ragstone.models.weights import pull
 
     return await asyncio.to_thread(pull, name, revision=revision)
 

@@ -239,7 +239,7 @@ class Rebuildable(Protocol):
 
 
 async def reindex(stores: Stores, tenant: str, name: str) -> list[str]:
-    """Make a kb's indexes anew; which of them, `vectors` and `lexical`, there was something to make of."""
+    """Rebuild a kb's indexes; return which of `vectors` and `lexical` there was something to rebuild of."""
     kb = await stores.ledger.of(tenant).kb(name)
     if kb is None:
         raise NotFoundError(f"there is no knowledge base '{name}'", remedy=Remedy(Action.LIST_KBS))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ragstone.core.clock import canonical, now
 from ragstone.core.collections import is_draft
 from ragstone.core.errors import RagstoneError, StoreCorrupt, TenantGone
-from ragstone.core.health import REPAIR, HealthFinding
+from ragstone.core.health import REPAIR, HealthFinding, failure_finding, repair_finding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
 from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
@@ -175,7 +175,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
     for tenant in tenants:
         if tenant.state != "deleting" and (damage := await _find_damage(stores, tenant)):
             lost[tenant.name] = damage
-            findings.append(_failed(kind, "ledger", damage))
+            findings.append(failure_finding(kind, "ledger", damage))
     if not lost:
         findings.append(HealthFinding(kind, "ledger", "ok", "that of every tenant is whole"))
     present = [tenant for tenant in tenants if tenant.state != "deleting" and tenant.name not in lost]

@@ -55,7 +55,7 @@ async def _carry(here: Stores, there: Stores, tenant: str, job: Job) -> bool:
     if facts.get("original"):
         (content,) = await here.ledger.of(tenant).originals([(job.document_id, facts["original"])])
         if content is None:
-            return False  # it was done or deleted meanwhile
+            return False  # it was done or deleted in between
         (facts["original"],) = await there.ledger.of(tenant).keep_originals([(job.document_id, content)])
     async with there.ledger.transaction(tenant) as tx:
         await tx.enqueue(
@@ -297,7 +297,7 @@ async def _compare(
 async def _compare_searches(
     here: Stores, there: Stores, tenant: str, kb: KnowledgeBase, samples: Samples, *, by_word: bool, exact: bool
 ) -> tuple[SearchAgreement, Differences]:
-    """Ask both for the same, by meaning and by word."""
+    """Search both for the same, by meaning and by word, and compare."""
     other = await there.ledger.of(tenant).kb(kb.name)
     if other is None:
         return SearchAgreement(), NONE

@@ -55,7 +55,7 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
 
 
 async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, tenant: str, tell: OnMove) -> TenantMove:
-    """Nothing has to be moved into the ledger's own index: its vectors are there. So this only searches."""
+    """Compare searches of the ledger's own index, which holds all vectors already."""
     kbs = await ledger.of(tenant).kbs()
     chunks = 0
     agreement, differences = SearchAgreement(), NONE
