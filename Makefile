@@ -115,7 +115,7 @@ clean: ## Remove caches and measurements; .venv and data stay
 	@$(MAKE) --no-print-directory --jobs=3 $(PARTS:%=install-part-%) install-servers
 	@$(EDITABLE)
 	@$(BIN)/python -m scripts.fit_pgvector
-	@$(BIN)/python -m compileall -qq -j 0 -x '/($(NOT_IMPORTED))/' .venv/lib || true  # some files are templates
+	@$(BIN)/python -m compileall -qq -j 0 -x '/($(NOT_IMPORTED))/' .venv/lib src || true  # some files are templates
 	@touch .venv/.runtime $@
 
 # pip reads the index on one core, and that is most of its time. The list names every package, so parts of it can be

@@ -1,8 +1,18 @@
-"""Hypothesis without a stopwatch: a slow machine is no failure."""
+"""Hypothesis without a stopwatch: a slow machine is no failure.
+
+`RAGSTONE_EXAMPLES=1000 pytest tests/unit` looks longer than the 50 examples of each property that are usual here.
+"""
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("ragstone", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "ragstone",
+    max_examples=int(os.environ.get("RAGSTONE_EXAMPLES", "50")),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("ragstone")
