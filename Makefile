@@ -36,7 +36,7 @@ serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, local con
 # The tests start hundreds of processes; without bytecode files each one would compile Ragstone again.
 test: export PYTHONDONTWRITEBYTECODE =
 ifdef TESTS
-test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core and query must be covered to 95 % by their own
+test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core, query and language must be covered to 95 % by their own
 	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
 else
 # The tests that coverage is measured with run beside the others, in a process of their own.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
+from typing import TypeVar
 
 from ragstone.answer.ask import Part, drop_repeats, look_up
 from ragstone.answer.cache import Asked
@@ -38,7 +40,6 @@ class Answers:
 
     async def stream(self, question: Question) -> AsyncGenerator[AnswerEvent]:
         """Yield each sentence once its support is checked, then the citations, then the answer."""
-        from ragstone.answer.stream import stream_events
 
         checked = _check_question(question)
 
@@ -184,3 +185,30 @@ class Answers:
 
 def _check_question(question: Question) -> Question:
     return replace(question, text=checked_query(question.text, None, "question"))
+
+
+T = TypeVar("T")
+
+
+async def stream_events(produce: Callable[[Callable[[T], None]], Awaitable[None]]) -> AsyncGenerator[T]:
+    """Yield what `produce` sends, as it sends it; it is cancelled when the consumer stops.
+
+    A generator runs in the context of the caller that asks for the next item. Context variables that `produce` sets,
+    such as who pays, would leak there and could not be undone; in a task they stay where they belong.
+    """
+    queue: asyncio.Queue[T | None] = asyncio.Queue()
+
+    async def work() -> None:
+        try:
+            await produce(queue.put_nowait)
+        finally:
+            queue.put_nowait(None)
+
+    task = asyncio.create_task(work())
+    try:
+        while (item := await queue.get()) is not None:
+            yield item
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

@@ -1,10 +1,19 @@
-"""Answers: whole, and event by event while they are made."""
+"""Answers, whole and event by event while they are made, and verdicts on claims."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from ragstone.core.answers import AnswerEvent, AnswerReady, AnswerStatus, CitationsReady, Support
+from ragstone.core.answers import (
+    AnswerEvent,
+    AnswerReady,
+    AnswerStatus,
+    CitationsReady,
+    Confidence,
+    Stance,
+    Status,
+    Support,
+)
 from ragstone.schemas.schema import Schema
 
 
@@ -95,3 +104,47 @@ def event_schema(event: AnswerEvent) -> SentenceEventSchema | CitationsEventSche
     if isinstance(event, CitationsReady):
         return CitationsEventSchema.of(event, event="citations")
     return SentenceEventSchema.of(event.sentence, event="sentence", marked=event.text)
+
+
+class EvidenceSchema(Schema):
+    """A sentence, what it means for the claim, and where it stands."""
+
+    text: str
+    source: str
+    relevance: float
+    stance: Stance
+    support: float
+    refutation: float
+    failed: list[str]
+    document_id: str
+    chunk_id: str
+    title: str
+    uri: str
+    page: int | None
+    section: str
+    start: int
+    end: int
+
+
+class ClaimPartSchema(Schema):
+    """One statement of a compound claim."""
+
+    text: str
+    status: Status
+    stance: Stance
+    support: float
+
+
+class VerdictSchema(Schema):
+    """A verdict with up to three pieces of evidence."""
+
+    claim: str
+    status: Status
+    confidence: Confidence
+    stance: Stance
+    evidence: list[EvidenceSchema]
+    support: float
+    sources: int
+    parts: list[ClaimPartSchema]
+    checker: str
+    degraded: list[str]

@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 import pytest
 
 from ragstone.answer import Answerer
-from ragstone.answer.stream import stream_events
 from ragstone.core.answers import AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Entailment, Message, Relation
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
+from ragstone.engine.answers import stream_events
 from ragstone.settings.answers import AnswerSettings
 from ragstone.testing.fakes import FakeLLM
 

@@ -27,8 +27,7 @@ from ragstone.schemas.activity import (
     TurnSchema,
     VoteSchema,
 )
-from ragstone.schemas.answers import AnswerSchema, event_schema
-from ragstone.schemas.claims import VerdictSchema
+from ragstone.schemas.answers import AnswerSchema, VerdictSchema, event_schema
 from ragstone.schemas.documents import (
     ChunkRecordSchema,
     ChunkSchema,

@@ -11,7 +11,7 @@ from tests.unit.schemas import examples as of
 from ragstone.core.answers import CheckedSentence, Status
 from ragstone.core.errors import QuotaExceeded
 from ragstone.core.jobs import JobState, SourceFailures
-from ragstone.schemas.claims import VerdictSchema
+from ragstone.schemas.answers import VerdictSchema
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.schemas.jobs import JobSchema, WebhookSchema
 from ragstone.schemas.research import SourcedResearchSchema

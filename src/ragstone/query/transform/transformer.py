@@ -1,5 +1,6 @@
 """Apply the transforms that the settings or a request name, all at once, each to the query itself.
 
+Plain cleaning acts on what is embedded: matching by word folds case, drops function words and stems anyway.
 A transform that cannot do its work leaves the query as it is and says so in a note; a search never fails by one.
 """
 
@@ -7,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM, LexicalIndex
+from ragstone.language.analyzer import STOP_WORDS, analyze, fold
 from ragstone.language.questions import decompose
 from ragstone.query.context import SearchContext, Variants
 from ragstone.query.transform.by_llm import TASKS, propose
@@ -19,7 +22,6 @@ from ragstone.query.transform.entities import other_names
 from ragstone.query.transform.feedback import feedback
 from ragstone.query.transform.proposals import Proposal, combine
 from ragstone.query.transform.synonyms import Thesaurus, read_dictionary, synonyms
-from ragstone.query.transform.wording import CLEANING, build_cleaner
 from ragstone.query.transform.wordnet import WordNet
 from ragstone.settings.retrieval import RetrievalSettings, Transform
 from ragstone.settings.tree import LLMSettings
@@ -153,3 +155,49 @@ def build_transformer(settings: RetrievalSettings, llm: LLM | None, llm_settings
         dictionary=read_dictionary(settings.dictionary) if settings.dictionary else None,
         vocabulary=WordNet(settings.wordnet) if settings.wordnet else None,
     )
+
+
+_WORD = re.compile(r"\S+")
+_AROUND = ".,;:!?\"'()[]"
+
+
+def normalize(text: str) -> str:
+    """Return the text in lower case, without accents, compatibility forms, repeated spaces and end marks."""
+    return " ".join(fold(text).lower().split()).rstrip(".?!,;: ") or text
+
+
+def without_stop_words(text: str) -> str:
+    """Return the text without English function words, unless it has no others."""
+    kept = [word for word in text.split() if word.strip(_AROUND).lower() not in STOP_WORDS]
+    return " ".join(kept) or text
+
+
+def stem_words(text: str) -> str:
+    """Return each word as its stem; identifiers stay whole."""
+    return _WORD.sub(lambda match: _stem(match.group()), text)
+
+
+def _stem(word: str) -> str:
+    bare = word.strip(_AROUND)
+    if not bare.isalpha() or bare.lower() in STOP_WORDS:
+        return word
+    return word.replace(bare, analyze(bare)[0], 1)
+
+
+CLEANING: Mapping[Transform, Callable[[str], str]] = {
+    "normalize": normalize,
+    "stop_words": without_stop_words,
+    "stem": stem_words,
+}
+
+
+def build_cleaner(names: frozenset[str]) -> Callable[[str], str]:
+    """Return a function that applies the cleanings of these names in a fixed order."""
+    steps = [clean for name, clean in CLEANING.items() if name in names]
+
+    def clean(text: str) -> str:
+        for step in steps:
+            text = step(text)
+        return text
+
+    return clean

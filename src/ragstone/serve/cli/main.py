@@ -22,13 +22,16 @@ from ragstone.serve.cli.commands.documents import delete_documents, list_documen
 from ragstone.serve.cli.commands.evaluate import evaluate, tune
 from ragstone.serve.cli.commands.feedback import (
     add_feedback,
+    add_golden,
     learn_dictionary,
     list_feedback,
     list_gaps,
+    list_golden,
     list_searches,
+    make_golden,
+    remove_golden,
     report_feedback,
 )
-from ragstone.serve.cli.commands.golden import add_golden, list_golden, make_golden, remove_golden
 from ragstone.serve.cli.commands.ingest import ingest
 from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job, work
 from ragstone.serve.cli.commands.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats

@@ -14,7 +14,7 @@ from ragstone.core.errors import InputError, ModelError, RagstoneError
 from ragstone.core.model_types import Entailment
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
-from ragstone.schemas.claims import VerdictSchema
+from ragstone.schemas.answers import VerdictSchema
 from ragstone.testing.fakes import FakeEmbedder
 
 FARE = "A single crossing costs 6 crowns."

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.query.transform.wording import build_cleaner, normalize, stem_words, without_stop_words
+from ragstone.query.transform.transformer import build_cleaner, normalize, stem_words, without_stop_words
 
 
 @pytest.mark.req("R-QRY-12")

@@ -58,7 +58,7 @@ async def verify(
     filters = read_where(where)
     async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
         verdict = await workspace.verify(claim, k=k, mode=mode, where=filters)
-    from ragstone.schemas.claims import VerdictSchema
+    from ragstone.schemas.answers import VerdictSchema
 
     session.show(VerdictSchema.of(verdict), lambda out: draw_verdict(out, verdict))
     session.warn(f"degraded: {note}" for note in verdict.degraded)
