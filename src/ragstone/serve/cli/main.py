@@ -17,7 +17,6 @@ from ragstone.serve.cli.commands.audit import audit
 from ragstone.serve.cli.commands.conversations import forget_conversation, list_conversations, show_conversation
 from ragstone.serve.cli.commands.corpus import build_corpus, show_chunk, show_corpus
 from ragstone.serve.cli.commands.demo import demo
-from ragstone.serve.cli.commands.doctor import config, doctor
 from ragstone.serve.cli.commands.documents import delete_documents, list_documents, show_chunks, show_document
 from ragstone.serve.cli.commands.evaluate import evaluate, tune
 from ragstone.serve.cli.commands.feedback import (
@@ -33,12 +32,18 @@ from ragstone.serve.cli.commands.feedback import (
     report_feedback,
 )
 from ragstone.serve.cli.commands.ingest import ingest
+from ragstone.serve.cli.commands.installation import (
+    config,
+    doctor,
+    list_models,
+    new_encryption_key,
+    pull_model,
+    rotate_encryption,
+)
 from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job, work
 from ragstone.serve.cli.commands.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
-from ragstone.serve.cli.commands.keys import new_encryption_key, rotate_encryption
 from ragstone.serve.cli.commands.mcp import serve_mcp
 from ragstone.serve.cli.commands.migrate import migrate
-from ragstone.serve.cli.commands.models import list_models, pull_model
 from ragstone.serve.cli.commands.reembed import reembed
 from ragstone.serve.cli.commands.search import explain, research, search
 from ragstone.serve.cli.commands.sources import (
