@@ -73,3 +73,12 @@ def boot_id() -> str:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return opaque_id()
+
+
+def canonical_text(value: str) -> str:
+    """Return a date in its canonical form, so that it compares as text; any other text as it is."""
+    if len(value) >= len("2026-01-01") and value[:4].isdigit() and value[4] == "-":
+        moment = parse_moment(value)
+        if moment is not None:
+            return canonical(moment)
+    return value

@@ -9,9 +9,9 @@ from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from ragstone.core.clock import canonical
+from ragstone.core.clock import canonical, canonical_text
 from ragstone.core.errors import InputError
-from ragstone.core.filters import FIELD, canonical_number, canonical_text
+from ragstone.core.filters import FIELD, canonical_number
 from ragstone.core.search import Stage
 from ragstone.core.types import Failure, Json, LiveChunk, Metadata, PageStart, TableHead
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from ragstone.core.clock import canonical, parse_moment
+from ragstone.core.clock import canonical, canonical_text
 from ragstone.core.errors import FilterError
 
 MAX_DEPTH = 4
@@ -159,15 +159,6 @@ def _scalar(field: str, value: object) -> Scalar:
             raise FilterError(f"the value of '{field}' must be a finite number")
         return canonical_number(value)
     raise FilterError(f"the value of '{field}' must be text, a number, true or false, not {value!r:.60}")
-
-
-def canonical_text(value: str) -> str:
-    """Dates in their canonical form, so that they compare as text; any other text as it is."""
-    if len(value) >= len("2026-01-01") and value[:4].isdigit() and value[4] == "-":
-        moment = parse_moment(value)
-        if moment is not None:
-            return canonical(moment)
-    return value
 
 
 def canonical_number(value: float) -> Scalar:

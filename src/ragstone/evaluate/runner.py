@@ -8,7 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
-from ragstone.core.filters import canonical_text
+from ragstone.core.clock import canonical_text
 from ragstone.core.protocols import Retriever
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit

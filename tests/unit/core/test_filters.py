@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragstone.core.clock import canonical_text
 from ragstone.core.errors import FilterError, InputError
 from ragstone.core.filters import (
     MAX_DEPTH,
@@ -21,7 +22,6 @@ from ragstone.core.filters import (
     Not,
     Or,
     Range,
-    canonical_text,
     matches,
     parse_filter,
 )

@@ -8,8 +8,8 @@ import zipfile
 import zlib
 from typing import IO, Any
 
+from ragstone.core.clock import canonical_text
 from ragstone.core.errors import ParseError
-from ragstone.core.filters import canonical_text
 from ragstone.ingest.parsers.draft import ParseOptions, chosen_title, one_line
 
 MAX_ENTRIES = 5_000

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from ragstone.core.clock import canonical_text
 from ragstone.core.errors import EmptyDocument, ParseError
-from ragstone.core.filters import canonical_text
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, one_line
 from ragstone.ingest.parsers.office.archive import open_archive, read_part, read_xml

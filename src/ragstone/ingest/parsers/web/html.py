@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from ragstone.core.filters import canonical_text
+from ragstone.core.clock import canonical_text
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, one_line
 from ragstone.ingest.parsers.tables import markdown_table, one_header
