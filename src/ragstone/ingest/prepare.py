@@ -36,7 +36,7 @@ CUT_BY_MEANING = ("semantic", "hybrid")
 INHERITED = ("source", "source_type", "sender", "to", "cc", "date", "subject", "thread_id", "labels", "message_id")
 """Metadata that an attachment inherits from its mail; it has its own title and subject matter."""
 OWN_CHUNKING = {"code": "code", "email": "email", "paper": "paper"}
-"""What is cut in a way of its own unless the settings say otherwise."""
+"""Kinds of documents with a strategy of their own, unless the settings say otherwise."""
 PARSERS = 2
 """Files that are read at once, so that a slow one does not hold up all others."""
 Summarize = Callable[[Parsed], Awaitable[str]]

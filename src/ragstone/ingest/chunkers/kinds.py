@@ -69,7 +69,7 @@ class _Definition:
     unit: TextUnit
     path: Path
     home: Path
-    """What it is a member of."""
+    """The path of the definition that it is a member of."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from ragstone.language.sentences import sentence_spans
 
 _RULE = re.compile(r"[ \t|:+=-]*-[ \t|:+=-]*")
 _CAPTION_AND_NAMES = 3
-"""How many lines may go by until the one that names the columns."""
+"""The most lines before the one that names the columns."""
 _LONGEST_HEADER = 400
 LONGEST_HEAD = 2000
 """Characters of a table's head that are kept with each of its later chunks."""
@@ -59,7 +59,7 @@ class TextUnit:
     end: int
     kind: BlockKind
     headings_end: int = 0
-    """Where its headings end; 0 when it has none."""
+    """The end of its headings; 0 when it has none."""
 
     @property
     def opens_section(self) -> bool:
@@ -74,7 +74,7 @@ class ChunkPlace:
     page: int | None
     kind: BlockKind
     header: str = ""
-    """What the chunk's context says of the table that it begins in the middle of."""
+    """The part of its context about the table that it begins in the middle of."""
     head: TableHead | None = None
     """All of that table's head."""
     page_starts: tuple[PageStart, ...] = ()

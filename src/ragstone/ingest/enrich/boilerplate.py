@@ -15,7 +15,7 @@ from ragstone.core.types import Block, Parsed
 MAX_CHARS = 400
 """No longer block is looked at: boilerplate is short, and an article is not."""
 EDGE = 8
-"""How many blocks from either end count as the edge of a page."""
+"""The number of blocks from either end that count as the edge of a page."""
 GAP = "\n\n"
 _BETWEEN_LINKS = re.compile(r"[|·•,\n]")
 
@@ -53,7 +53,7 @@ _CONSENT = _any_of(
     r"\b(?:your experience|analy[sz]e (?:our )?traffic|analytics|personali[sz]e)\b",
     r"\b(?:zustimm\w*|akzeptier\w*|einwillig\w*|datenschutz\w*|confidentialité|acept\w*|privacidad)\b",
 )
-"""What makes a sentence about cookies a notice."""
+"""Words that make a sentence about cookies a notice."""
 _NEWSLETTER = _any_of(
     r"(?:subscribe|sign up|join|register|abonnieren|melden sie sich|abonnez|inscrivez|suscríb\w+)\b.{0,80}"
     r"\b(?:newsletter|mailing list|inbox|updates|boletín|lettre d'information)\b.{0,160}"

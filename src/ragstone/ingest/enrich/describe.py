@@ -20,7 +20,7 @@ from ragstone.language.sentences import sentence_spans
 from ragstone.language.stop_words import STEMMERS, stop_words
 
 MAX_BYTES = 8 * 1024
-"""What one list of names or keywords may take, as it is stored."""
+"""The most bytes of one list of names or keywords, as it is stored."""
 HEAD = 12_000
 MIDDLE = 6_000
 MAX_HEADINGS = 200
@@ -43,7 +43,7 @@ FINGERPRINT = "enrich-1"
 """Changes whenever the same document would be described differently."""
 MAX_WORDS = 3
 IN_HEADING = 2.0
-"""How much more a candidate counts whose words all stand in headings."""
+"""The weight of a candidate whose words all stand in headings."""
 MIN_SHARE = 0.5
 """A word goes when one phrase holds at least this share of its uses."""
 _ROOTS = [math.sqrt(words) for words in range(MAX_WORDS + 1)]
@@ -56,12 +56,12 @@ SOME = 0.05
 CUE_SENTENCES = 60
 CUE_CHARS = 300
 MAX_REPEATS = 4
-"""How often one cue counts: a word that is used on every line says it once."""
+"""The most times that one cue counts: a word that is used on every line says it once."""
 MIN_CHARS = 30
 MAX_CHARS = 400
 MAX_SENTENCES = 150
 LEAD = 0.6
-"""How much more the first sentence counts than one far down."""
+"""The extra weight of the first sentence over one far down."""
 REPEATED = 0.6
 """Two sentences with this share of their terms in common say the same."""
 _ENDS = re.compile(r"[.!?…。！？؟।][\"'”’»)\]]{0,2}$")

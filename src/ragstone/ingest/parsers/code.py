@@ -24,7 +24,7 @@ MAX_SYMBOLS_BYTES = 24 * 1024
 """Metadata is kept whole in memory and in the ledger; what is beyond this has no names."""
 _CLOSING = ")]}"
 MAX_DEPTH = 8
-"""How deep classes in classes are followed; what is deeper stays in one piece."""
+"""The depth to which classes in classes are followed; deeper ones stay in one piece."""
 SECONDS = 4.0
 """A grammar may need quadratic time for a broken file: then the file is cut by lines instead."""
 _STEP = 1024
@@ -159,9 +159,9 @@ HOLDERS = _kinds("lexical_declaration variable_declaration public_field_definiti
 """Declarations that are definitions when their value is a function."""
 WRAPPERS = _kinds("decorated_definition export_statement ambient_declaration expression_statement")
 LEADS = _kinds("comment line_comment block_comment attribute_item decorator")
-"""What stands before a definition and describes it."""
+"""Nodes that stand before a definition and describe it."""
 TRANSPARENT = _kinds("ERROR enum_body_declarations")
-"""What holds definitions without being one: their members count as if it were not there."""
+"""Nodes that hold definitions without being one: their members count as if the node were not there."""
 
 
 class TookTooLong(Exception):

@@ -1,4 +1,4 @@
-"""Which parser takes a file: what its bytes say first, then its name."""
+"""Choose the parser of a file: by its bytes first, then by its name."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ _SUFFIXES = {
     "code": ".py .js .mjs .cjs .jsx .ts .tsx .go .rs .java",
 }
 KINDS = {suffix: kind for kind, suffixes in _SUFFIXES.items() for suffix in suffixes.split()}
-"""Which parser reads files of which suffix."""
+"""The parsers by the suffix of the files that they read."""
 SCANS_PER_WINDOW = 4
 """A window ends early after so many pages read by OCR, each of which takes seconds."""
 # Joiners shape letters in these scripts (Arabic to Sinhala, Myanmar to Mongolian) and join emoji; elsewhere they hide.
@@ -74,14 +74,14 @@ class ParseOptions:
     """Sent to the child with each file; every parser gets it and reads what concerns it."""
 
     pages: int = 5000
-    """How many pages a document may have; the pool puts its own limit here."""
+    """The most pages that a document may have; the pool puts its own limit here."""
     ocr: bool = True
     tables: bool = True
     first_page: int = 1
     window: int = 0
     """Read this many pages from `first_page` on and say where to go on; 0 means all. A part may hold no text."""
     unpacked_mb: int = 1000
-    """How much the parts of a compressed file may hold together."""
+    """The most that the parts of a compressed file may hold together."""
 
     def check_pages(self, total: int, name: str, unit: str = "pages") -> None:
         """Refuse a document that has more pages than the settings allow."""

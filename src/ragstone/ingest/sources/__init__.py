@@ -42,7 +42,7 @@ SCHEDULES = {
     "semantic_scholar": "on_demand",
     **dict.fromkeys(("mbox", "imap", "gmail"), "daily"),
 }
-"""When a source of each kind runs, unless its owner says otherwise."""
+"""The schedules of sources by kind, unless their owner sets another one."""
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 

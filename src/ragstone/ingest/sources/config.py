@@ -33,7 +33,7 @@ EXPECTED: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "greater_than_equal": lambda context: f"{context['ge']:,.10g} or more",
     "less_than_equal": lambda context: f"{context['le']:,.10g} or less",
 }
-"""What a value has to be, by pydantic's name of the problem, whole or up to its first `_`."""
+"""Descriptions of a valid value by pydantic's name of the problem, whole or up to its first `_`."""
 
 
 def explain_config_error(

@@ -24,7 +24,7 @@ SECONDS = 1.0
 
 
 class SemanticScholarConfig(SettingsModel):
-    """Which papers are read."""
+    """The papers to read."""
 
     query: str = Field(min_length=1, max_length=1000)
     """Words, phrases in quotes, `|` for or, `-` for not, as the bulk search takes them."""

@@ -74,7 +74,7 @@ async def read(port: int, seconds: float) -> None:
 async def test_a_server_that_speaks_on_and_on_is_left(
     greeting: bytes, piece: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(imap_connection, "PATIENCE", 2)
+    monkeypatch.setattr(imap_connection, "TIMEOUTS_PER_ANSWER", 2)
     endless = pytest.raises(FetchError, match=r"to 127\.0\.0\.1 failed: (?:an answer did not end|timed out)")
     with speaking(greeting, piece, pause=0.01) as port, endless:
         await read(port, seconds=0.4)

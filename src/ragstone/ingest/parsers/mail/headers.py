@@ -130,7 +130,7 @@ class Envelope:
     reply: bool = False
     forward: bool = False
     from_gmail: bool = False
-    """Whether Gmail's export wrote its thread number into it."""
+    """True if Gmail's export wrote its thread number into it."""
 
     @property
     def title(self) -> str:

@@ -41,7 +41,7 @@ class _State(NamedTuple):
     place: str = _TEXT
     codec: str = ""
     fallback: int = 1
-    """How many characters behind a Unicode one are for those who cannot read it."""
+    """Characters behind a Unicode one that replace it in programs without Unicode."""
     hidden: bool = False
 
 

@@ -43,7 +43,7 @@ class _Style:
     levels: Mapping[float, int]
     """The heading level of each larger size."""
     pitch: float
-    """How far lines of a paragraph are apart, as a multiple of their size."""
+    """The distance between lines of a paragraph, as a multiple of their size."""
 
 
 def add_pages(draft: Draft, pages: Mapping[int, LaidOutPage]) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Box = tuple[float, float, float, float]
 """Left, right, bottom, top."""
 Turn = int
-"""How many quarters of a circle the text is turned."""
+"""Quarters of a circle by which the text is turned."""
 _WORD = re.compile(f"[^\\s\\x00{SOFT_HYPHEN}]+{SOFT_HYPHEN}?")
 _BOLD = re.compile(rb"bold|black|heavy", re.IGNORECASE)
 _BREAK = 2

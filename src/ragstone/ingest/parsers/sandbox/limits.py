@@ -12,7 +12,7 @@ from pathlib import Path
 
 OPEN_FILES = 32
 HEADROOM = 64 * 1024 * 1024
-"""What a child may always use on top of its own code, however small the limit."""
+"""Memory that a child may always use on top of its own code, however small the limit."""
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _PR_SET_PDEATHSIG = 1

@@ -201,8 +201,8 @@ def without_markup(text: str, *, mdx: bool) -> str:
     parts = _split_code(text, mdx=mdx)
     if mdx:
         parts = [piece for is_code, part in parts for piece in ([(True, part)] if is_code else _exports(part))]
-    patience = _Patience()
-    return "".join(part if is_code else _Prose(part, mdx, patience).as_read() for is_code, part in parts)
+    budget = _SearchBudget()
+    return "".join(part if is_code else _Prose(part, mdx, budget).as_read() for is_code, part in parts)
 
 
 def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
@@ -224,7 +224,7 @@ def _split_code(text: str, *, mdx: bool) -> list[tuple[bool, str]]:
 
 
 @dataclass(slots=True)
-class _Patience:
+class _SearchBudget:
     """The characters of one page that may be searched in vain for the end of a mark."""
 
     characters: int = 1_000_000
@@ -233,12 +233,12 @@ class _Patience:
 class _Prose:
     """A stretch of a page without code, on its way to what a reader sees of it."""
 
-    def __init__(self, text: str, mdx: bool, patience: _Patience) -> None:
+    def __init__(self, text: str, mdx: bool, budget: _SearchBudget) -> None:
         self._text = text
         self._mdx = mdx
-        self._patience = patience
+        self._budget = budget
         self._never: set[str] = set()
-        """What was looked for up to the end of the text and is not there."""
+        """Marks that were looked for up to the end of the text and are not there."""
 
     def as_read(self) -> str:
         self._text = _ADMONITION.sub(lambda found: (found["bracketed"] or "") + found["rest"], self._text)
@@ -303,7 +303,7 @@ class _Prose:
     def _closing(self, position: int, closer: str) -> int:
         """Return the place behind the closing mark, past quotes and braces; -1 when there is none near."""
         text, last = self._text, min(len(self._text), position + _LONGEST_TAG)
-        if self._patience.characters <= 0 or text.find(closer, position, last) < 0:
+        if self._budget.characters <= 0 or text.find(closer, position, last) < 0:
             return -1
         depth = 0
         quote = ""
@@ -319,7 +319,7 @@ class _Prose:
                 depth -= 1
             if character == closer and not quote and depth <= 0:
                 return index + 1
-        self._patience.characters -= last - position
+        self._budget.characters -= last - position
         return -1
 
 

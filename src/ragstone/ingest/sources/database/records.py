@@ -36,7 +36,7 @@ READERS = 4
 LONGEST_TEXT = 4000
 """Characters of a row's text that are given."""
 ROW_ID = "row:"
-"""How the ids of rows begin; no chunk of a kb has such an id."""
+"""The beginning of the ids of rows; no chunk of a kb has such an id."""
 DATABASE = "database"
 """The source that rows name as theirs."""
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")

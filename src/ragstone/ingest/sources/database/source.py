@@ -63,7 +63,7 @@ def _fields(columns: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class DatabaseConfig(SettingsModel):
-    """Which rows are read, and what of them is a document."""
+    """The rows to read, and the parts of them that make a document."""
 
     database: Annotated[str, AfterValidator(_check_name)]
     """A name from the setting `databases`."""
@@ -79,7 +79,7 @@ class DatabaseConfig(SettingsModel):
     page_size: int = Field(default=500, ge=1, le=10_000)
     """Rows that the database is asked for at once."""
     seconds: float = Field(default=60.0, gt=0, le=3600)
-    """How long the database may take for one page."""
+    """The time that the database may take for one page."""
 
 
 class DatabaseSource(StatelessSource):

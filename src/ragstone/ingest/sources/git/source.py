@@ -62,7 +62,7 @@ class _Work(NamedTuple):
     removed: tuple[str, ...]
     listed: frozenset[str] | None
     unread: dict[str, Failure]
-    """What could not be read before and is as it was, by path; what cannot be read now comes to it."""
+    """Files by path that could not be read before and have not changed; those that fail now are added."""
 
 
 class GitSource(StatelessSource):

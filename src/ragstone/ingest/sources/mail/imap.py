@@ -45,7 +45,7 @@ class _MailboxPlace:
     validity: int
     uid: int = 0
     unread: frozenset[int] = frozenset()
-    """What could not be had, up to there."""
+    """Messages up to there that could not be read."""
 
     def behind(self, batch: Sequence[int], unread: Set[int]) -> _MailboxPlace:
         return replace(self, uid=max(self.uid, batch[-1]), unread=self.unread.difference(batch) | unread)

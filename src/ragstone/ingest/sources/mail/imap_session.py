@@ -19,10 +19,10 @@ from ragstone.core.errors import FetchError, SourceError
 Security = Literal["tls", "starttls", "none"]
 LARGEST_ANSWER = 256 * 1024 * 1024
 LONGEST_LINE = 1_000_000
-PATIENCE = 10
-"""How many times the timeout a whole answer may take: a large mail comes in many parts."""
+TIMEOUTS_PER_ANSWER = 10
+"""The timeouts that a whole answer may take: a large mail comes in many parts."""
 WINDOW = 2000
-"""How many messages are listed by one command."""
+"""The number of messages that one command lists."""
 _UID = re.compile(rb"\bUID (\d{1,10})\b")
 _SIZE = re.compile(rb"\bRFC822\.SIZE (\d{1,15})\b")
 MAX_MESSAGES = 1_000_000
@@ -49,7 +49,7 @@ class ImapConnection(imaplib.IMAP4):
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._begin(PATIENCE)
+        self._begin(TIMEOUTS_PER_ANSWER)
         super().__init__(server.host, server.port, server.timeout)
 
     def _create_socket(self, timeout: float | None) -> socket.socket:
@@ -64,7 +64,7 @@ class ImapConnection(imaplib.IMAP4):
 
     def restart_clock(self) -> None:
         """Begin to wait for the next answer."""
-        self._begin(PATIENCE)
+        self._begin(TIMEOUTS_PER_ANSWER)
         self.sock.settimeout(self._server.timeout)
 
     def wait_briefly(self) -> None:
@@ -105,8 +105,8 @@ class ImapConnection(imaplib.IMAP4):
         # imaplib replaces it when the connection becomes a secure one.
         return cast("BufferedReader", self.file)
 
-    def _begin(self, patience: int) -> None:
-        self._seconds = self._server.timeout * patience
+    def _begin(self, timeouts: int) -> None:
+        self._seconds = self._server.timeout * timeouts
         self._deadline = time.monotonic() + self._seconds
         self._received = 0
 

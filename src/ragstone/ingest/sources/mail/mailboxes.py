@@ -19,7 +19,7 @@ from ragstone.settings.base import SettingsModel
 from ragstone.settings.tree import LimitSettings
 
 PIECE = 64 * 1024
-"""How much of a line is looked at once: a line without an end must not fill the memory."""
+"""The most of a line that is read at once: a line without an end must not fill the memory."""
 _SEPARATOR = re.compile(rb"From (?:\S{0,200}\s*$|.*\d:\d\d.*\d{4}|.*\d{4}.*\d:\d\d)")
 _HEADER = re.compile(rb"[!-9;-~]{1,100}:|>From ")
 _QUOTED = re.compile(rb">+From ")
@@ -187,11 +187,11 @@ class _FilePlace:
 
     offset: int
     last: int
-    """Where the last message begins: it is read again when the file went on in the middle of it."""
+    """The start of the last message: it is read again when the file went on in the middle of it."""
     mark: str
     """Tells whether the file up to here is still the same."""
     unread: tuple[tuple[int, int], ...] = ()
-    """Where messages that were too large begin and end."""
+    """The starts and ends of messages that were too large."""
 
     def json(self) -> Json:
         place: dict[str, Json] = {"offset": self.offset, "last": self.last, "mark": self.mark}

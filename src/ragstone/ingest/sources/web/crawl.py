@@ -43,9 +43,9 @@ class CrawlConfig(SettingsModel):
 
     url: WebAddress
     max_pages: int = Field(default=100, ge=1, le=10_000)
-    """How many addresses are asked for; a calendar without end comes to one here."""
+    """The most addresses to ask for, so that a calendar without end comes to one."""
     max_depth: int = Field(default=3, ge=0, le=20)
-    """How many links away from the start."""
+    """The most links that a page may be away from the start."""
     include: Words = ()
     """Patterns over a page's path, such as `/docs/*`; the start is read in any case."""
     exclude: Words = ()
@@ -58,7 +58,7 @@ class Frontier:
     """The pages of a site that are known so far."""
 
     room: int
-    """How many more addresses may be asked for."""
+    """The number of addresses that may still be asked for."""
     seen: set[str]
     """Addresses that were asked for or will be."""
     queue: deque[tuple[str, int]] = field(default_factory=deque)

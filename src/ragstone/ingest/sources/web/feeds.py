@@ -86,7 +86,7 @@ class FeedEntry:
     """One article of a feed."""
 
     id: str
-    """What the feed calls it; empty when it says nothing."""
+    """Its id in the feed; empty when the feed gives none."""
     link: str
     title: str
     content: str
@@ -183,7 +183,7 @@ def _moment(moments: Iterable[list[int]]) -> datetime | None:
 
 
 class FeedsConfig(SettingsModel):
-    """Which feeds are read."""
+    """The feeds to read."""
 
     urls: Annotated[tuple[WebAddress, ...], Field(min_length=1, max_length=1000)]
     full_text: bool = False

@@ -25,24 +25,24 @@ FIREBASE = "https://hacker-news.firebaseio.com/v0"
 DISCUSSION = "https://news.ycombinator.com/item?id="
 HITS_PER_PAGE = 100
 REACH = 1000
-"""How many hits the search shows, however many there are."""
+"""The most hits that the search shows, however many there are."""
 MAX_SLICES = 500
 LISTED = 500
 DAY = 86400
 
 
 class HackerNewsConfig(SettingsModel):
-    """Which stories are read."""
+    """The stories to read."""
 
     stories: Literal["search", "top", "new", "best"] = "top"
     query: str = ""
     """Words to search for; every story of the time when there are none."""
     days: int = Field(default=7, ge=1, le=7000)
-    """How far back a search goes at first; later it goes on where it was."""
+    """The days that a first search goes back; later ones go on where it was."""
     min_points: int = Field(default=0, ge=0)
     """With it a search reads stories a day after they were posted, when their points say something."""
     limit: int = Field(default=100, ge=1, le=500)
-    """How many of the front page's stories are looked at."""
+    """The number of the front page's stories to look at."""
     full_text: bool = False
     """Fetch the page that a story links to."""
     base_url: WebAddress | None = None

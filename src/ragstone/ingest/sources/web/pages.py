@@ -62,7 +62,7 @@ class PageState:
     etag: str = ""
     modified: str = ""
     lastmod: str = ""
-    """What a sitemap said of it then."""
+    """The date that a sitemap gave for it then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ def declared_charset(fetched: Fetched) -> str:
 
 
 class WebConfig(SettingsModel):
-    """Which pages are read."""
+    """The pages to read."""
 
     urls: Annotated[tuple[WebAddress, ...], Field(min_length=1, max_length=10_000)]
 

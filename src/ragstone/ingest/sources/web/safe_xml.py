@@ -41,7 +41,7 @@ class Records(ContentHandler):
         self.found: list[Record] = []
         self.cut = False
         self.events = 0
-        """How much was met so far, of any kind."""
+        """The number of events so far, of any kind."""
         self._elements = 0
         self._wanted = wanted
         self._most = most

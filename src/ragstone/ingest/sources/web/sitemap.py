@@ -29,7 +29,7 @@ MAX_ENTRIES = 50_000
 
 
 class SitemapConfig(SettingsModel):
-    """Which sitemap is read, and which of its pages."""
+    """The sitemap to read, and a selection of its pages."""
 
     url: WebAddress
     """The address of the sitemap itself, such as https://example.com/sitemap.xml."""
