@@ -189,7 +189,7 @@ class TenantBook(Protocol):
 
     async def usage(self, name: str) -> Usage: ...
 
-    async def expired(self, name: str, before: datetime, limit: int = ...) -> list[str]:
+    async def list_expired(self, name: str, before: datetime, limit: int = ...) -> list[str]:
         """Documents that can be found and were not updated since, oldest first, by id."""
         ...
 

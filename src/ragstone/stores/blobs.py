@@ -14,7 +14,7 @@ from typing import BinaryIO, Literal
 from ragstone.core.errors import NotFoundError, StoreError, StoreFull
 from ragstone.core.ids import opaque_id
 from ragstone.stores.corpus.atomic_file import sync_folder
-from ragstone.stores.ledger.sqlite.file import translated
+from ragstone.stores.ledger.sqlite.file import translate_errors
 from ragstone.stores.vault import HEADER_BYTES, Owner, Vault
 
 _HEXADECIMAL = frozenset("0123456789abcdef")
@@ -52,7 +52,7 @@ class Blobs:
         name = opaque_id()
         place = self._place(document_id, name)
         stored = self._vault.seal(content, self._owner(document_id, name))
-        with translated(place):
+        with translate_errors(place):
             try:
                 with os.fdopen(_create(place), "wb") as file:
                     _write(file, stored)
@@ -65,7 +65,7 @@ class Blobs:
     def get(self, document_id: str, name: str) -> bytes:
         """Return the content; raise `NotFoundError` when it has been deleted."""
         place = self._place(document_id, name)
-        with translated(place):
+        with translate_errors(place):
             try:
                 stored = place.read_bytes()
             except FileNotFoundError:
@@ -77,7 +77,7 @@ class Blobs:
         if not (_is_ours(document_id) and _is_ours(name)):
             return 0
         place = self._place(document_id, name)
-        with translated(place):
+        with translate_errors(place):
             try:
                 return place.stat().st_size
             except (FileNotFoundError, NotADirectoryError):
@@ -86,14 +86,14 @@ class Blobs:
     def names(self, document_id: str) -> list[str]:
         """Return the names of the files that a document has."""
         folder = self._folder / _safe(document_id)
-        with translated(folder):
+        with translate_errors(folder):
             return [name for name in _list_names(folder) if len(name) <= NAME_CHARACTERS]
 
     def remove(self, document_id: str, names: Iterable[str]) -> None:
         """Remove files of a document, and its folder with the last of them."""
         folder = self._folder / _safe(document_id)
         files = {_safe(name) for name in names}
-        with translated(folder):
+        with translate_errors(folder):
             _unlink(folder, files)
             drafts = [name for name in _list_names(folder) if name[:NAME_CHARACTERS] in files]
             if drafts:
@@ -106,7 +106,7 @@ class Blobs:
         """Return files that are not new, by document: of all documents, or of some."""
         before = time.time() - SETTLED_SECONDS
         found = {}
-        with translated(self._folder):
+        with translate_errors(self._folder):
             for document_id in _list_names(self._folder) if document_ids is None else document_ids:
                 folder = self._folder / _safe(document_id)
                 names = _list_names(folder)
@@ -121,7 +121,7 @@ class Blobs:
         for document_id in self._documents():
             for name in self.names(document_id):
                 place = self._place(document_id, name)
-                with translated(place), suppress(FileNotFoundError):  # deleted in between
+                with translate_errors(place), suppress(FileNotFoundError):  # deleted in between
                     missing[self._vault.missing_key(_head(place))] += 1
         del missing[""]
         return missing
@@ -145,7 +145,7 @@ class Blobs:
     def _renew(self, document_id: str, name: str) -> Literal["renewed", "current", "gone"]:
         place = self._place(document_id, name)
         draft = place.with_name(name + opaque_id())
-        with translated(place):
+        with translate_errors(place):
             try:
                 if self._vault.is_current(_head(place)):
                     return "current"
@@ -164,7 +164,7 @@ class Blobs:
         return "renewed"
 
     def _documents(self) -> list[str]:
-        with translated(self._folder):
+        with translate_errors(self._folder):
             return _list_names(self._folder)
 
     def _place(self, document_id: str, name: str) -> Path:

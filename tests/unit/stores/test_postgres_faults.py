@@ -30,7 +30,7 @@ from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.postgres import session as postgres_session
-from ragstone.stores.ledger.postgres.errors import translated
+from ragstone.stores.ledger.postgres.errors import translate_errors
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.sql.database import Connection
@@ -446,7 +446,7 @@ async def test_a_server_that_lets_nobody_in_is_not_tried_again(
     ],
 )
 def test_errors_are_translated(error: Exception, wanted: type[StoreError], retryable: bool) -> None:
-    with pytest.raises(wanted) as raised, translated("the database"):
+    with pytest.raises(wanted) as raised, translate_errors("the database"):
         raise error
     assert type(raised.value) is wanted
     assert raised.value.retryable is retryable

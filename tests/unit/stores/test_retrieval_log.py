@@ -112,7 +112,7 @@ async def test_nothing_is_kept_of_a_tenant_that_is_gone(
     log.note(tenant, "another-id", "default", _result("q"))
     await log.close()
     assert await _logged(ledger) == []
-    assert (log.dropped, caplog.text) == (0, "")
+    assert (log.dropped_count, caplog.text) == (0, "")
 
 
 async def test_the_log_goes_with_its_tenant(ledger: SqliteLedger, log: SearchLog, tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ async def test_too_many_at_once_are_dropped_and_counted(
     monkeypatch.setattr(batched, "MOST_WAITING", 2)
     await _note(ledger, log, *(f"q{n}" for n in range(5)))
     await log.close()
-    assert (log.dropped, await _logged(ledger)) == (3, ["q1", "q0"])
+    assert (log.dropped_count, await _logged(ledger)) == (3, ["q1", "q0"])
     assert "3 searches were not logged" in caplog.text
 
 

@@ -16,7 +16,7 @@ import pytest
 from ragstone.core.errors import InputError, KbGone, NotFoundError, StoreBusy, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite import file as sqlite_file
-from ragstone.stores.ledger.sqlite.file import translated
+from ragstone.stores.ledger.sqlite.file import translate_errors
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
@@ -225,7 +225,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     ],
 )
 def test_errors_are_translated(error: Exception, wanted: type[Exception]) -> None:
-    with pytest.raises(wanted) as raised, translated(Path("ledger.db")):
+    with pytest.raises(wanted) as raised, translate_errors(Path("ledger.db")):
         raise error
     assert type(raised.value) is wanted
     assert raised.value is error or raised.value.__cause__ is error

@@ -344,7 +344,7 @@ async def test_documents_that_were_not_updated_are_found(book: SqlTenantBook, le
         kb = await tx.open_kb("default")
         await tx.enqueue(kb, document_job("c"))
     soon = datetime.now(UTC) + timedelta(seconds=5)
-    found = await book.expired("acme", soon)
+    found = await book.list_expired("acme", soon)
     assert sorted(found) == sorted([make_version("a").document_id, make_version("b").document_id])
-    assert len(await book.expired("acme", soon, 1)) == 1
-    assert await book.expired("acme", datetime.now(UTC) - timedelta(days=1)) == []
+    assert len(await book.list_expired("acme", soon, 1)) == 1
+    assert await book.list_expired("acme", datetime.now(UTC) - timedelta(days=1)) == []

@@ -170,7 +170,7 @@ class Maintenance:
         if self._tenants is None or found is None or found.retention_days is None:
             return
         before = now() - timedelta(days=found.retention_days)
-        while old := await self._tenants.expired(tenant, before):
+        while old := await self._tenants.list_expired(tenant, before):
             async with self._audit.record_action(tenant, "document.retire", old) as removal:
                 for document_id in old:
                     async with self._ledger.transaction(tenant) as tx:

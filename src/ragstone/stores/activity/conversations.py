@@ -11,7 +11,7 @@ from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import canonical
 from ragstone.core.errors import unknown_kb
 from ragstone.stores.ledger.documents import live_chunks, read_kb
-from ragstone.stores.ledger.repository import Repository, in_snapshot_or, in_transaction
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, in_parts, keep_newest, marks
 
 MOST_TURNS = 10_000
@@ -24,7 +24,7 @@ TURNS = (
 )
 
 
-class ConversationRepository(Repository):
+class ConversationRepository(TenantRepository):
     """Keeps turns with the documents they were made from; an answer goes when one of these goes or is replaced."""
 
     @in_transaction

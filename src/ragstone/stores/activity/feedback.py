@@ -11,14 +11,14 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import unknown_kb
 from ragstone.core.ids import content_hash
 from ragstone.stores.ledger.documents import read_kb
-from ragstone.stores.ledger.repository import Repository, in_snapshot_or, in_transaction
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, keep_newest
 
 MOST_VOTES = 100_000
 """Of a tenant, the newest."""
 
 
-class FeedbackRepository(Repository):
+class FeedbackRepository(TenantRepository):
     """Keeps what people made of passages; all of it goes with the document or the kb."""
 
     @in_transaction

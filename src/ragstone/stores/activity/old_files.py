@@ -81,7 +81,7 @@ class OldFiles:
 
 
 def _take_activity(path: Path, connection: Connection, tenant_id: str) -> None:
-    with _opened(path) as old:
+    with _open(path) as old:
         if not _is_first(old, connection, tenant_id):
             return
         for kb, kb_id in _kbs(connection, tenant_id).items():
@@ -93,7 +93,7 @@ def _take_activity(path: Path, connection: Connection, tenant_id: str) -> None:
 
 
 def _take_log(path: Path, connection: Connection, tenant_id: str) -> None:
-    with _opened(path) as old:
+    with _open(path) as old:
         if _is_first(old, connection, tenant_id):
             _take_searches(old, connection, tenant_id)
 
@@ -114,7 +114,7 @@ def _take_turns(old: sqlite3.Connection, connection: Connection, tenant_id: str,
 def _take_searches(old: sqlite3.Connection, connection: Connection, tenant_id: str) -> None:
     waiting: list[LoggedSearch] = []
     for row in _rows(old, "searches", "1 = 1 ORDER BY id"):
-        waiting.append(_search(row, tenant_id, tuple(_shown(old, row["id"]))))
+        waiting.append(_search(row, tenant_id, tuple(_read_shown(old, row["id"]))))
         if len(waiting) == SEARCHES:
             put_searches(connection, tenant_id, waiting)
             waiting.clear()
@@ -126,7 +126,7 @@ def _take_web_results(path: Path, connection: Connection, tenant_id: str) -> Non
         *("query_hash", "query_text", "results", "result_count"),
         *("search_provider", "search_timestamp", "expires_at"),
     )
-    with _opened(path) as old:
+    with _open(path) as old:
         connection.executemany(
             f"INSERT INTO web_results (tenant_id, {', '.join(names)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT DO NOTHING",
@@ -148,7 +148,7 @@ def _golden(old: sqlite3.Connection, kb: str) -> Iterator[GoldenQuery]:
         yield GoldenQuery(kb, row["query"], (row["document_id"],), row["origin"])
 
 
-def _shown(old: sqlite3.Connection, search_id: int) -> Iterator[Shown]:
+def _read_shown(old: sqlite3.Connection, search_id: int) -> Iterator[Shown]:
     for row in _rows(old, "shown", "search_id = ? ORDER BY rank", search_id):
         yield Shown(row["rank"], row["chunk_id"], row["document_id"], row["score"])
 
@@ -212,7 +212,7 @@ def _rows(old: sqlite3.Connection, table: str, which: str, *values: object) -> I
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
+def _open(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         where = f"{path.resolve().as_uri()}?mode=rw"
         with closing(sqlite3.connect(where, WRITE_SECONDS, isolation_level=None, uri=True)) as old:
@@ -223,7 +223,7 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _drop_web_results(path: Path, tenant_id: str) -> None:
-    with _opened(path) as old:
+    with _open(path) as old:
         old.execute("DELETE FROM internet_search_cache WHERE tenant_id = ?", (tenant_id,))
         left = old.execute("SELECT 1 FROM internet_search_cache LIMIT 1").fetchone()
     if left is None:

@@ -11,7 +11,7 @@ from typing import Any
 from ragstone.core.activity import LoggedSearch, Shown
 from ragstone.core.clock import canonical
 from ragstone.stores.ledger.documents import existing
-from ragstone.stores.ledger.repository import Repository, in_log, in_log_or
+from ragstone.stores.ledger.repository import TenantRepository, in_log, in_log_or
 from ragstone.stores.sql.database import Connection, in_parts, keep_newest, marks
 
 MOST_SEARCHES = 100_000
@@ -23,7 +23,7 @@ COLUMNS = (
 )
 
 
-class RetrievalLog(Repository):
+class RetrievalLog(TenantRepository):
     """Keeps searches by the kb's id; one for a kb that never was has the name that was asked for."""
 
     @in_log

@@ -40,7 +40,7 @@ class SearchLog:
         self._failed = 0
 
     @property
-    def dropped(self) -> int:
+    def dropped_count(self) -> int:
         """Searches that came too fast or could not be written."""
         return self._noted.dropped + self._failed
 
@@ -57,8 +57,8 @@ class SearchLog:
     async def close(self) -> None:
         """Write what waits, for the last time."""
         await self.flush()
-        if self.dropped:
-            logger.warning("%d searches were not logged in all", self.dropped)
+        if self.dropped_count:
+            logger.warning("%d searches were not logged in all", self.dropped_count)
 
     async def _write(self, notes: list[Note]) -> None:
         by_tenant: dict[str, list[Note]] = defaultdict(list)
@@ -67,7 +67,7 @@ class SearchLog:
         oldest = self._clock() - self._kept
         for tenant, its_notes in by_tenant.items():
             try:
-                searches = await asyncio.to_thread(_all_logged, its_notes)
+                searches = await asyncio.to_thread(_make_entries, its_notes)
                 await RetrievalLog(self._ledger, tenant).add(searches, oldest)
             except TenantGone:
                 continue  # nothing is kept of a tenant that is deleted
@@ -76,11 +76,11 @@ class SearchLog:
                 logger.warning("%d searches were not logged: %s", len(its_notes), error)
 
 
-def _all_logged(notes: Sequence[Note]) -> list[LoggedSearch]:
-    return [logged(note) for note in notes]
+def _make_entries(notes: Sequence[Note]) -> list[LoggedSearch]:
+    return [_make_entry(note) for note in notes]
 
 
-def logged(note: Note) -> LoggedSearch:
+def _make_entry(note: Note) -> LoggedSearch:
     """Return the log entry of a search; this takes a few milliseconds."""
     result, hits = note.result, note.result.hits[:SHOWN]
     similarities = [hit.scores["dense"] for hit in result.hits if "dense" in hit.scores]
@@ -101,17 +101,17 @@ def logged(note: Note) -> LoggedSearch:
         tenant_id=note.tenant_id,
         conversation=note.conversation,
         query_type=result.analysis.type if result.analysis else "",
-        sources_queried=tuple(_queried(note)),
-        sources_returned=tuple(_returned(result)),
+        sources_queried=tuple(_list_asked(note)),
+        sources_returned=tuple(_list_helpful(result)),
         database_results_count=len(result.records),
         internet_results_count=len(result.web),
-        embedding_time_ms=round(sum(one.ms for one in result.trace if one.stage == EMBEDDING), 3),
+        embedding_time_ms=round(sum(stage.ms for stage in result.trace if stage.stage == EMBEDDING), 3),
         success=not note.error,
         error_message=note.error[:MOST_ERROR_CHARS],
     )
 
 
-def _queried(note: Note) -> list[SourceKind]:
+def _list_asked(note: Note) -> list[SourceKind]:
     """Who was asked; nobody, as far as is known, when the search failed or had nothing to look for."""
     if note.error or note.result.route == "none":
         return []
@@ -124,7 +124,7 @@ def _queried(note: Note) -> list[SourceKind]:
     return asked
 
 
-def _returned(result: SearchResult) -> list[SourceKind]:
+def _list_helpful(result: SearchResult) -> list[SourceKind]:
     """Return the sources that had results."""
     brought: dict[SourceKind, int] = {
         "documents": len(result.hits),

@@ -14,7 +14,7 @@ from ragstone.core.errors import RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
 from ragstone.core.search import KeptResults, WebResult
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.ledger.repository import Repository, in_snapshot_or, in_transaction
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, keep_newest
 
 logger = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ WRITE_SECONDS = 2.0
 """A search waits no longer for its results to be kept."""
 
 
-class WebResultRepository(Repository):
+class WebResultRepository(TenantRepository):
     """Implements `WebResultCache`. Its own trouble is logged, never raised; for 0 hours nothing is kept."""
 
     def __init__(self, ledger: SqlLedger, tenant: str, hours: float, clock: Callable[[], datetime] = now) -> None:

@@ -29,22 +29,22 @@ def append(connection: Connection, entries: Iterable[AuditEntry]) -> None:
         f"INSERT INTO audit ({COLUMNS}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             (
-                canonical(one.moment),
-                one.tenant_id,
-                one.tenant,
-                _short(one.actor, NAME_CHARS),
-                one.action,
-                one.outcome,
-                _short(one.target, TARGET_CHARS),
-                _short(one.kb, KB_CHARS),
-                one.count,
-                " ".join(one.document_ids),
-                json.dumps(dict(one.counts)) if one.counts else "",
-                _short(one.detail, DETAIL_CHARS),
-                _short(one.request_id, NAME_CHARS),
-                one.kind,
+                canonical(entry.moment),
+                entry.tenant_id,
+                entry.tenant,
+                _short(entry.actor, NAME_CHARS),
+                entry.action,
+                entry.outcome,
+                _short(entry.target, TARGET_CHARS),
+                _short(entry.kb, KB_CHARS),
+                entry.count,
+                " ".join(entry.document_ids),
+                json.dumps(dict(entry.counts)) if entry.counts else "",
+                _short(entry.detail, DETAIL_CHARS),
+                _short(entry.request_id, NAME_CHARS),
+                entry.kind,
             )
-            for one in entries
+            for entry in entries
         ],
     )
 

@@ -152,7 +152,7 @@ def costs(connection: Connection, tenant_id: str, moment: datetime) -> dict[str,
     return {name.removeprefix(COST): float(used) for name, used in rows}
 
 
-def reserved(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
+def read_reserved(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
     """Return the reservations that have not expired, by name."""
     rows = connection.execute(
         "SELECT name, sum(amount) FROM reservations WHERE tenant_id = ? AND expires_at >= ? GROUP BY name",
@@ -170,17 +170,17 @@ def check(
     connection: Connection, tenant: Tenant, amounts: Mapping[QuotaName, float], stock: Stock, moment: datetime
 ) -> None:
     """Raise `QuotaExceeded` unless all of it fits beside what is used and promised."""
-    promised = reserved(connection, tenant.id, moment)
+    promised = read_reserved(connection, tenant.id, moment)
     for name, amount in amounts.items():
         if name not in QUOTA_NAMES or not 0 <= amount < math.inf:
             raise InputError(f"{amount} of '{name!s:.40}' cannot be reserved")
         limit, waiting = tenant.quotas.of(name), promised.get(name, 0)
-        used = _used(connection, tenant, name, stock, moment)
+        used = _read_use(connection, tenant, name, stock, moment)
         if limit is not None and used + waiting + amount > limit + SLACK:
             raise _refusal(tenant.name, name, amount, limit, used, waiting, moment)
 
 
-def _used(connection: Connection, tenant: Tenant, name: QuotaName, stock: Stock, moment: datetime) -> float:
+def _read_use(connection: Connection, tenant: Tenant, name: QuotaName, stock: Stock, moment: datetime) -> float:
     match name:
         case "queries_per_minute":
             return queries(connection, tenant.id, moment)

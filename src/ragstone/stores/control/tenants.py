@@ -128,7 +128,7 @@ class SqlTenantBook:
             fresh = tenant_rows.existing(connection, name)
             return quota_rows.reserve(connection, fresh, limited, stock, self._clock())
 
-        if any(one in STOCK for one in limited):
+        if any(name in STOCK for name in limited):
             return await self._ledger.admit(name, self._all_stock if queued else self._taken_stock, decide)
         return await self._ledger.control_write(lambda connection: decide(connection, Stock()))
 
@@ -136,7 +136,7 @@ class SqlTenantBook:
         tenant = await self.get(name)
         if tenant is None:
             return
-        counts = any(one in STOCK for one in amounts)
+        counts = any(name in STOCK for name in amounts)
         stock = await self._ledger.read(name, self._taken_stock) if counts else Stock()
         await self._ledger.control_read(
             lambda connection: quota_rows.check(connection, tenant, amounts, stock, self._clock()), None
@@ -179,7 +179,7 @@ class SqlTenantBook:
             return (
                 quota_rows.queries(connection, tenant.id, moment),
                 quota_rows.costs(connection, tenant.id, moment),
-                quota_rows.reserved(connection, tenant.id, moment),
+                quota_rows.read_reserved(connection, tenant.id, moment),
             )
 
         found = await self._ledger.control_read(read, None)
@@ -195,7 +195,7 @@ class SqlTenantBook:
             reserved=reserved,
         )
 
-    async def expired(self, name: str, before: datetime, limit: int = 100) -> list[str]:
+    async def list_expired(self, name: str, before: datetime, limit: int = 100) -> list[str]:
         return await self._ledger.read(name, quota_rows.expired_documents, before, limit)
 
     def _live_stock(self, connection: Connection, tenant_id: str) -> Stock:
@@ -238,12 +238,12 @@ class SqlTenantBook:
         """Change a tenant, and record in the same transaction who did."""
         who = caller()
 
-        def recorded(connection: Connection) -> Tenant:
+        def change_and_record(connection: Connection) -> Tenant:
             changed = change(connection)
             audit_rows.append(connection, [self._entry(changed, who, action, outcome, name)])
             return changed
 
-        return await self._write(name, recorded)
+        return await self._write(name, change_and_record)
 
     def _entry(self, tenant: Tenant, who: Caller, action: str, outcome: Outcome, name: str) -> AuditEntry:
         return AuditEntry(
@@ -286,8 +286,8 @@ class SqlTenantBook:
         """Let go of the name, and record in the same transaction that all else is gone."""
         entry = self._entry(tenant, caller(), "delete", "done", tenant.name)
 
-        def finished(connection: Connection) -> None:
+        def finish_and_record(connection: Connection) -> None:
             tenant_rows.finish_delete(connection, tenant.id)
             audit_rows.append(connection, [entry])
 
-        await self._ledger.control_write(finished)
+        await self._ledger.control_write(finish_and_record)

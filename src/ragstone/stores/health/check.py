@@ -275,7 +275,7 @@ async def _originals(stores: Stores, store: str, tenants: Sequence[Tenant], repa
     """Check that quotas count original files with their actual sizes."""
     findings = []
     for tenant in tenants:
-        wrong = await stores.ledger.miscounted(tenant.name)
+        wrong = await stores.ledger.find_miscounted(tenant.name)
         if not wrong:
             continue
         gone = sum(not size for _, size in wrong)

@@ -14,7 +14,7 @@ from ragstone.core.jobs import ACTIVE, Job, JobProgress, JobState, NewJob, Ticke
 from ragstone.core.remedies import Remedy
 from ragstone.core.types import Json, KnowledgeBase, Metadata
 from ragstone.stores.ledger.documents import has_document
-from ragstone.stores.ledger.originals import held, let_go
+from ragstone.stores.ledger.originals import held_condition, let_go
 from ragstone.stores.sql.database import Connection, in_parts, marks, next_number
 
 _TOLD = tuple(field.name for field in fields(JobProgress) if field.name != "remedy")
@@ -74,7 +74,7 @@ def complete_job(
     """End a job well, if the ticket is still good: `LeaseLost` undoes the transaction it was to commit with."""
     document_id = complete_held(connection, tenant_id, ticket, progress, message)
     if document_id is None:
-        raise _lost(ticket)
+        raise _lease_error(ticket)
     let_go(connection, tenant_id, [document_id])
 
 
@@ -121,10 +121,10 @@ def forget_document(connection: Connection, tenant_id: str, document_id: str) ->
 
 def require_held(connection: Connection, tenant_id: str, ticket: Ticket) -> None:
     if not holds(connection, tenant_id, ticket):
-        raise _lost(ticket)
+        raise _lease_error(ticket)
 
 
-def _lost(ticket: Ticket) -> LeaseLost:
+def _lease_error(ticket: Ticket) -> LeaseLost:
     return LeaseLost(f"job {ticket.job_id} is another worker's by now, or was cancelled")
 
 
@@ -244,7 +244,7 @@ def _forget_old(connection: Connection, tenant_id: str) -> None:
     if next_number(connection, tenant_id, "jobs", 1) % 1000:
         return
     # Counted, since numbers need not be this tenant's alone.
-    spent = f" AND (state = 'cancelled' OR (state = 'completed' AND NOT {held(connection, 'jobs.')}))"
+    spent = f" AND (state = 'cancelled' OR (state = 'completed' AND NOT {held_condition(connection, 'jobs.')}))"
     for table, number, ended in (
         # The job that brought an original says whose it is: without it, the next sweep would take the file.
         # And a kb's refreshes, which are few, say when the next one is due.

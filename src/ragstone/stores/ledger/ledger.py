@@ -152,7 +152,7 @@ class SqlLedger(ABC):
                 await tx.discard_leftovers(now())
         for document_id, names in (await self.strays(tenant, document_ids)).items():
             await asyncio.to_thread(blobs.remove, document_id, names)
-        if document_ids is None and (wrong := await self.miscounted(tenant)):
+        if document_ids is None and (wrong := await self.find_miscounted(tenant)):
             await self.write(tenant, originals.correct, wrong)
         for tend in (*self.tending, self.clean_up_log) if document_ids is None else ():
             try:
@@ -166,20 +166,23 @@ class SqlLedger(ABC):
         blobs = await self.blobs(tenant)
         found = {}
         for document_id, names in (await asyncio.to_thread(blobs.list_old, document_ids)).items():
-            needed = await self.read(tenant, originals.needed, document_id)
+            needed = await self.read(tenant, originals.list_needed, document_id)
             left = [name for name in names if name not in needed]
             if left or not names:
                 found[document_id] = left
         return found
 
-    async def miscounted(self, tenant: str) -> list[tuple[Weighed, int]]:
+    async def find_miscounted(self, tenant: str) -> list[tuple[Weighed, int]]:
         """Originals that are counted with another size than they have, and the size: sealing anew changes it."""
         blobs = await self.blobs(tenant)
-        counted = await self.read(tenant, originals.weighed)
+        counted = await self.read(tenant, originals.list_weighed)
 
         def differing() -> list[tuple[Weighed, int]]:
-            found = [(one, blobs.size(one.document_id, one.name) if one.name else 0) for one in counted]
-            return [(one, size) for one, size in found if size != one.stored]
+            found = [
+                (original, blobs.size(original.document_id, original.name) if original.name else 0)
+                for original in counted
+            ]
+            return [(original, size) for original, size in found if size != original.stored]
 
         return await asyncio.to_thread(differing)
 

@@ -21,7 +21,7 @@ class Weighed(NamedTuple):
     stored: int
 
 
-def held(connection: Connection, of: str) -> str:
+def held_condition(connection: Connection, of: str) -> str:
     """SQL for whether the original of a job is to be kept, or a job may still be made of it: `of` names its table.
 
     A document's original is that of its last job that completed. Of one that did not, another try can be made as long
@@ -63,11 +63,11 @@ def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> 
     return found
 
 
-def needed(connection: Connection, tenant_id: str, document_id: str) -> set[str]:
+def list_needed(connection: Connection, tenant_id: str, document_id: str) -> set[str]:
     """Those that are to be kept, or that a job may still be made of."""
     rows = connection.execute(
         f"SELECT {name_in(connection, 'j.')} FROM jobs j WHERE j.tenant_id = ? AND j.document_id = ? "
-        f"AND {held(connection, 'j.')}",
+        f"AND {held_condition(connection, 'j.')}",
         (tenant_id, document_id),
     )
     return {name for (name,) in rows if name}
@@ -78,17 +78,17 @@ def let_go(connection: Connection, tenant_id: str, document_ids: Sequence[str]) 
     for part in in_parts([identity for identity in document_ids if identity]):
         connection.execute(
             f"UPDATE jobs SET stored = 0 WHERE tenant_id = ? AND document_id IN ({marks(part)}) AND stored > 0 "
-            f"AND NOT {held(connection, 'jobs.')}",
+            f"AND NOT {held_condition(connection, 'jobs.')}",
             (tenant_id, *part),
         )
 
 
-def weighed(connection: Connection, tenant_id: str) -> list[Weighed]:
+def list_weighed(connection: Connection, tenant_id: str) -> list[Weighed]:
     """All originals that are held or counted, with what they are counted with; a name is empty if it is not held."""
+    held = held_condition(connection, "j.")
     rows = connection.execute(
-        f"SELECT j.id, j.document_id, CASE WHEN {held(connection, 'j.')} THEN {name_in(connection, 'j.')} END, "
-        f"j.stored FROM jobs j WHERE j.tenant_id = ? AND j.document_id <> '' "
-        f"AND (j.stored > 0 OR {held(connection, 'j.')}) ORDER BY j.seq",
+        f"SELECT j.id, j.document_id, CASE WHEN {held} THEN {name_in(connection, 'j.')} END, j.stored "
+        f"FROM jobs j WHERE j.tenant_id = ? AND j.document_id <> '' AND (j.stored > 0 OR {held}) ORDER BY j.seq",
         (tenant_id,),
     )
     return [Weighed(job_id, document_id, name or "", int(stored)) for job_id, document_id, name, stored in rows]
@@ -98,7 +98,7 @@ def correct(connection: Connection, tenant_id: str, found: Sequence[tuple[Weighe
     """Count originals with the sizes they were found to have, unless somebody has changed that meanwhile."""
     connection.executemany(
         "UPDATE jobs SET stored = ? WHERE tenant_id = ? AND id = ? AND stored = ?",
-        [(size, tenant_id, one.job_id, one.stored) for one, size in found],
+        [(size, tenant_id, original.job_id, original.stored) for original, size in found],
     )
 
 

@@ -27,7 +27,7 @@ from ragstone.stores.ledger.jobs import (
     require_held,
     write_progress,
 )
-from ragstone.stores.ledger.repository import Repository, in_snapshot, in_snapshot_or, in_transaction
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class SqlQueue:
         await self._ledger.signal_work(tenant)
 
 
-class SqlTenantQueue(Repository):
+class SqlTenantQueue(TenantRepository):
     """Implements `TenantQueue`."""
 
     @in_transaction
@@ -274,7 +274,7 @@ class SqlTenantQueue(Repository):
                 "AND seq <= (SELECT seq FROM jobs WHERE tenant_id = ? AND id = ?)",
                 (tenant_id, job.document_id, tenant_id, job.id),
             ).fetchall()
-            kept = originals.needed(connection, tenant_id, job.document_id)
+            kept = originals.list_needed(connection, tenant_id, job.document_id)
             found += [(job.document_id, name) for (name,) in rows if name and name not in kept]
         return found
 

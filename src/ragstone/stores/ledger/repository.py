@@ -26,7 +26,7 @@ class UnknownTenant(TenantGone):
         super().__init__(f"there is no tenant '{tenant}'", remedy=Remedy(Action.CREATE_TENANT, **named))
 
 
-class Repository:
+class TenantRepository:
     """The rows of one tenant."""
 
     def __init__(self, ledger: SqlLedger, tenant: str) -> None:
@@ -35,7 +35,7 @@ class Repository:
 
 
 P = ParamSpec("P")
-R = TypeVar("R", bound=Repository)
+R = TypeVar("R", bound=TenantRepository)
 T = TypeVar("T")
 Method = Callable[Concatenate[R, Connection, str, P], T]
 AsyncMethod = Callable[Concatenate[R, P], Coroutine[Any, Any, T]]

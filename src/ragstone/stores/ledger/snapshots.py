@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core.types import BlockKind, Chunk, Json, KnowledgeBase, Metadata, SpaceState
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.database import Connection, marks
 
 Halves = NDArray[np.float16]
 """One row per chunk; a row of zeros stands for a chunk without a vector."""
@@ -145,8 +145,8 @@ def read_heads(
         (tenant_id, kb.id, *after, limit),
     ).fetchall()
     ids = [row[2] for row in rows]
-    extents = _grouped(connection, tenant_id, "min(c.id), max(c.id)", "", (), ids)
-    counts = [_grouped(connection, tenant_id, "count(*)", WITH_VECTOR, (space,), ids) for space in spaces]
+    extents = _group_by_document(connection, tenant_id, "min(c.id), max(c.id)", "", (), ids)
+    counts = [_group_by_document(connection, tenant_id, "count(*)", WITH_VECTOR, (space,), ids) for space in spaces]
     return [
         Head(
             Key(row[0], row[1]),
@@ -177,7 +177,7 @@ def read_snapshots(
     vectors = [_vectors(connection, tenant_id, space, document_ids) for space in spaces]
     files = _files(connection, tenant_id, document_ids)
     found = {row[0]: _document(connection, row, chunks.get(row[0], []), vectors, files.get(row[0])) for row in rows}
-    return [found[one] for one in document_ids if one in found]
+    return [found[document_id] for document_id in document_ids if document_id in found]
 
 
 def _document(
@@ -226,7 +226,7 @@ def _matrix(connection: Connection, count: int, rows: Sequence[tuple[int, Any]])
 def _chunks(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> dict[str, list[ChunkSnapshot]]:
     rows = connection.execute(
         "SELECT c.document_id, c.id, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, c.section, "
-        f"c.parent, c.level, c.kind, c.token_count, c.metadata FROM chunks c {LIVE}({_marks(document_ids)}) "
+        f"c.parent, c.level, c.kind, c.token_count, c.metadata FROM chunks c {LIVE}({marks(document_ids)}) "
         "ORDER BY c.document_id, c.chunk_index",
         (tenant_id, *document_ids),
     )
@@ -258,7 +258,7 @@ def _vectors(
     connection: Connection, tenant_id: str, space: int, document_ids: Sequence[str]
 ) -> dict[str, list[tuple[int, Any]]]:
     rows = connection.execute(
-        f"SELECT c.document_id, c.chunk_index, v.vector FROM chunks c {WITH_VECTOR} {LIVE}({_marks(document_ids)})",
+        f"SELECT c.document_id, c.chunk_index, v.vector FROM chunks c {WITH_VECTOR} {LIVE}({marks(document_ids)})",
         (space, tenant_id, *document_ids),
     )
     found: dict[str, list[tuple[int, Any]]] = {}
@@ -271,7 +271,7 @@ def _files(connection: Connection, tenant_id: str, document_ids: Sequence[str]) 
     """The last original of each document that is to be kept."""
     rows = connection.execute(
         "SELECT document_id, uri, content_hash, size, facts, created_at, finished_at FROM jobs WHERE tenant_id = ? "
-        f"AND document_id IN ({_marks(document_ids)}) AND state = 'completed' "
+        f"AND document_id IN ({marks(document_ids)}) AND state = 'completed' "
         f"AND {connection.dialect.json_true('facts', 'keep')} ORDER BY seq",
         (tenant_id, *document_ids),
     )
@@ -283,7 +283,7 @@ def _files(connection: Connection, tenant_id: str, document_ids: Sequence[str]) 
     return found
 
 
-def _grouped(
+def _group_by_document(
     connection: Connection,
     tenant_id: str,
     what: str,
@@ -294,11 +294,7 @@ def _grouped(
     if not document_ids:
         return {}
     rows = connection.execute(
-        f"SELECT c.document_id, {what} FROM chunks c {joined} {LIVE}({_marks(document_ids)}) GROUP BY c.document_id",
+        f"SELECT c.document_id, {what} FROM chunks c {joined} {LIVE}({marks(document_ids)}) GROUP BY c.document_id",
         (*parameters, tenant_id, *document_ids),
     )
     return {row[0]: tuple(row[1:]) for row in rows}
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))

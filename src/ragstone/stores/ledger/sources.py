@@ -14,7 +14,7 @@ from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
-from ragstone.stores.ledger.repository import Repository, in_snapshot, in_snapshot_or, in_transaction
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, marks
 from ragstone.stores.vault import Owner, Vault
 
@@ -59,7 +59,7 @@ class SqlSourceBook:
         return SqlTenantSources(self._ledger, tenant, self._vault, self._secret_keys)
 
 
-class SqlTenantSources(Repository):
+class SqlTenantSources(TenantRepository):
     """Implements `TenantSources`."""
 
     def __init__(self, ledger: SqlLedger, tenant: str, vault: Vault, secret_keys: SecretKeys) -> None:

@@ -15,7 +15,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.spaces import Complete, EmbeddedText, Lacking, Rows, SpaceRecord
 from ragstone.core.types import KnowledgeBase, Matrix, Space, Vector
 from ragstone.stores.ledger.documents import known_vectors, read_kb
-from ragstone.stores.ledger.repository import Repository, in_snapshot, in_transaction
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot, in_transaction
 from ragstone.stores.ledger.versions import publish
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
@@ -45,7 +45,7 @@ class SqlSpaceBook:
         return SqlTenantSpaces(self._ledger, tenant)
 
 
-class SqlTenantSpaces(Repository):
+class SqlTenantSpaces(TenantRepository):
     """Implements `TenantSpaces`."""
 
     @in_snapshot

@@ -37,7 +37,7 @@ from ragstone.stores.ledger.documents import (
     read_stats,
 )
 from ragstone.stores.ledger.jobs import newest_job
-from ragstone.stores.ledger.repository import Repository, UnknownTenant, in_snapshot, in_snapshot_or
+from ragstone.stores.ledger.repository import TenantRepository, UnknownTenant, in_snapshot, in_snapshot_or
 from ragstone.stores.ledger.versions import short_hash
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
@@ -77,7 +77,7 @@ OF_JOB: dict[JobState, Status] = {
 }
 
 
-class SqlTenantLedger(Repository):
+class SqlTenantLedger(TenantRepository):
     """Implements `TenantLedger`."""
 
     @in_snapshot_or(lambda: None)

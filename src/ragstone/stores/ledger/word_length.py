@@ -27,7 +27,7 @@ def word_length(connection: Connection, tenant_id: str, space_id: int) -> float:
 
 def has_grown(connection: Connection, tenant_id: str, space_id: int) -> bool:
     """Whether so many chunks have come since the average was last looked at that it may be a wrong one."""
-    then = last_number(connection, tenant_id, _measured(space_id))
+    then = last_number(connection, tenant_id, _look_counter(space_id))
     return last_number(connection, tenant_id, "chunks") >= GROWN * then + AT_LEAST
 
 
@@ -36,7 +36,7 @@ def renew(connection: Connection, tenant_id: str, kb_id: int, space_id: int, ind
 
     All points are then to be written anew. Should that be cut short, whoever follows next starts over.
     """
-    _set(connection, tenant_id, _measured(space_id), last_number(connection, tenant_id, "chunks"))
+    _set(connection, tenant_id, _look_counter(space_id), last_number(connection, tenant_id, "chunks"))
     now, then = measure(connection, tenant_id, kb_id), word_length(connection, tenant_id, space_id)
     if max(now / then, then / now) <= factor:
         return False
@@ -52,7 +52,7 @@ def forget(connection: Connection, tenant_id: str, space_id: int) -> None:
     """The Space is gone."""
     connection.execute(
         "DELETE FROM counters WHERE tenant_id = ? AND name IN (?, ?)",
-        (tenant_id, _average(space_id), _measured(space_id)),
+        (tenant_id, _average(space_id), _look_counter(space_id)),
     )
 
 
@@ -87,5 +87,5 @@ def _average(space_id: int) -> str:
     return f"words.{space_id}"
 
 
-def _measured(space_id: int) -> str:
+def _look_counter(space_id: int) -> str:
     return f"words.{space_id}.at"

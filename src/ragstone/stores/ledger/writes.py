@@ -214,7 +214,7 @@ def _remove_chunks(
     gone = connection.execute(
         "SELECT c.seq, c.id, c.version = d.version FROM chunks c "
         "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id "
-        f"WHERE c.tenant_id = ? AND {_qualified(which)}",
+        f"WHERE c.tenant_id = ? AND {_qualify(which)}",
         (tenant_id, *parameters),
     ).fetchall()
     if not gone:
@@ -241,13 +241,13 @@ def _terms(
 ) -> list[tuple[int, str]]:
     rows = connection.execute(
         "SELECT t.chunk_seq, t.terms FROM chunks c JOIN terms t ON t.tenant_id = c.tenant_id AND t.chunk_seq = c.seq "
-        f"WHERE c.tenant_id = ? AND {_qualified(which)}",
+        f"WHERE c.tenant_id = ? AND {_qualify(which)}",
         (tenant_id, *parameters),
     )
     return [(seq, connection.dialect.unpack(packed)) for seq, packed in rows]
 
 
-def _qualified(which: str) -> str:
+def _qualify(which: str) -> str:
     # Callers pass one of four constant conditions over the chunk's own columns, never a value.
     return " AND ".join(f"c.{part}" for part in which.split(" AND "))
 

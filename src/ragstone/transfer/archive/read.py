@@ -26,7 +26,7 @@ from ragstone.settings.tree import LimitSettings
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, Halves
 from ragstone.stores.ledger.sources import SecretKeys
-from ragstone.stores.ledger.sqlite.file import translated
+from ragstone.stores.ledger.sqlite.file import translate_errors
 from ragstone.transfer.archive.format import (
     AGAIN,
     MANIFEST,
@@ -153,7 +153,7 @@ def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[Arch
     """Open an archive after checking all of it. Whatever is wrong with it is an `InputError` that names it."""
     if not path.is_file():
         raise InputError(f"{path} is no file", remedy=Remedy(Action.EXPORT))
-    with translated(path), _name_archive(path), path.open("rb") as file:
+    with translate_errors(path), _name_archive(path), path.open("rb") as file:
         fit = os.fstat(file.fileno()).st_size // SMALLEST_ENTRY + 1
         limits = LimitSettings(archive_entries=min(MOST_MEMBERS, fit))
         with open_zip(file, str(path), limits) as archive:

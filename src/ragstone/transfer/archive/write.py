@@ -28,7 +28,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.documents import read_kbs, read_stats
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, read_kb_facts
-from ragstone.stores.ledger.sqlite.file import translated
+from ragstone.stores.ledger.sqlite.file import translate_errors
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.archive.format import (
     MANIFEST,
@@ -127,7 +127,7 @@ def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, t
         raise InputError(f"there is no folder {path.parent}", hint=f"make it with: mkdir -p {path.parent}")
     kbs = _choose_kbs(connection, tenant_id, order.kbs)
     part = path.with_name(path.name + ".part")
-    with translated(path):
+    with translate_errors(path):
         try:
             with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
                 with zipfile.ZipFile(file, "w") as archive:

@@ -43,7 +43,7 @@ PASSING = ("08", "25P03", "28", "3D", "57P")
 """States of a connection that was refused or lost, or a server that stops or starts."""
 
 
-def described(dsn: str) -> str:
+def describe_database(dsn: str) -> str:
     """Return the server and database of a connection string, without its secrets."""
     try:
         parts = conninfo_to_dict(dsn)
@@ -58,7 +58,7 @@ def described(dsn: str) -> str:
 
 
 @contextmanager
-def translated(place: str) -> Iterator[None]:
+def translate_errors(place: str) -> Iterator[None]:
     """Turn the client's errors into Ragstone's."""
     try:
         yield
@@ -69,7 +69,7 @@ def translated(place: str) -> Iterator[None]:
 
 
 def _meaning(place: str, error: psycopg.Error) -> RagstoneError:
-    state, said = error.sqlstate or "", _said(error)
+    state, said = error.sqlstate or "", _read_message(error)
     if state in BUSY:
         return StoreBusy(f"{place} is busy: {BUSY[state]}", hint="try again; see pg_stat_activity if it stays")
     match state:
@@ -103,5 +103,5 @@ def _unreachable(place: str, said: str) -> StoreError:
     return failure
 
 
-def _said(error: psycopg.Error) -> str:
+def _read_message(error: psycopg.Error) -> str:
     return (error.diag.message_primary or str(error) or type(error).__name__).strip().splitlines()[0]

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import psycopg
 
-from ragstone.stores.ledger.postgres.errors import LOCK_SECONDS, described, translated
+from ragstone.stores.ledger.postgres.errors import LOCK_SECONDS, describe_database, translate_errors
 from ragstone.stores.ledger.postgres.session import Session
 
 T = TypeVar("T")
@@ -27,7 +27,7 @@ class Lane:
 
     def __init__(self, dsn: str, prepare: Callable[[], None]) -> None:
         self._dsn = dsn
-        self._place = described(dsn)
+        self._place = describe_database(dsn)
         self._prepare = prepare
         self._thread: ThreadPoolExecutor | None = None
         self._session: Session | None = None
@@ -36,13 +36,13 @@ class Lane:
     def run(self, work: Callable[[Lane], T]) -> asyncio.Future[T]:
         """Have something done on the lane's thread after what was asked before; it is done whoever waits for it."""
 
-        def guarded() -> T:
-            with translated(self._place):
+        def run_work() -> T:
+            with translate_errors(self._place):
                 return work(self)
 
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragstone-postgres")
-        future = asyncio.get_running_loop().run_in_executor(self._thread, guarded)
+        future = asyncio.get_running_loop().run_in_executor(self._thread, run_work)
         self._last = future  # type: ignore[assignment]
         return asyncio.shield(future)
 

@@ -25,7 +25,7 @@ from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
 try:
-    from ragstone.stores.ledger.postgres.errors import described, translated
+    from ragstone.stores.ledger.postgres.errors import describe_database, translate_errors
     from ragstone.stores.ledger.postgres.lanes import Lanes
     from ragstone.stores.ledger.postgres.session import Session
     from ragstone.stores.ledger.postgres.unit import PostgresUnit, forget_tenant, left_of_tenant, register
@@ -50,7 +50,7 @@ class PostgresLedger(SqlLedger):
         clock: Callable[[], datetime] = now,
     ) -> None:
         self._dsn = dsn
-        self._place = described(dsn)
+        self._place = describe_database(dsn)
         self._folder = folder
         self._indexes = indexes
         self._vault = vault or Vault()
@@ -199,7 +199,7 @@ class PostgresLedger(SqlLedger):
         return Blobs(self._folder / "documents" / tenant_id, self._vault, tenant_id)
 
     def _prepare(self) -> None:
-        with self._preparing, translated(self._place):
+        with self._preparing, translate_errors(self._place):
             if not self._prepared:
                 ensure(self._dsn)
                 self._prepared = True

@@ -41,16 +41,16 @@ class PostgresConnection:
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> psycopg.Cursor:
         cursor = self._connection.cursor(binary=True)
-        return cursor.execute(marked(sql), tuple(parameters))
+        return cursor.execute(to_client_sql(sql), tuple(parameters))
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> psycopg.Cursor:
         cursor = self._connection.cursor(binary=True)
-        cursor.executemany(marked(sql), list(rows))
+        cursor.executemany(to_client_sql(sql), list(rows))
         return cursor
 
 
 @lru_cache(maxsize=1024)
-def marked(sql: str) -> str:
+def to_client_sql(sql: str) -> str:
     """The ledger's SQL with the client's marks; no literal of ours has a question mark in it."""
     return sql.replace("%", "%%").replace("?", "%s")
 
@@ -153,15 +153,15 @@ class Session:
 
     def read(self, tenant: str, erased: str = "") -> str:
         """Begin a snapshot of a tenant's rows; the tenant's id. `erased` is the id of one that may be leaving."""
-        return self._found(tenant, self._begin(tenant, READ, TENANT), erased)
+        return self._require_tenant(tenant, self._begin(tenant, READ, TENANT), erased)
 
     def write(self, tenant: str, erased: str = "") -> str:
         """Begin a transaction in which nobody else writes for this tenant; the tenant's id."""
-        return self._found(tenant, self._begin(tenant, WRITE, DURABLE, TENANT_LOCK, TENANT), erased)
+        return self._require_tenant(tenant, self._begin(tenant, WRITE, DURABLE, TENANT_LOCK, TENANT), erased)
 
     def write_log(self, tenant: str) -> str:
         """The same for what a crash of the server may cost the last of: the commit waits for no disk."""
-        return self._found(tenant, self._begin(tenant, WRITE, RELAXED, TENANT_LOCK, TENANT))
+        return self._require_tenant(tenant, self._begin(tenant, WRITE, RELAXED, TENANT_LOCK, TENANT))
 
     def read_control(self) -> None:
         """Begin a snapshot of the tables that know all tenants."""
@@ -177,14 +177,14 @@ class Session:
 
     def see(self, tenant: str) -> str:
         """See a tenant's rows from here on in the transaction; the tenant's id."""
-        return self._found(tenant, self._last(sql.SQL(TENANT).format(name=tenant, local=True)))
+        return self._require_tenant(tenant, self._last(sql.SQL(TENANT).format(name=tenant, local=True)))
 
     @contextmanager
     def outside(self, tenant: str) -> Iterator[str]:
         """See a tenant's rows without a transaction, each statement for itself and as long as it takes."""
         self._last(_set(self._settings | {"statement_timeout": "0"}, local=False))
         try:
-            yield self._found(tenant, self._last(sql.SQL(TENANT).format(name=tenant, local=False)))
+            yield self._require_tenant(tenant, self._last(sql.SQL(TENANT).format(name=tenant, local=False)))
         finally:
             # The next one must find nothing of this: what cannot be taken back goes with the connection.
             try:
@@ -228,7 +228,7 @@ class Session:
 
     def _begin(self, tenant: str, *statements: str) -> tuple[str, str, str] | None:
         """One visit to the server for all of it; what the last statement found."""
-        first, *others = (sql.SQL(one).format(name=tenant, local=True) for one in statements)
+        first, *others = (sql.SQL(text).format(name=tenant, local=True) for text in statements)
         try:
             return self._last(sql.SQL("; ").join([first, _set(self._settings), *others]))
         except psycopg.Error:
@@ -241,7 +241,7 @@ class Session:
             pass
         return cast("tuple[str, str, str] | None", cursor.fetchone())
 
-    def _found(self, tenant: str, row: tuple[str, str, str] | None, erased: str = "") -> str:
+    def _require_tenant(self, tenant: str, row: tuple[str, str, str] | None, erased: str = "") -> str:
         if row is None or (row[1] == "deleting" and row[0] != erased):
             self.rollback()
             raise leaving(tenant) if row else UnknownTenant(tenant)

@@ -71,7 +71,7 @@ class PostgresUnit:
         return self._blobs(self.tenant_id)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        def begun(lane: Lane) -> T:
+        def begin_and_work(lane: Lane) -> T:
             if self._session is None:
                 self._session, self.tenant_id = self._begin(lane)
             elif not self._session.is_open:
@@ -79,15 +79,15 @@ class PostgresUnit:
             return work(self._session.rows)
 
         self._asked = True
-        return await self._lane.run(begun)
+        return await self._lane.run(begin_and_work)
 
     async def end(self, *, commit: bool) -> None:
-        def ended(_: Lane) -> None:
+        def end_session(_: Lane) -> None:
             if self._session:
                 self._session.commit() if commit else self._session.rollback()
 
         if self._asked:
-            await self._lane.run(ended)
+            await self._lane.run(end_session)
 
     def _begin(self, lane: Lane) -> tuple[Session, str]:
         try:

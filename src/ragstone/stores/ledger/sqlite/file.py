@@ -113,7 +113,7 @@ class SqliteFile:
         self._guard = threading.Lock()
         self._closed = False
         self._opening = next(_openings)
-        with translated(path):
+        with translate_errors(path):
             self._prepare(schema)
             self._writer = self._connect()
             self._watcher = self._connect()
@@ -125,7 +125,7 @@ class SqliteFile:
 
     async def write(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on the writer's thread. Only the holder of `turn` may call this."""
-        guarded = self._guarded(lambda: work(self._writer))
+        guarded = self._translating(lambda: work(self._writer))
         try:
             writing = asyncio.get_running_loop().run_in_executor(self._writing, guarded)
         except RuntimeError as error:
@@ -134,11 +134,11 @@ class SqliteFile:
 
     async def read(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on a reader's thread, in one snapshot; for the indexes, whose reads may be long."""
-        return await self._searching.run(self._guarded(lambda: self.read_here(work)))
+        return await self._searching.run(self._translating(lambda: self.read_here(work)))
 
     async def look_up(self, work: Callable[[SqliteConnection], T]) -> T:
         """The same for the ledger's rows: an index that hangs does not keep them from being read."""
-        return await self._looking.run(self._guarded(lambda: self.read_here(work)))
+        return await self._looking.run(self._translating(lambda: self.read_here(work)))
 
     def read_here(self, work: Callable[[SqliteConnection], T]) -> T:
         """Read on the calling thread, in one snapshot."""
@@ -155,13 +155,13 @@ class SqliteFile:
 
     def version(self) -> int:
         """A number that changes whenever anyone commits. Costs microseconds; only for the loop's own thread."""
-        with translated(self.path):
+        with translate_errors(self.path):
             # SQLite counts for each connection: a number of another opening must not look like one of this.
             return self._opening << 32 | int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
 
     def glance(self, sql: str, parameters: Sequence[str]) -> tuple[Any, ...] | None:
         """One row. Costs microseconds; only for the loop's own thread."""
-        with translated(self.path):
+        with translate_errors(self.path):
             row: tuple[Any, ...] | None = self._watcher.execute(sql, parameters).fetchone()
             return row
 
@@ -191,12 +191,12 @@ class SqliteFile:
         """Read on a reader's thread while the caller goes on; closing waits for it."""
         self._searching.run_later(lambda: self.read_here(work))
 
-    def _guarded(self, work: Callable[[], T]) -> Callable[[], T]:
-        def guarded() -> T:
-            with translated(self.path):
+    def _translating(self, work: Callable[[], T]) -> Callable[[], T]:
+        def run() -> T:
+            with translate_errors(self.path):
                 return work()
 
-        return guarded
+        return run
 
     def _borrow(self) -> SqliteConnection:
         with suppress(Empty):
@@ -258,7 +258,7 @@ def write_ahead(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def translated(path: Path) -> Iterator[None]:
+def translate_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's and the system's errors into Ragstone's."""
     try:
         yield
@@ -322,7 +322,7 @@ def remove_folder(folder: Path) -> None:
         if not isinstance(problem[1], FileNotFoundError):  # somebody else may be at it too
             raise problem[1]
 
-    with translated(folder):
+    with translate_errors(folder):
         shutil.rmtree(folder, onerror=ignore_missing)
         if folder.parent.exists():
             handle = os.open(folder.parent, os.O_RDONLY)

@@ -21,7 +21,14 @@ from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, Work, erasing
 from ragstone.stores.ledger.repository import UnknownTenant
-from ragstone.stores.ledger.sqlite.file import BUSY_SECONDS, RECOVER, SqliteFile, count_files, remove_folder, translated
+from ragstone.stores.ledger.sqlite.file import (
+    BUSY_SECONDS,
+    RECOVER,
+    SqliteFile,
+    count_files,
+    remove_folder,
+    translate_errors,
+)
 from ragstone.stores.ledger.sqlite.scrub import scrub
 from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
 from ragstone.stores.sql.database import Connection
@@ -179,15 +186,15 @@ class SqliteLedger(SqlLedger):
         return await control.transact(work)
 
     async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
-        def decided(control: Connection) -> T:
+        def decide_here(control: Connection) -> T:
             return decide(control, file.read_here(lambda connection: measure(connection, file.tenant_id)))
 
         async with self.file(tenant) as file:
-            return await self.control_write(decided)
+            return await self.control_write(decide_here)
 
     async def forget(self, tenant: str, tenant_id: str) -> None:
         self.at_hand(tenant)  # lets go of it
-        for file in [one for one in self._leaving if one.tenant_id == tenant_id]:
+        for file in [file for file in self._leaving if file.tenant_id == tenant_id]:
             try:
                 async with asyncio.timeout(BUSY_SECONDS):
                     await file.idle.wait()
@@ -272,7 +279,7 @@ class SqliteLedger(SqlLedger):
             self._tenants.pop(name).close()
 
     def _close_left(self) -> None:
-        for file in [one for one in self._leaving if not one.users]:
+        for file in [file for file in self._leaving if not file.users]:
             self._leaving.remove(file)
             file.close()
 
@@ -287,7 +294,7 @@ def _require_ledger(path: Path, tenant: str) -> None:
 
 
 def _remove(folder: Path) -> None:
-    with translated(folder):
+    with translate_errors(folder):
         # Without it, what is left is not taken for a database by whoever goes on after a crash.
         (folder / "ledger.db").unlink(missing_ok=True)
     remove_folder(folder)

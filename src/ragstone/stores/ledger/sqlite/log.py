@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ragstone.core.errors import StoreBusy, StoreCorrupt
-from ragstone.stores.ledger.sqlite.file import SqliteConnection, translated, write_ahead
+from ragstone.stores.ledger.sqlite.file import SqliteConnection, translate_errors, write_ahead
 from ragstone.stores.migrations import create, is_current, upgrade
 from ragstone.stores.sql.database import Connection
 
@@ -47,7 +47,7 @@ class LogFile:
             await self.write(work)
 
     def _run(self, work: Callable[[Connection], T], begin: str) -> T:
-        with self._explained(), translated(self._path), closing(self._connect()) as connection:
+        with self._explain_errors(), translate_errors(self._path), closing(self._connect()) as connection:
             connection.execute(begin)
             try:
                 result = work(connection)
@@ -84,7 +84,7 @@ class LogFile:
         return connection
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         """Say how long was waited here, and that no document is lost with this file."""
         try:
             yield

@@ -46,7 +46,7 @@ class SqliteUnit:
         self.indexes = indexes
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        def begun(connection: SqliteConnection) -> T:
+        def begin_and_work(connection: SqliteConnection) -> T:
             if not self._begun:
                 connection.execute("BEGIN IMMEDIATE")
                 self._begun = True
@@ -55,7 +55,7 @@ class SqliteUnit:
             return work(connection)
 
         self._asked = True
-        return await asyncio.shield(self._file.write(begun))
+        return await asyncio.shield(self._file.write(begin_and_work))
 
     async def end(self, *, commit: bool) -> None:
         if self._asked:
