@@ -157,6 +157,7 @@ async def test_what_is_promised_is_not_promised_again(book: SqlTenantBook, ledge
 async def test_who_has_no_limit_writes_nothing(book: SqlTenantBook, ledger: SqliteLedger) -> None:
     assert await book.reserve("nobody", {"documents": 10**9}) == Reservation("", "")
     await book.create("acme", Quotas(documents=1))
+    await ledger.of("acme").kbs()  # makes the tenant's file, which the control file remembers
     before = (await ledger.control()).version()  # type: ignore[union-attr]
     held = await book.reserve("acme", {"chunks": 10**9, "bytes": 10**12})
     await book.settle(held)
