@@ -12,8 +12,10 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ragstone.core.errors import ModelMismatch
 from ragstone.core.filters import Filter
-from ragstone.core.types import Candidate
+from ragstone.core.model_types import model_name
+from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.sql.database import Connection
 
@@ -187,3 +189,13 @@ def _reaches_back(connection: Connection, tenant_id: str, sequence: int) -> bool
     # The feed is shortened from time to time; a part that is older than its start is loaded again.
     oldest = connection.execute("SELECT min(seq) FROM changes WHERE tenant_id = ?", (tenant_id,)).fetchone()[0]
     return sequence > 0 and oldest is not None and oldest <= sequence + 1
+
+
+def check_query_vector(kb: KnowledgeBase, space: Space, vector: Vector) -> None:
+    """Refuse a query vector of another length than those of the Space."""
+    if len(vector) != space.dimension:
+        raise ModelMismatch(
+            f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
+            f"which was built with {space.model} ({space.dimension})",
+            hint=f"set embedding.model to {model_name(space.model)}",
+        )

@@ -9,8 +9,7 @@ import numpy as np
 
 from ragstone.core.errors import InputError, ModelMismatch, SettingsError
 from ragstone.core.filters import Filter, In, leaves_of
-from ragstone.core.model_types import model_name
-from ragstone.core.types import KnowledgeBase, Space, Vector
+from ragstone.core.types import Vector
 from ragstone.core.vectors import RESERVED, Capabilities, Isolation, Point, VectorPartition
 from ragstone.settings.tree import Adapter
 
@@ -86,13 +85,3 @@ def newest_points(partition: VectorPartition, points: Sequence[Point], *, wordle
         if wordless or len(point.vector):
             check_dimension(partition, len(point.vector))
     return list({point.chunk_id: point for point in points}.values())
-
-
-def check_query_vector(kb: KnowledgeBase, space: Space, vector: Vector) -> None:
-    """Refuse a query vector of another length than those of the Space."""
-    if len(vector) != space.dimension:
-        raise ModelMismatch(
-            f"a query vector of {len(vector)} dimensions cannot search '{kb.name}', "
-            f"which was built with {space.model} ({space.dimension})",
-            hint=f"set embedding.model to {model_name(space.model)}",
-        )

@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase, Matrix, Space, Vector
-from ragstone.stores.indexes import LIVE, Following, IndexCache, allowed_numbers, best_first, catch_up, largest
+from ragstone.stores.indexes import (
+    LIVE,
+    Following,
+    IndexCache,
+    allowed_numbers,
+    best_first,
+    catch_up,
+    check_query_vector,
+    largest,
+)
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.unit import TenantFile
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.checks import check_query_vector
 
 Product = Callable[[Matrix, Vector], Vector]
 

@@ -21,10 +21,10 @@ from ragstone.core.filters import Filter, leaves_of
 from ragstone.core.notes import add_note
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, VectorPartition, VectorProvider
+from ragstone.stores.indexes import check_query_vector
 from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
-from ragstone.stores.vectors.checks import check_query_vector
 from ragstone.stores.vectors.derived.follow import PartitionFollower
 from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
 

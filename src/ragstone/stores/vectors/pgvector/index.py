@@ -15,11 +15,11 @@ import numpy as np
 from ragstone.core.errors import StoreBusy
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
-from ragstone.stores.indexes import LIVE, IndexCache
+from ragstone.stores.indexes import LIVE, IndexCache, check_query_vector
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import part
-from ragstone.stores.vectors.checks import check_query_vector, unit
+from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.pgvector.maintenance import Order, PgVectorOptions, orders, serving, tend
 
 SPARE = 50
