@@ -101,15 +101,15 @@ class VectorProvider(Protocol):
     async def search(
         self, partition: VectorPartition, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        """The k nearest by cosine similarity (-1 to 1), best first; a partition that was never opened has none."""
+        """Return the k nearest by cosine similarity (-1 to 1), best first; none if the partition was never opened."""
         ...
 
     async def read(self, partition: VectorPartition, chunk_ids: Sequence[str]) -> list[Point]:
-        """Those of the points that are there, in any order, with vectors of length one."""
+        """Return those of the points that are there, in any order, with vectors of length one."""
         ...
 
     def ids(self, partition: VectorPartition) -> AsyncIterator[Sequence[str]]:
-        """The ids of all points, some at a time."""
+        """Yield the ids of all points, some at a time."""
         ...
 
     async def count(self, partition: VectorPartition) -> int: ...
@@ -119,7 +119,7 @@ class VectorProvider(Protocol):
         ...
 
     async def health(self) -> Health:
-        """Raises `StoreError` with a hint when the engine cannot be reached."""
+        """Return the version and state; raise `StoreError` with a hint when the engine cannot be reached."""
         ...
 
     async def close(self) -> None: ...
@@ -132,9 +132,9 @@ class WordProvider(VectorProvider, Protocol):
     async def search_words(
         self, partition: VectorPartition, words: Words, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        """The k points with the highest sum of weights, each word's weighed by how rare it is, best first."""
+        """Return the k points with the highest sum of weights, each scaled by how rare the word is, best first."""
         ...
 
     async def misfit(self, partition: VectorPartition) -> str:
-        """Why what is there cannot hold the points of this partition; empty when it can, or nothing is there."""
+        """Return why the collection cannot hold the points of this partition; empty when it can or does not exist."""
         ...

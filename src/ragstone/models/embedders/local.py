@@ -90,7 +90,7 @@ class LocalEmbedder:
         normalize: bool = True,
         cache_dir: Path | None = None,
     ) -> LocalEmbedder:
-        """Name a model. It is looked for, and loaded, when it is first used."""
+        """Return a model by name. It is looked for, and loaded, when it is first used."""
         local = LocalModel(
             canonical_name(model),
             path=path,

@@ -12,7 +12,7 @@ from ragstone.core.errors import ModelError, SettingsError
 from ragstone.core.model_types import Entailment, Relation
 from ragstone.core.protocols import LLM, Entailer
 from ragstone.core.types import Vector
-from ragstone.models.runtime.inference import LocalModel, ModelInput, RuntimeName
+from ragstone.models.runtime.inference import LocalModel, ModelInput
 from ragstone.models.weights.folder import ModelFolder
 from ragstone.settings.answers import EntailmentSettings
 from ragstone.settings.tree import LLMSettings
@@ -47,17 +47,9 @@ class NliModel:
         self._local = local
 
     @classmethod
-    def open(
-        cls,
-        model: str,
-        *,
-        path: Path | None = None,
-        runtime: RuntimeName = "auto",
-        threads: int = 0,
-        cache_dir: Path | None = None,
-    ) -> NliModel:
-        """Name a model. It is looked for, and loaded, when it is first used."""
-        return cls(LocalModel(model, path=path, runtime=runtime, threads=threads, cache_dir=cache_dir, head=True))
+    def open(cls, model: str, *, path: Path | None = None, cache_dir: Path | None = None) -> NliModel:
+        """Return a model by name. It is looked for, and loaded, when it is first used."""
+        return cls(LocalModel(model, path=path, cache_dir=cache_dir, head=True))
 
     @property
     def name(self) -> str:

@@ -20,20 +20,10 @@ class CrossEncoder:
 
     @classmethod
     def open(
-        cls,
-        model: str,
-        *,
-        path: Path | None = None,
-        runtime: RuntimeName = "auto",
-        threads: int = 0,
-        batch_size: int = 32,
-        cache_dir: Path | None = None,
+        cls, model: str, *, path: Path | None = None, runtime: RuntimeName = "auto", cache_dir: Path | None = None
     ) -> CrossEncoder:
-        """Name a model. It is looked for, and loaded, when it is first used."""
-        local = LocalModel(
-            model, path=path, runtime=runtime, threads=threads, batch_size=batch_size, cache_dir=cache_dir, head=True
-        )
-        return cls(local)
+        """Return a model by name. It is looked for, and loaded, when it is first used."""
+        return cls(LocalModel(model, path=path, runtime=runtime, cache_dir=cache_dir, head=True))
 
     @property
     def name(self) -> str:

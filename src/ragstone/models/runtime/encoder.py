@@ -99,7 +99,7 @@ class Runtime(Protocol):
 
     @property
     def workers(self) -> int:
-        """The number of parallel calls of `run` that keep the machine busy."""
+        """Return the number of parallel calls of `run` that keep the machine busy."""
         ...
 
     def run(self, ids: Ids, mask: Ids, types: Ids | None = None) -> Matrix:
@@ -114,7 +114,7 @@ class Operators(Protocol):
     def input(self, name: str) -> Node: ...
     def rows(self, table: Tensor, ids: Node) -> Node: ...
     def first_rows(self, table: NDArray[np.float32], ids: Node) -> Node:
-        """As many rows of the table as `ids` has columns."""
+        """Return as many rows of the table as `ids` has columns."""
         ...
 
     def linear(self, x: Node, weight: Tensor, bias: NDArray[np.float32]) -> Node: ...
@@ -127,7 +127,7 @@ class Operators(Protocol):
         ...
 
     def padding_bias(self, mask: Node) -> Node:
-        """0 where there is a token, a very negative number where there is none, shaped to fit the scores."""
+        """Return 0 for tokens and a very negative number for padding, shaped to fit the scores."""
         ...
 
     def distance_bias(self, by_distance: NDArray[np.float32], ids: Node) -> Node:

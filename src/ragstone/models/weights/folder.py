@@ -198,7 +198,7 @@ class ModelFolder:
 
     @cached_property
     def max_tokens(self) -> int:
-        """The longest input, special tokens included."""
+        """Return the longest input, special tokens included."""
         longest = int(self._config["max_position_embeddings"]) - self._position_offset
         said = self._json("sentence_bert_config.json").get("max_seq_length")
         limit = self._json("tokenizer_config.json").get("model_max_length")

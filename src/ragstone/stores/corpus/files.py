@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ragstone.core.collections import COLLECTION, ChunkMetadata
 from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
@@ -20,6 +20,7 @@ from ragstone.stores.corpus.atomic_file import put_in_place, write_atomically
 from ragstone.stores.ledger.sqlite.file import remove_folder
 from ragstone.stores.lexical.bm25_file import Origin, load_index
 
+T = TypeVar("T")
 REBUILD = Remedy(Action.BUILD_CORPUS)
 
 
@@ -98,15 +99,15 @@ class FilePair:
     def is_of(self, tenant_id: str) -> bool:
         """Return whether there are files of this tenant; without a readable index their path says whose they are."""
         origin = self.origin()
-        return origin.tenant_id == tenant_id if origin else _metadata_ids(self.metadata) is not None
+        return origin.tenant_id == tenant_id if origin else _load_if_whole(load_metadata, self.metadata) is not None
 
     def ids(self) -> tuple[set[str] | None, set[str] | None]:
         """Return the chunk ids of each file in place; None for a file that is missing or damaged."""
-        return _index_ids(self.index), _metadata_ids(self.metadata)
+        return _ids(self.index, self.metadata)
 
     def waiting_ids(self) -> tuple[set[str] | None, set[str] | None]:
         """Return the same of the files that wait."""
-        return _index_ids(self.next_index), _metadata_ids(self.next_metadata)
+        return _ids(self.next_index, self.next_metadata)
 
     def put_aside(self, chunks: Iterable[ChunkMetadata]) -> None:
         """Write the metadata beside an index that waits already."""
@@ -215,22 +216,18 @@ def _in_data(data_dir: Path, path: Path) -> Path:
     return data_dir.joinpath(*path.parts[1:]) if path.parts[:1] == (DATA,) else data_dir / path
 
 
+def _load_if_whole(load: Callable[[Path], T], path: Path) -> T | None:
+    try:
+        return load(path)
+    except (NotFoundError, StoreCorrupt):
+        return None
+
+
 def _origin(path: Path) -> Origin | None:
-    try:
-        return load_index(path)[1]
-    except (NotFoundError, StoreCorrupt):
-        return None
+    found = _load_if_whole(load_index, path)
+    return found[1] if found else None
 
 
-def _index_ids(path: Path) -> set[str] | None:
-    try:
-        return set(load_index(path)[0].pack().ids)
-    except (NotFoundError, StoreCorrupt):
-        return None
-
-
-def _metadata_ids(path: Path) -> set[str] | None:
-    try:
-        return set(load_metadata(path))
-    except (NotFoundError, StoreCorrupt):
-        return None
+def _ids(index: Path, metadata: Path) -> tuple[set[str] | None, set[str] | None]:
+    found, chunks = _load_if_whole(load_index, index), _load_if_whole(load_metadata, metadata)
+    return set(found[0].pack().ids) if found else None, None if chunks is None else set(chunks)

@@ -66,7 +66,7 @@ class Dialect(Protocol):
         ...
 
     def condition(self, where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
-        """SQL for a filter over `documents d` and, if `chunks`, `chunks c`; appends its values to `parameters`."""
+        """Return SQL for a filter over `documents d` and, if `chunks`, `chunks c`; its values go to `parameters`."""
         ...
 
     def pack(self, text: str) -> bytes | str:

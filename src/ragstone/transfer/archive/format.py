@@ -87,14 +87,14 @@ class Facts:
         return cast("C", value)
 
     def identity(self, name: str, *, needed: bool = True) -> str:
-        """An id as Ragstone makes them."""
+        """Return an id as Ragstone makes them."""
         value = self.text(name)
         if not ID.fullmatch(value) and (needed or value):
             raise self._wrong(name, "an id")
         return value
 
     def moment(self, name: str) -> str:
-        """A time in its canonical form."""
+        """Return a time in its canonical form."""
         moment = parse_moment(self.text(name, most=40))
         if moment is None or canonical(moment) != self.value[name]:
             raise self._wrong(name, "a time such as 2026-01-31T09:00:00+00:00")

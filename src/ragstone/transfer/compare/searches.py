@@ -56,7 +56,7 @@ class SearchAgreement:
 
     @property
     def share(self) -> float:
-        """1 when nothing was expected."""
+        """Return the share of expected hits that were found; 1 when nothing was expected."""
         return round(self.found / self.expected, 4) if self.expected else 1.0
 
 
