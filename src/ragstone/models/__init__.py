@@ -39,18 +39,18 @@ def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None
     return CachedEmbedder(embedder)
 
 
-def build_tokenizer(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Tokenizer:
+def build_tokenizer(settings: EmbeddingSettings) -> Tokenizer:
     """Return the tokenizer of the model the settings ask for. It is read when it is first used."""
-    return tokenizer_of(_embedder(settings, cache_dir))
+    return tokenizer_of(_embedder(settings, None))
 
 
-def build_reranker(settings: RerankingStage, *, cache_dir: Path | None = None) -> Reranker | None:
+def build_reranker(settings: RerankingStage) -> Reranker | None:
     """Return the reranker the settings ask for; None when they ask for none."""
     if settings.kind == "none":
         return None
     from ragstone.models.rerankers.cross_encoder import CrossEncoder
 
-    return CrossEncoder.open(settings.model or CROSS_ENCODER, path=settings.path, cache_dir=cache_dir)
+    return CrossEncoder.open(settings.model or CROSS_ENCODER, path=settings.path)
 
 
 def build_llm_reranker(settings: RerankingStage, llm: LLMSettings) -> Reranker:

@@ -25,16 +25,8 @@ Key = tuple[str, Role, bytes]
 class CachedEmbedder:
     """Wraps any embedder. Document vectors are kept for good by the ledger, so only queries are kept here."""
 
-    def __init__(
-        self,
-        inner: Embedder,
-        *,
-        seconds: float = SECONDS,
-        entries: int = ENTRIES,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, inner: Embedder, *, entries: int = ENTRIES, clock: Callable[[], float] = time.monotonic) -> None:
         self._inner = inner
-        self._seconds = seconds
         self._entries = entries
         self._clock = clock
         self._kept: OrderedDict[Key, tuple[float, Vector]] = OrderedDict()
@@ -87,7 +79,7 @@ class CachedEmbedder:
         return found
 
     def _remember(self, model: str, vectors: dict[str, Vector]) -> None:
-        expires = self._clock() + self._seconds
+        expires = self._clock() + SECONDS
         for text, vector in vectors.items():
             self._kept[_key(model, text)] = (expires, vector.copy())
         while len(self._kept) > self._entries:

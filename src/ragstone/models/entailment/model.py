@@ -22,14 +22,12 @@ RELATIONS: dict[str, Relation] = {"entail": "entails", "contradict": "contradict
 _HINT = "use a model such as cross-encoder/nli-distilroberta-base"
 
 
-def build_entailer(
-    settings: EntailmentSettings, llm: LLM | None, llm_settings: LLMSettings, *, cache_dir: Path | None = None
-) -> Entailer | None:
+def build_entailer(settings: EntailmentSettings, llm: LLM | None, llm_settings: LLMSettings) -> Entailer | None:
     """Return the checker that the settings ask for; None when explicit checks have to do."""
     if settings.kind == "none":
         return None
     if settings.kind == "nli":
-        return NliModel.open(settings.model, path=settings.path, cache_dir=cache_dir)
+        return NliModel.open(settings.model, path=settings.path)
     if llm is None:
         raise SettingsError(
             "entailment.kind is 'llm', but no LLM is configured",

@@ -71,8 +71,8 @@ class Facts:
             raise self._wrong(name, f"a whole number from {least} to {most}")
         return value
 
-    def optional_number(self, name: str, *, least: int = 0, most: int = LARGEST) -> int | None:
-        return None if self.value.get(name) is None else self.number(name, least=least, most=most)
+    def optional_number(self, name: str, *, most: int = LARGEST) -> int | None:
+        return None if self.value.get(name) is None else self.number(name, most=most)
 
     def flag(self, name: str) -> bool:
         value = self.value.get(name)
