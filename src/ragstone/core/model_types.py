@@ -10,8 +10,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from ragstone.core.types import Matrix
 
 
@@ -106,7 +104,9 @@ def add_cost(kind: str, usd: float) -> None:
 
 
 def unit_rows(matrix: Matrix) -> Matrix:
-    """Rows scaled to length one; a zero row stays zero."""
+    """Return the rows scaled to length one; a zero row stays zero."""
+    import numpy as np
+
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     scaled: Matrix = np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
     return scaled

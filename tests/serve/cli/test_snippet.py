@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.serve.cli.commands.search import Snippet, snippet
+from ragstone.serve.cli.render.snippet import Snippet, snippet
 
 
 def _marked(short: Snippet) -> list[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.serve.cli.exits import NOTHING_FOUND, OK
 from ragstone.serve.cli.options import Arms, Conversation, Fusion, K, ModeOption, Strategy, Web, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
@@ -94,6 +91,8 @@ def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
 def draw_hit(out: Console, rank: str, hit: Hit, query: str) -> None:
     """Rank, score and place, then the address, then the words around what was looked for."""
     from rich.padding import Padding
+
+    from ragstone.serve.cli.render.snippet import snippet
 
     head = text(f"{rank:>2}  ", "dim").append(f"{hit.score:.3f}  ", "cyan")
     out.print(head.append(place(hit.title, hit.section, hit.page), "bold"))
@@ -217,6 +216,8 @@ def draw_finding(out: Console, finding: Finding) -> None:
     """Relevance and place, the address, and the first words."""
     from rich.padding import Padding
 
+    from ragstone.serve.cli.render.snippet import snippet
+
     hit = finding.hit
     head = text(f"{finding.relevance:.3f}  ", "cyan").append(place(hit.title, hit.section, hit.page), "bold")
     out.print(Padding(head, (0, 0, 0, 2), expand=False))
@@ -224,66 +225,3 @@ def draw_finding(out: Console, finding: Finding) -> None:
     words = snippet(hit.text, finding.queries[0], heading=hit.section.rpartition(" > ")[2]).text
     out.print(Padding(text(words), (0, 0, 0, 4), expand=False))
     out.print()
-
-
-MARKUP = re.compile(r"^#{1,6} |^```.*$|\*\*|`", re.MULTILINE)
-WORD = re.compile(r"[^\W_](?:[\w.'’/-]*[^\W_])?")
-Span = tuple[int, int]
-Mark = tuple[Span, set[str]]
-"""Where a word stands, and what of the query it has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Snippet:
-    """A short text and where words of the query stand in it."""
-
-    text: str
-    marks: tuple[Span, ...]
-
-
-def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Snippet:
-    """The window of about `width` characters that holds most of the words of the query, and most often.
-
-    `heading` is shown elsewhere, so it is left out when the passage begins with it.
-    """
-    first, _, rest = MARKUP.sub("", passage).strip().partition("\n")
-    whole = one_line(rest if rest.strip() and first.strip() == heading else f"{first} {rest}")
-    marks = _marks(whole, query)
-    start, end = _window(whole, marks, width)
-    before, after = "… " if start else "", " …" if end < len(whole) else ""
-    shift = len(before) - start
-    inside = tuple((a + shift, b + shift) for (a, b), _ in marks if start <= a and b <= end)
-    return Snippet(before + whole[start:end] + after, inside)
-
-
-def _marks(text: str, query: str) -> list[Mark]:
-    terms = set(analyze_query(query))
-    found = ((match, terms.intersection(analyze(match.group()))) for match in WORD.finditer(text))
-    return [(match.span(), shared) for match, shared in found if shared and not _by_a_letter(match[0], shared)]
-
-
-def _by_a_letter(word: str, shared: set[str]) -> bool:
-    """Return True when an identifier is like another one in single letters only: T-135 is not T-148."""
-    return len(word) > 1 and any(char.isdigit() for char in word) and all(len(term) == 1 for term in shared)
-
-
-def _window(text: str, marks: list[Mark], width: int) -> Span:
-    if len(text) <= width:
-        return 0, len(text)
-
-    lead = width // 6
-
-    def count_marks(start: int) -> tuple[int, int]:
-        inside = [shared for (begin, end), shared in marks if start <= begin and end < start + width - lead]
-        return len(set[str]().union(*inside)), len(inside)
-
-    start = max([0, *(begin for (begin, _), _ in marks)], key=lambda at: (count_marks(at), -at))
-    # Some words before the first mark make it readable; both ends are put where a word ends.
-    start = max(0, min(start - lead, len(text) - width))
-    if start:
-        start = text.find(" ", start, start + width // 4) + 1 or start
-    end = min(len(text), start + width)
-    if end < len(text):
-        cut = text.rfind(" ", start + width // 2, end)
-        end = cut if cut > 0 else end
-    return start, end
