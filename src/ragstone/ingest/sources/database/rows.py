@@ -16,24 +16,8 @@ from string import Formatter
 from typing import Annotated, Any
 from uuid import UUID
 
+import sqlalchemy as sa
 from pydantic import AfterValidator, SecretStr
-from sqlalchemy import (
-    URL,
-    Connection,
-    Engine,
-    LargeBinary,
-    Select,
-    Text,
-    and_,
-    cast,
-    column,
-    create_engine,
-    func,
-    literal,
-    or_,
-    select,
-    text,
-)
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
@@ -178,25 +162,25 @@ class RowQuery:
     key: tuple[str, ...]
     cursor: str | None = None
 
-    def everything(self) -> Select[Any]:
+    def everything(self) -> sa.Select[Any]:
         """Return all rows, in whatever order they come."""
-        return select(*self._table())
+        return sa.select(*self._table())
 
-    def page(self, at_least: Any, after: Sequence[Any] | None, size: int) -> Select[Any]:
+    def page(self, at_least: Any, after: Sequence[Any] | None, size: int) -> sa.Select[Any]:
         """Return the next rows by cursor and key: from the value `at_least` on, or behind the row `after`."""
         table = self._table()
         order = [table[name] for name in self.order()]
-        statement = select(*table).where(*(place.is_not(None) for place in order))
+        statement = sa.select(*table).where(*(place.is_not(None) for place in order))
         if after is not None:
             statement = statement.where(_behind(order, after))
         elif at_least is not None:
             statement = statement.where(order[0] >= at_least)
         return statement.order_by(*order).limit(size)
 
-    def count_unplaced(self) -> Select[int]:
+    def count_unplaced(self) -> sa.Select[int]:
         """Count the rows that have no place in the order, and so are on no page."""
         table = self._table()
-        return select(func.count()).where(or_(*(table[name].is_(None) for name in self.order())))
+        return sa.select(sa.func.count()).where(sa.or_(*(table[name].is_(None) for name in self.order())))
 
     def place(self, row: Row) -> tuple[Any, ...]:
         """Return the place of a row in the order."""
@@ -208,16 +192,19 @@ class RowQuery:
 
     def _table(self) -> Any:
         # The line end closes a comment the query may end in; its colons are its own, not parameters.
-        own = text(f"\n{self.query}\n".replace(":", "\\:"))
-        return own.columns(*(column(name) for name in self.columns)).subquery("source_rows").c
+        own = sa.text(f"\n{self.query}\n".replace(":", "\\:"))
+        return own.columns(*(sa.column(name) for name in self.columns)).subquery("source_rows").c
 
 
 def _behind(order: Sequence[ColumnElement[Any]], after: Sequence[Any]) -> ColumnElement[bool]:
     """Return the condition `(a, b) > (x, y)` as every database understands it."""
-    after = [cast(literal(value.raw, LargeBinary), Text) if isinstance(value, Undecoded) else value for value in after]
-    return or_(
+    after = [
+        sa.cast(sa.literal(value.raw, sa.LargeBinary), sa.Text) if isinstance(value, Undecoded) else value
+        for value in after
+    ]
+    return sa.or_(
         *(
-            and_(*(order[n] == after[n] for n in range(depth)), order[depth] > after[depth])
+            sa.and_(*(order[n] == after[n] for n in range(depth)), order[depth] > after[depth])
             for depth in range(len(order))
         )
     )
@@ -239,7 +226,7 @@ class RowReader:
         self._engine = self._make_engine()
         self._deadline = 0.0
 
-    def stream(self, statement: Select[Any], size: int) -> Iterator[list[Row]]:
+    def stream(self, statement: sa.Select[Any], size: int) -> Iterator[list[Row]]:
         """Yield all rows of one statement, as they were when it began."""
         with self._connect() as connection:
             rows = connection.execute(statement, execution_options={"yield_per": size}).mappings()
@@ -247,12 +234,12 @@ class RowReader:
                 yield [dict(row) for row in part]
                 self._start_clock()
 
-    def rows(self, statement: Select[Any]) -> list[Row]:
+    def rows(self, statement: sa.Select[Any]) -> list[Row]:
         """Return the rows of a statement that says how many it wants."""
         with self._connect() as connection:
             return [dict(row) for row in connection.execute(statement).mappings()]
 
-    def number(self, statement: Select[int]) -> int:
+    def number(self, statement: sa.Select[int]) -> int:
         """Return the number that a statement asks for."""
         with self._connect() as connection:
             return connection.execute(statement).scalar_one()
@@ -262,7 +249,7 @@ class RowReader:
         self._deadline = time.monotonic() + self._seconds
 
     @contextmanager
-    def _connect(self) -> Iterator[Connection]:
+    def _connect(self) -> Iterator[sa.Connection]:
         try:
             with self._engine.connect() as connection:
                 self._guard(connection)
@@ -272,10 +259,10 @@ class RowReader:
         except SQLAlchemyError as error:
             raise self._failure(error) from error
 
-    def _make_engine(self) -> Engine:
+    def _make_engine(self) -> sa.Engine:
         try:
             # No pool: a connection is closed with the page it was opened for.
-            engine = create_engine(self._url, poolclass=NullPool)
+            engine = sa.create_engine(self._url, poolclass=NullPool)
         except (NoSuchModuleError, ModuleNotFoundError) as error:
             raise SourceError(
                 f"database '{self._name}' needs a driver for {self._url.drivername}",
@@ -288,7 +275,7 @@ class RowReader:
             )
         return engine
 
-    def _guard(self, connection: Connection) -> None:
+    def _guard(self, connection: sa.Connection) -> None:
         self._start_clock()
         dialect = connection.dialect
         name = "mariadb" if getattr(dialect, "is_mariadb", False) else dialect.name
@@ -300,7 +287,7 @@ class RowReader:
             driver.text_factory = _decode
             driver.set_progress_handler(lambda: time.monotonic() > self._deadline, _SQLITE_STEPS)
 
-    def _parse_address(self, address: SecretStr) -> URL:
+    def _parse_address(self, address: SecretStr) -> sa.URL:
         try:
             url = make_url(address.get_secret_value())
         except (ArgumentError, ValueError):
