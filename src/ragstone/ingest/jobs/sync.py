@@ -311,10 +311,10 @@ class SyncOutcome:
     unchanged: int = 0
     removed: int = 0
     moved: int = 0
+    skipped: int = 0
+    """Pictures that were left out: those without words, and those that were passed over."""
     passed_over: int = 0
     """Pictures that were not named themselves; `message` says how to take them in."""
-    wordless: int = 0
-    """Pictures without words."""
     unread: int = 0
     """Items that the source could not give, and those that failed before and have not changed since."""
     failures: int = 0
@@ -323,11 +323,6 @@ class SyncOutcome:
     """The first of them, or why the sync itself failed."""
     did_something: bool = False
     message: str = ""
-
-    @property
-    def skipped(self) -> int:
-        """Return the number of pictures that were left out."""
-        return self.passed_over + self.wordless
 
 
 async def work_and_report(
@@ -364,8 +359,8 @@ async def _read_outcome(
         unchanged=found.get("unchanged", 0),
         removed=found.get("removed", 0),
         moved=found.get("moved", 0),
+        skipped=found.get("skipped", 0) + wordless,
         passed_over=found.get("skipped", 0),
-        wordless=wordless,
         unread=found.get("failed", 0),
         failures=source.source_failures.count if source else 0,
         failed=source.source_failures.first if source else (),
