@@ -14,9 +14,9 @@ from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer
 
 from ragstone.core.protocols import Embedder
 from ragstone.models.embedders.local import LocalEmbedder
+from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.embedders.static import StaticEmbedder
-from ragstone.models.embedders.wrappers import CachedEmbedder, FallbackEmbedder
 from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.suites.embedders import EmbedderSuite

@@ -14,7 +14,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.search import Question, SearchQuery
 from ragstone.core.types import Role
-from ragstone.models.embedders.wrappers import FallbackEmbedder
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 from ragstone.testing.workspaces import workspace_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
-from ragstone.models.embedders.wrappers import tokenizer_of
+from ragstone.models.embedders.pool import tokenizer_of
 from ragstone.models.weights.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.settings.retrieval import CROSS_ENCODER, RerankingStage
 from ragstone.settings.tree import EmbeddingSettings, LLMSettings
@@ -27,11 +27,11 @@ __all__ = [
 
 def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
     """Return the embedder the settings ask for, with its fallback and a memory for queries. Nothing is loaded yet."""
-    from ragstone.models.embedders.wrappers import CachedEmbedder
+    from ragstone.models.embedders.pool import CachedEmbedder
 
     embedder = _embedder(settings, cache_dir)
     if settings.fallback:
-        from ragstone.models.embedders.wrappers import FallbackEmbedder
+        from ragstone.models.embedders.pool import FallbackEmbedder
 
         # The fallback is another model: neither the folder nor the dimension of the first one are its own.
         other = settings.model_copy(update={"model": settings.fallback, "path": None, "dimensions": None})

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ragstone.answer.extract import Extractor
 from ragstone.core.errors import ModelError
 from ragstone.core.types import Hit
-from ragstone.models.embedders.wrappers import FallbackEmbedder
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 QUESTION = "How long does the booking call hold places?"

@@ -12,7 +12,7 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.ingest.embed import WAVE_CHUNKS
-from ragstone.models.embedders.wrappers import FallbackEmbedder
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.fakes import FakeEmbedder

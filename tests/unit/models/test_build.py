@@ -11,9 +11,9 @@ from ragstone.core.errors import ModelUnavailable, SettingsError
 from ragstone.core.model_types import WordTokenizer
 from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, tokenizer_of
 from ragstone.models.embedders.local import LocalEmbedder
+from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.embedders.static import StaticEmbedder
-from ragstone.models.embedders.wrappers import CachedEmbedder, FallbackEmbedder
 from ragstone.models.rerankers.cross_encoder import CrossEncoder
 from ragstone.models.runtime import inference
 from ragstone.settings.retrieval import RerankingSettings

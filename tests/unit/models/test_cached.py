@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ragstone.core.errors import ModelError
-from ragstone.models.embedders.wrappers import CachedEmbedder, FallbackEmbedder
+from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.models.embedders.wrappers import FallbackEmbedder
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 

@@ -1,16 +1,24 @@
-"""The default embedder and others by name, each of them built once."""
+"""Embedders that stand for others: a pool by model, a memory for query vectors, and a switch to a second model."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+import hashlib
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
-from ragstone.core.errors import ModelMismatch, ModelUnavailable, SettingsError
-from ragstone.core.model_types import model_name
-from ragstone.core.protocols import Embedder
+import numpy as np
+
+from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, SettingsError
+from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer, model_name
+from ragstone.core.protocols import Embedder, Tokenizer
 from ragstone.core.remedies import Action, Remedy
+from ragstone.core.types import Role, Vector
 
 
 class EmbedderPool:
@@ -76,3 +84,138 @@ class EmbedderPool:
                 remedy=Remedy(Action.REEMBED),
             )
         return embedder
+
+
+SECONDS = 300.0
+
+ENTRIES = 4096
+
+Key = tuple[str, Role, bytes]
+
+
+class CachedEmbedder:
+    """Wraps any embedder. Document vectors are kept for good by the ledger, so only queries are kept here."""
+
+    def __init__(self, inner: Embedder, *, entries: int = ENTRIES, clock: Callable[[], float] = time.monotonic) -> None:
+        self._inner = inner
+        self._entries = entries
+        self._clock = clock
+        self._kept: OrderedDict[Key, tuple[float, Vector]] = OrderedDict()
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self._inner.model
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return tokenizer_of(self._inner)
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """Return what the wrapped embedder does, from memory where possible."""
+        model = self._inner.model.id
+        known = self._recall(model, texts) if role == "query" else {}
+        missing = list(dict.fromkeys(text for text in texts if text not in known))
+        if not missing and texts:
+            return Embeddings(np.stack([known[text] for text in texts]), model)
+        made = await self._inner.embed(missing, role)
+        if made.model != model:
+            # The wrapped embedder has changed models: what was remembered is of another space.
+            if known:
+                return await self.embed(texts, role)
+            model = made.model
+        place = {text: index for index, text in enumerate(missing)}
+        refused = {missing[index] for index in made.failed}
+        if role == "query":
+            self._remember(model, {text: made.vectors[place[text]] for text in missing if text not in refused})
+        rows = [known[text] if text in known else made.vectors[place[text]] for text in texts]
+        vectors = np.stack(rows) if rows else made.vectors
+        return Embeddings(vectors, model, tuple(i for i, text in enumerate(texts) if text in refused))
+
+    async def close(self) -> None:
+        self._kept.clear()
+        await self._inner.close()
+
+    def _recall(self, model: str, texts: Sequence[str]) -> dict[str, Vector]:
+        found = {}
+        for text in texts:
+            key = _key(model, text)
+            kept = self._kept.get(key)
+            if kept is None:
+                continue
+            if kept[0] <= self._clock():
+                del self._kept[key]
+                continue
+            self._kept.move_to_end(key)
+            found[text] = kept[1]
+        return found
+
+    def _remember(self, model: str, vectors: dict[str, Vector]) -> None:
+        expires = self._clock() + SECONDS
+        for text, vector in vectors.items():
+            self._kept[_key(model, text)] = (expires, vector.copy())
+        while len(self._kept) > self._entries:
+            self._kept.popitem(last=False)
+
+
+def _key(model: str, text: str) -> Key:
+    return model, "query", hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+logger = logging.getLogger(__name__)
+
+
+class FallbackEmbedder:
+    """Uses the first embedder until it fails, and from then on the second.
+
+    The two make vectors of different spaces. `Embeddings.model` says who made them; keeping them apart is the
+    caller's part.
+    """
+
+    def __init__(self, primary: Embedder, fallback: Embedder) -> None:
+        self._primary = primary
+        self._fallback = fallback
+        self._active = primary
+
+    @property
+    def model(self) -> EmbeddingModel:
+        """Return the model in use now."""
+        return self._active.model
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return tokenizer_of(self._active)
+
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+        """Return vectors of the active model; a failure of the first one switches for good."""
+        if self._active is self._primary:
+            try:
+                return await self._primary.embed(texts, role)
+            except ModelMismatch:
+                raise  # a wrong setting, not a model that fails
+            except ModelError as error:
+                if self._active is self._primary:
+                    logger.warning(
+                        "%s failed (%s); %s is used from now on",
+                        self._primary.model.name,
+                        error,
+                        self._fallback.model.name,
+                    )
+                self._active = self._fallback
+        return await self._fallback.embed(texts, role)
+
+    async def close(self) -> None:
+        try:
+            await self._primary.close()
+        finally:
+            await self._fallback.close()
+
+
+@runtime_checkable
+class _HasTokenizer(Protocol):
+    @property
+    def tokenizer(self) -> Tokenizer: ...
+
+
+def tokenizer_of(embedder: Embedder) -> Tokenizer:
+    """Return the embedder's own tokenizer, or words where it has none to offer (a model behind an address)."""
+    return embedder.tokenizer if isinstance(embedder, _HasTokenizer) else WordTokenizer()
