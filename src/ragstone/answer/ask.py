@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
-from ragstone.answer.check import Checker, Judge
+from ragstone.answer.check import Checker
 from ragstone.answer.compose import Composition, ReplyLimits
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor
@@ -19,7 +19,7 @@ from ragstone.answer.styles import Writer, check_format, replay
 from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
-from ragstone.core.model_types import WordTokenizer
+from ragstone.core.model_types import Relation, WordTokenizer
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
@@ -101,6 +101,30 @@ def drop_repeats(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     for hit in hits:
         first.setdefault(hit.chunk_id, hit)
     return tuple(first.values())
+
+
+class Judge:
+    """An `Entailer` that may be missing, slow or broken: then there is no judgement, and one note that says so."""
+
+    def __init__(self, entailer: Entailer | None = None, seconds: float = 30.0) -> None:
+        self._entailer = entailer
+        self._seconds = seconds
+        self.notes: list[str] = []
+
+    async def relations(self, premises: Sequence[str], hypothesis: str) -> Sequence[Relation] | None:
+        """Return the relation of each premise to the hypothesis, or None without a working entailer."""
+        if self._entailer is None or not premises:
+            return None
+        try:
+            async with asyncio.timeout(self._seconds):
+                found = await self._entailer.label(premises, hypothesis)
+        except (ModelError, RemoteError, TimeoutError) as error:
+            reason = str(error) or f"no judgement within {self._seconds:g} s"
+            logger.warning("support is checked without %s: %s", self._entailer.name, reason)
+            self.notes.append(f"entailment: {reason}")
+            self._entailer = None  # the rest of this answer does not wait for it again
+            return None
+        return [entailment.relation for entailment in found]
 
 
 class Answerer:
@@ -188,7 +212,7 @@ class Answerer:
                     yield writer.add(statement)
         yield CitationsReady(writer.citations)
         read = drop_repeats((*hits, *(hit for part in parts for hit in part.hits)))
-        against = await find_contradictions(said, read, judge) if said else []
+        against = await find_contradictions(said, read, judge.relations) if said else []
         answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
         yield AnswerReady(replace(answer, unanswered=tally.open_questions))
 
@@ -224,7 +248,7 @@ class Answerer:
     ) -> Composition:
         passages = pack(hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}
-        checker = Checker(given, judge, flag=self._settings.unsupported == "flag")
+        checker = Checker(given, judge.relations, flag=self._settings.unsupported == "flag")
         limits = ReplyLimits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
         return Composition(llm, passages, checker, limits, earlier)
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from ragstone.answer.quotes import Quote, Statement, all_words, rows, select_for_claim
 from ragstone.answer.reply import CitedSentence
@@ -14,15 +12,15 @@ from ragstone.answer.sanitize import has_address, has_link, named_places
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.row import check_row
 from ragstone.answer.verify.split import split_claim
-from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Relation
-from ragstone.core.protocols import Entailer
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.negation import are_opposites
 from ragstone.language.relevance import term_share
 from ragstone.language.sentences import sentence_spans
 
+Relate = Callable[[Sequence[str], str], Awaitable[Sequence[Relation] | None]]
+"""Gives the relation of each premise to a hypothesis, or None where no model can say."""
 MIN_TERMS = 0.5
 """Share of a sentence's terms that its sources must hold: paraphrases keep half, other topics under a third."""
 
@@ -113,8 +111,6 @@ def is_negated(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-logger = logging.getLogger(__name__)
-
 _SHORT = 6
 """Terms under which half of them are too few to tell what a sentence says."""
 _QUOTES_PER_PASSAGE = 2
@@ -122,36 +118,12 @@ _WORTH_A_QUOTE = 0.25
 """Share of a sentence's terms that a further quote must add."""
 
 
-class Judge:
-    """An `Entailer` that may be missing, slow or broken: then there is no judgement, and one note that says so."""
-
-    def __init__(self, entailer: Entailer | None = None, seconds: float = 30.0) -> None:
-        self._entailer = entailer
-        self._seconds = seconds
-        self.notes: list[str] = []
-
-    async def relations(self, premises: Sequence[str], hypothesis: str) -> Sequence[Relation] | None:
-        """Return the relation of each premise to the hypothesis, or None without a working entailer."""
-        if self._entailer is None or not premises:
-            return None
-        try:
-            async with asyncio.timeout(self._seconds):
-                found = await self._entailer.label(premises, hypothesis)
-        except (ModelError, RemoteError, TimeoutError) as error:
-            reason = str(error) or f"no judgement within {self._seconds:g} s"
-            logger.warning("support is checked without %s: %s", self._entailer.name, reason)
-            self.notes.append(f"entailment: {reason}")
-            self._entailer = None  # the rest of this answer does not wait for it again
-            return None
-        return [entailment.relation for entailment in found]
-
-
 class Checker:
     """Checks the sentences of one reply against the numbered passages that the model was given."""
 
-    def __init__(self, hits: Mapping[int, Hit], judge: Judge, *, flag: bool = False) -> None:
+    def __init__(self, hits: Mapping[int, Hit], relate: Relate, *, flag: bool = False) -> None:
         self._hits = hits
-        self._judge = judge
+        self._relate = relate
         self._flag = flag
         self._left_out: Counter[str] = Counter()
 
@@ -179,7 +151,7 @@ class Checker:
             return reason
         texts = [quote.text for quote in quotes]
         premises = dict.fromkeys([" ".join(texts), *(hit.text for hit in cited)])
-        relations = await self._judge.relations(list(premises), sentence.text)
+        relations = await self._relate(list(premises), sentence.text)
         if relations is None or "entails" in relations:
             return ""
         return "its source speaks against it" if "contradicts" in relations else "its source does not say it"

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragstone.answer.check import Judge, is_negated, is_opposed, nearest_clauses, numbers
+from ragstone.answer.check import Relate, is_negated, is_opposed, nearest_clauses, numbers
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.sanitize import has_link
 from ragstone.core.answers import Contradiction
@@ -43,7 +43,7 @@ class _Other:
 
 
 async def find_contradictions(
-    statements: Sequence[Statement], hits: Sequence[Hit], judge: Judge
+    statements: Sequence[Statement], hits: Sequence[Hit], relate: Relate
 ) -> list[Contradiction]:
     """Return the contradictions between hits and statements, in the order of statements, then of hits."""
     others = list(_find_others(hits))
@@ -60,15 +60,15 @@ async def find_contradictions(
             if other.share(words) >= NEAR and not (in_table and other.quote.text.startswith("|"))
         ]
         near.sort(key=lambda other: -other.share(words))
-        for quote, reason in await _find_against(statement.text, words, near[:MOST_JUDGED], judge):
+        for quote, reason in await _find_against(statement.text, words, near[:MOST_JUDGED], relate):
             found.setdefault(quote.place, _build_contradiction(statement.text, quote, reason))
     return list(found.values())[:MOST_SHOWN]
 
 
 async def _find_against(
-    sentence: str, words: frozenset[str], near: Sequence[_Other], judge: Judge
+    sentence: str, words: frozenset[str], near: Sequence[_Other], relate: Relate
 ) -> list[tuple[Quote, str]]:
-    relations = await judge.relations([other.quote.text for other in near], sentence)
+    relations = await relate([other.quote.text for other in near], sentence)
     if relations is not None:
         return [
             (other.quote, "it contradicts the sentence")

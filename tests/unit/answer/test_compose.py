@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
-from ragstone.answer.check import Checker, Judge, best_quotes
+from ragstone.answer.ask import Judge
+from ragstone.answer.check import Checker, best_quotes
 from ragstone.answer.compose import Composition, ReplyLimits
 from ragstone.answer.pack import PackedPassage, pack
 from ragstone.core.errors import RemoteError
@@ -51,7 +52,7 @@ def passages(make_hit: Callable[..., Hit]) -> list[PackedPassage]:
 
 
 def composing(llm: LLM, passages: list[PackedPassage], sentences: int = 4, seconds: float = 5) -> Composition:
-    checker = Checker({passage.number: passage.hit for passage in passages}, Judge())
+    checker = Checker({passage.number: passage.hit for passage in passages}, Judge().relations)
     return Composition(llm, passages, checker, ReplyLimits(sentences, 100, seconds))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from ragstone.answer.check import Judge
+from ragstone.answer.ask import Judge
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.core.errors import ModelError
@@ -41,7 +41,7 @@ def statement(hit: Hit, text: str = SAID) -> Statement:
 
 async def reasons(make_hit: MakeHit, other: str, said: str = SAID) -> list[str]:
     own, against = make_hit(said, "own"), make_hit(other, "other")
-    return [one.reason for one in await find_contradictions([statement(own, said)], [own, against], Judge())]
+    return [one.reason for one in await find_contradictions([statement(own, said)], [own, against], Judge().relations)]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ async def test_it_says_where_it_stands(make_hit: MakeHit) -> None:
     own = make_hit(SAID, "own")
     text = "Preface here. The pump stops at 90 degrees."
     other = make_hit(text, "other", start=100, page=7, section="Limits")
-    (one,) = await find_contradictions([statement(own)], [own, other], Judge())
+    (one,) = await find_contradictions([statement(own)], [own, other], Judge().relations)
     assert (one.sentence, one.quote) == (SAID, "The pump stops at 90 degrees.")
     assert (one.document_id, one.page, one.section) == ("other", 7, "Limits")
     assert text[one.start - 100 : one.end - 100] == one.quote
@@ -97,21 +97,21 @@ async def test_it_says_where_it_stands(make_hit: MakeHit) -> None:
 async def test_two_sentences_of_the_answer_that_disagree_are_shown_once(make_hit: MakeHit) -> None:
     hits = [make_hit(SAID, "own"), make_hit("The pump stops at 90 degrees.", "other")]
     said = [statement(hit, hit.text) for hit in hits]
-    found = await find_contradictions(said, hits, Judge())
+    found = await find_contradictions(said, hits, Judge().relations)
     assert [(one.sentence, one.document_id) for one in found] == [(SAID, "other")]
 
 
 async def test_an_overlapping_passage_is_not_held_against_its_own_words(make_hit: MakeHit) -> None:
     whole = make_hit("Only then does it not hold that the pump stops at 80 degrees.", "own")
     part = make_hit(whole.text[32:], "own", start=32)
-    assert await find_contradictions([statement(whole, whole.text)], [whole, part], Judge()) == []
+    assert await find_contradictions([statement(whole, whole.text)], [whole, part], Judge().relations) == []
 
 
 @pytest.mark.parametrize(("relation", "count"), [("contradicts", 1), ("neutral", 0), ("entails", 0)])
 async def test_a_judge_decides_where_there_is_one(make_hit: MakeHit, relation: Relation, count: int) -> None:
     own, other = make_hit(SAID, "own"), make_hit("The pump stops at 90 degrees. Fans are blue.", "other")
     entailer = Saying(relation)
-    found = await find_contradictions([statement(own)], [own, other], Judge(entailer))
+    found = await find_contradictions([statement(own)], [own, other], Judge(entailer).relations)
     assert len(found) == count
     assert entailer.asked == [["The pump stops at 90 degrees."]]
 
@@ -120,6 +120,6 @@ async def test_a_judge_that_fails_leaves_the_explicit_checks(make_hit: MakeHit) 
     own, other = make_hit(SAID, "own"), make_hit("The pump stops at 90 degrees.", "other")
     entailer = Saying(ModelError("no weights"))
     judge = Judge(entailer)
-    found = await find_contradictions([statement(own), statement(own)], [own, other], judge)
+    found = await find_contradictions([statement(own), statement(own)], [own, other], judge.relations)
     assert [one.reason for one in found] == ["it gives another number"]
     assert (judge.notes, len(entailer.asked)) == (["entailment: no weights"], 1)

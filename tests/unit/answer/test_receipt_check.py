@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged, live, receipt_of, stored
 
-from ragstone.answer.check import Checker, Judge
+from ragstone.answer.ask import Judge
+from ragstone.answer.check import Checker
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.receipts import check as receipt_check
 from ragstone.answer.receipts.check import LiveDocument
@@ -42,7 +43,7 @@ async def test_a_sentence_that_answering_would_drop_does_not_hold(
     make_hit: MakeHit, source: str, sentence: str
 ) -> None:
     hit = make_hit(source)
-    answering = Checker({1: hit}, Judge())
+    answering = Checker({1: hit}, Judge().relations)
     assert await answering.check(CitedSentence(sentence, (1,), sentence)) is None
     made = receipt_of([Statement(sentence, "supported", (Quote(hit, 0, len(source)),))])
     report = await checked(made, doc=source)

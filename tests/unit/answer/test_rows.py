@@ -9,7 +9,7 @@ import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged, live
 
 from ragstone.answer import Answerer
-from ragstone.answer.check import Judge
+from ragstone.answer.ask import Judge
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor, find_candidates
 from ragstone.answer.pack import pack
@@ -177,7 +177,7 @@ async def test_rows_of_a_table_do_not_speak_against_each_other(make_hit: MakeHit
     first, _ = find_candidates([hit], addresses=True)
     assert first.head
     statement = Statement(first.text, "quoted", (first, first.head))
-    assert await find_contradictions([statement], [hit], Judge()) == []
+    assert await find_contradictions([statement], [hit], Judge().relations) == []
 
 
 async def receipt_for(embedder: Embedder, *hits: Hit) -> dict[str, Any]:
