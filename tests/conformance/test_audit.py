@@ -15,7 +15,7 @@ from ragstone.core.audit import AuditEntry, Outcome, acting_as
 from ragstone.core.errors import StoreBusy
 from ragstone.core.tenants import Quotas
 from ragstone.stores import batch_writer as batched
-from ragstone.stores.control import audit_rows
+from ragstone.stores.control import audit as audit_module
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -91,7 +91,7 @@ async def test_words_that_a_database_refuses_are_written_all_the_same(trail: Sql
 
 
 async def test_what_is_old_goes_and_what_is_too_much(trail: SqlAuditTrail, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_rows, "MOST", 3)
+    monkeypatch.setattr(audit_module, "MOST", 3)
     old = START - timedelta(days=31)
     seen = [entry("search", START - timedelta(seconds=10 - n), target=str(n)) for n in range(6)]
     refused = [entry("document.read", START - timedelta(days=1), "denied")]
@@ -103,7 +103,7 @@ async def test_what_is_old_goes_and_what_is_too_much(trail: SqlAuditTrail, monke
 
 
 async def test_a_long_tail_is_pruned_piece_by_piece(trail: SqlAuditTrail, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(audit_rows, "PIECE", 2)
+    monkeypatch.setattr(audit_module, "PIECE", 2)
     old = START - timedelta(days=31)
     left = []
     for number in range(3):

@@ -12,7 +12,7 @@ import pytest
 
 from ragstone import Engine, Item, SearchResult, Settings, open_engine
 from ragstone.core.errors import StoreBusy
-from ragstone.stores.ledger import reads
+from ragstone.stores.ledger import documents, tenant_ledger
 from ragstone.stores.ledger.sqlite.file import READERS
 from ragstone.stores.lexical.sqlite import SqliteLexicalIndex
 from ragstone.testing.fakes import FakeEmbedder
@@ -95,8 +95,8 @@ async def test_searches_go_on_by_meaning_while_those_by_word_hang(
 
 
 async def test_who_cannot_look_up_the_kb_is_told_at_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    hang = Hang(reads.read_kb)
-    monkeypatch.setattr(reads, "read_kb", hang.called)
+    hang = Hang(documents.read_kb)
+    monkeypatch.setattr(tenant_ledger, "read_kb", hang.called)
     hang.on = True
     try:
         await given_up(engine, hang, READERS)
@@ -112,8 +112,8 @@ async def test_who_cannot_look_up_the_kb_is_told_at_once(engine: Engine, monkeyp
 
 async def test_a_search_gives_the_kb_up_after_its_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
-    hang = Hang(reads.read_kb)
-    monkeypatch.setattr(reads, "read_kb", hang.called)
+    hang = Hang(documents.read_kb)
+    monkeypatch.setattr(tenant_ledger, "read_kb", hang.called)
     async with open_engine(Settings(data_dir=tmp_path, retrieval={"timeout": 0.01})) as engine:
         await workspace_of(engine).documents.ingest_items(
             [Item("letters", "1", "letters/1", "The ferry leaves at nine.")]

@@ -17,7 +17,7 @@ from ragstone.core.errors import StoreCorrupt
 from ragstone.core.search import Question, SearchQuery
 from ragstone.engine import conversations
 from ragstone.stores.activity.conversations import ConversationRepository
-from ragstone.stores.ledger.sqlite import log as sqlite_log
+from ragstone.stores.ledger.sqlite import tenant_file as sqlite_log
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 from ragstone.testing.workspaces import workspace_of
 

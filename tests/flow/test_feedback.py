@@ -269,7 +269,7 @@ def test_a_log_that_cannot_be_written_fails_no_search(
     def full(*_: object, **__: object) -> None:
         raise StoreFull("no space left")
 
-    monkeypatch.setattr("ragstone.stores.ledger.sqlite.log.LogFile._run", full)
+    monkeypatch.setattr("ragstone.stores.ledger.sqlite.tenant_file.LogFile._run", full)
     with quarry:
         assert quarry.search("granite").hits
     assert "1 searches were not logged: no space left" in caplog.text
@@ -362,7 +362,7 @@ def test_a_broken_log_keeps_nothing_from_being_deleted(
 def test_a_log_that_is_locked_is_not_waited_for_long(
     quarry: Ragstone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("ragstone.stores.ledger.sqlite.log.BUSY_SECONDS", 0)
+    monkeypatch.setattr("ragstone.stores.ledger.sqlite.tenant_file.BUSY_SECONDS", 0)
     with quarry:
         document = _all_kinds(quarry)
         [file] = (tmp_path / "data").glob("tenants/*/retrieval_log.db")

@@ -15,7 +15,7 @@ from ragstone.core.errors import InputError, SettingsError, StoreBusy
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.tenants import Quotas
 from ragstone.settings.tree import Adapter
-from ragstone.stores.control.tenant_state import Standing
+from ragstone.stores.control.tenant_rows import Standing
 from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
 from ragstone.stores.sql.database import Connection

@@ -20,9 +20,8 @@ from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.types import NewVersion
-from ragstone.stores.ledger import erasure
+from ragstone.stores.ledger import erasure, writes
 from ragstone.stores.ledger import erasure as erasure_counts
-from ragstone.stores.ledger import unfinished as leftovers
 from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
@@ -207,7 +206,7 @@ async def stage(ledger: SqliteLedger, version: NewVersion, *, age: timedelta) ->
 
 
 async def staged(ledger: SqliteLedger) -> int:
-    return len(await ledger.read("default", leftovers.staged_leftovers, now()))
+    return len(await ledger.read("default", writes.staged_leftovers, now()))
 
 
 async def test_what_a_crash_left_staged_is_swept_and_what_is_live_stays(ledger: SqliteLedger) -> None:

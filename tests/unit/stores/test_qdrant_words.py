@@ -17,7 +17,7 @@ from ragstone.core.vectors import VectorPartition, Words
 from ragstone.settings.tree import Settings
 from ragstone.stores.factory import Stores, open_stores
 from ragstone.stores.health.check import examine
-from ragstone.stores.ledger import word_length
+from ragstone.stores.ledger import index_feed
 from ragstone.stores.lexical.qdrant import QdrantLexicalIndex
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
@@ -222,11 +222,11 @@ async def test_words_are_weighed_anew_when_chunks_become_longer(tmp_path: Path) 
     stores = opened(tmp_path)
     kb = await put(stores.ledger, make_version("first", ("harbour",), vectors=unit_vectors(1)))
     assert kb.space is not None
-    assert await stores.ledger.read("default", word_length.word_length, kb.space.id) == (5 * 100 + 1) / 6
+    assert await stores.ledger.read("default", index_feed.word_length, kb.space.id) == (5 * 100 + 1) / 6
     one = await _only_chunk(stores, make_version("first").document_id)
     (early,) = await engine_of(stores).read(await place(stores, kb), [one])
     await put(stores.ledger, *(make_version(f"d{n}", ("map " * 400,)) for n in range(60)))
-    average = await stores.ledger.read("default", word_length.word_length, kb.space.id)
+    average = await stores.ledger.read("default", index_feed.word_length, kb.space.id)
     assert average == pytest.approx((5 * 100 + 60 * 400 + 1) / 66, rel=0.05)
     (late,) = await engine_of(stores).read(await place(stores, kb), [one])
     assert early.words is not None

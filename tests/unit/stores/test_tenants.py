@@ -18,7 +18,7 @@ from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite import ledger as sqlite
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
-from ragstone.stores.ledger.sqlite.unit import TenantFile
+from ragstone.stores.ledger.sqlite.tenant_file import TenantFile
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import make_version, put
 

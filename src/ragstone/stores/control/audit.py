@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
 
-from ragstone.core.audit import AuditEntry
-from ragstone.core.clock import now
+from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditEntry, Kind
+from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
 from ragstone.stores.batch_writer import Batched
-from ragstone.stores.control import audit_rows
-from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.database import Connection, in_parts, marks
+
+if TYPE_CHECKING:
+    from ragstone.stores.ledger.ledger import SqlLedger
 
 logger = logging.getLogger(__name__)
 PRUNED_EVERY = timedelta(hours=1)
 ONE_READING = timedelta(seconds=1)
 LOST, READ = "audit.lost", "document.read"
+
+MOST = 1_000_000
+"""Of what was looked at, and of what was refused, the newest: a flood of questions does not fill the disk."""
+PIECE = 20_000
+"""How many are pruned at once: whoever waits for these tables waits for that."""
+CHANGE_DAYS = 365
+"""How long changes and refusals are kept where what is looked at is not recorded at all."""
+KB_CHARS = 63
+COLUMNS = (
+    "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail, request_id"
+)
 
 
 class SqlAuditTrail:
@@ -66,7 +80,7 @@ class SqlAuditTrail:
     ) -> list[AuditEntry]:
         await self.flush()
         return await self._ledger.control_read(
-            lambda connection: audit_rows.read(connection, tenant_id, tenant, action, since, limit), []
+            lambda connection: _read(connection, tenant_id, tenant, action, since, limit), []
         )
 
     async def _write(self, entries: list[AuditEntry]) -> None:
@@ -87,9 +101,114 @@ class SqlAuditTrail:
         due = self._prune_after is None or moment >= self._prune_after
 
         def work(connection: Connection) -> None:
-            audit_rows.append(connection, entries)
+            append_entries(connection, entries)
             if due:
-                more = audit_rows.prune(connection, self._days, moment)
+                more = _prune(connection, self._days, moment)
                 self._prune_after = moment if more else moment + PRUNED_EVERY
 
         return work
+
+
+def append_entries(connection: Connection, entries: Iterable[AuditEntry]) -> None:
+    """Add entries at the end."""
+    connection.executemany(
+        f"INSERT INTO audit ({COLUMNS}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (
+                canonical(entry.moment),
+                entry.tenant_id,
+                entry.tenant,
+                _short(entry.actor, NAME_CHARS),
+                entry.action,
+                entry.outcome,
+                _short(entry.target, TARGET_CHARS),
+                _short(entry.kb, KB_CHARS),
+                entry.count,
+                " ".join(entry.document_ids),
+                json.dumps(dict(entry.counts)) if entry.counts else "",
+                _short(entry.detail, DETAIL_CHARS),
+                _short(entry.request_id, NAME_CHARS),
+                entry.kind,
+            )
+            for entry in entries
+        ],
+    )
+
+
+def _read(
+    connection: Connection,
+    tenant_id: str | None,
+    tenant: str | None,
+    action: str | None,
+    since: datetime | None,
+    limit: int,
+) -> list[AuditEntry]:
+    """Newest first. `action` is one, or the first half of several: `tenant` stands for `tenant.suspend`, too."""
+    conditions: list[tuple[str, Sequence[Any]]] = []
+    if tenant_id is not None:
+        conditions.append(("tenant_id = ?", [tenant_id]))
+    if tenant is not None:
+        conditions.append(("(tenant = ? OR tenant_id IN (SELECT id FROM tenants WHERE name = ?))", [tenant] * 2))
+    if action is not None:
+        conditions.append(("(action = ? OR substr(action, 1, ?) = ?)", [action, len(action) + 1, f"{action}."]))
+    if since is not None:
+        conditions.append(("moment >= ?", [canonical(since)]))
+    where = f"WHERE {' AND '.join(sql for sql, _ in conditions)}" if conditions else ""
+    values = [value for _, own in conditions for value in own]
+    rows = connection.execute(f"SELECT {COLUMNS} FROM audit {where} ORDER BY id DESC LIMIT ?", (*values, limit))
+    return [_entry(row) for row in rows.fetchall()]
+
+
+def _prune(connection: Connection, days: int, moment: datetime) -> bool:
+    """Remove what is too old or too much, a piece at a time; whether there may be more."""
+    oldest = canonical(moment - timedelta(days=days or CHANGE_DAYS))
+    first, last = connection.execute("SELECT min(id), max(id) FROM audit").fetchone()
+    many = first is not None and last - first >= MOST  # else there is nothing to count
+    before: dict[Kind, str] = {"seen": oldest if days else canonical(moment), "refused": oldest, "change": oldest}
+    gone = []
+    for kind, limit in before.items():
+        newest = _too_many(connection, kind) if many and kind != "change" else ""
+        gone.append(_remove(connection, kind, max(limit, newest)))
+    return max(gone) == PIECE
+
+
+def _too_many(connection: Connection, kind: Kind) -> str:
+    """The moment up to which entries of a kind are more than are kept; empty when they are not."""
+    found = connection.execute(
+        "SELECT moment FROM audit WHERE kind = ? ORDER BY moment DESC LIMIT 1 OFFSET ?", (kind, MOST)
+    ).fetchone()
+    # Moments are whole seconds: with the one that is too many goes all of its second.
+    return f"{found[0]}~" if found else ""
+
+
+def _remove(connection: Connection, kind: Kind, before: str) -> int:
+    found = connection.execute(
+        "SELECT id FROM audit WHERE kind = ? AND moment < ? ORDER BY moment LIMIT ?", (kind, before, PIECE)
+    ).fetchall()
+    for ids in in_parts([row[0] for row in found]):
+        connection.execute(f"DELETE FROM audit WHERE id IN ({marks(ids)})", ids)
+    return len(found)
+
+
+def _short(text: str, most: int) -> str:
+    """What every database takes: no NUL, no half characters, no more than fits."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode()[:most]
+
+
+def _entry(row: Sequence[Any]) -> AuditEntry:
+    moment, tenant_id, tenant, actor, action, outcome, target, kb, count, ids, counts, detail, request_id = row
+    return AuditEntry(
+        moment=datetime.fromisoformat(moment),
+        tenant_id=tenant_id,
+        tenant=tenant,
+        actor=actor,
+        action=action,
+        outcome=outcome,
+        target=target,
+        kb=kb,
+        count=count,
+        document_ids=tuple(ids.split()),
+        counts=json.loads(counts) if counts else {},
+        detail=detail,
+        request_id=request_id,
+    )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,9 +13,11 @@ from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.errors import InputError, TenantGone
 from ragstone.core.ids import check_name, opaque_id
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.tenants import Quotas, Tenant, checked_quotas
-from ragstone.core.types import Json
-from ragstone.stores.control import audit_rows
+from ragstone.core.tenants import Quotas, Tenant, TenantState, checked_quotas
+from ragstone.core.types import Json, Metadata
+from ragstone.settings.tenants import packed_settings
+from ragstone.stores.control import quotas as quota_rows
+from ragstone.stores.control.audit import append_entries
 from ragstone.stores.sql.database import Connection
 
 TENANT = "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"
@@ -41,7 +43,7 @@ def register(connection: Connection, name: str, moment: datetime, who: Caller = 
         "INSERT INTO tenants (name, id, created_at, seed) VALUES (?, ?, ?, ?)",
         (name, made, canonical(moment), made if taken else None),
     )
-    audit_rows.append(connection, [_creation(moment, made, name, who)])
+    append_entries(connection, [_creation(moment, made, name, who)])
     return made
 
 
@@ -179,3 +181,47 @@ def _tenant(row: Sequence[Any]) -> Tenant:
         settings=json.loads(row[6]),
         seed=row[7],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """All that is known of a tenant besides its content."""
+
+    state: TenantState
+    quotas: Quotas
+    retention_days: int | None
+    settings: Metadata
+    seed: str
+    costs: Mapping[str, float]
+    """Of the month that runs, by kind."""
+
+
+def read_standing(connection: Connection, name: str, moment: datetime) -> Standing:
+    tenant = existing(connection, name)
+    return Standing(
+        state=tenant.state,
+        quotas=tenant.quotas,
+        retention_days=tenant.retention_days,
+        settings=tenant.settings,
+        seed=tenant.seed,
+        costs=quota_rows.costs(connection, tenant.id, moment),
+    )
+
+
+def write_standing(connection: Connection, name: str, standing: Standing, moment: datetime) -> None:
+    """Make a tenant stand so; what it has spent here already is never lowered."""
+    register(connection, name, moment)
+    tenant_id = existing(connection, name).id  # one that is being deleted there is not brought back
+    connection.execute(
+        "UPDATE tenants SET state = ?, quotas = ?, retention_days = ?, settings = ?, seed = ?, bell = bell + 1 "
+        "WHERE id = ?",
+        (
+            *(standing.state, packed_quotas(standing.quotas), standing.retention_days),
+            *(packed_settings(standing.settings), standing.seed, tenant_id),
+        ),
+    )
+    spent = quota_rows.costs(connection, tenant_id, moment)
+    for kind, cost in standing.costs.items():
+        lacking = cost - spent.get(kind, 0.0)
+        if lacking > 0:
+            quota_rows.add(connection, tenant_id, quota_rows.COST + kind, lacking, moment)

@@ -27,8 +27,9 @@ from ragstone.core.tenants import (
 )
 from ragstone.core.types import Metadata
 from ragstone.settings.tenants import packed_settings
-from ragstone.stores.control import audit_rows, tenant_rows
 from ragstone.stores.control import quotas as quota_rows
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.control.audit import append_entries
 from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.ledger.ledger import SqlLedger, erasing
 from ragstone.stores.sql.database import Connection
@@ -240,7 +241,7 @@ class SqlTenantBook:
 
         def change_and_record(connection: Connection) -> Tenant:
             changed = change(connection)
-            audit_rows.append(connection, [self._entry(changed, who, action, outcome, name)])
+            append_entries(connection, [self._entry(changed, who, action, outcome, name)])
             return changed
 
         return await self._write(name, change_and_record)
@@ -288,6 +289,6 @@ class SqlTenantBook:
 
         def finish_and_record(connection: Connection) -> None:
             tenant_rows.finish_delete(connection, tenant.id)
-            audit_rows.append(connection, [entry])
+            append_entries(connection, [entry])
 
         await self._ledger.control_write(finish_and_record)

@@ -1,4 +1,4 @@
-"""What is true of restored documents besides their versions: their times, their files, how many there are."""
+"""Restored Spaces and documents: their versions, their times, their files, how many there are."""
 
 from __future__ import annotations
 
@@ -11,15 +11,99 @@ import numpy as np
 from ragstone.core.clock import canonical, parse_moment
 from ragstone.core.ids import document_id, opaque_id
 from ragstone.core.jobs import SourceRecord
-from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion
-from ragstone.stores.ledger.documents import has_document
+from ragstone.core.types import Json, KnowledgeBase, Matrix, NewVersion, Space
+from ragstone.stores.ledger.documents import has_document, read_kb
 from ragstone.stores.ledger.originals import let_go
-from ragstone.stores.ledger.restore_spaces import Spaces
-from ragstone.stores.ledger.snapshots import DocumentSnapshot, KeptFile, Key
+from ragstone.stores.ledger.snapshots import DocumentSnapshot, KeptFile, Key, SpaceFacts
 from ragstone.stores.ledger.spaces import add_vectors
 from ragstone.stores.ledger.versions import publish
-from ragstone.stores.ledger.writes import discard, stage
+from ragstone.stores.ledger.writes import discard, open_space, stage
 from ragstone.stores.sql.database import Connection
+
+Spaces = Sequence[Space | None]
+"""For each Space there was elsewhere the one that stands for it here, if any."""
+
+
+def restore_spaces(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, facts: Sequence[SpaceFacts], *, follow: bool
+) -> tuple[KnowledgeBase, Spaces]:
+    """A kb with the given Spaces. One that was never live is left out where the kb has Spaces of its own.
+
+    `follow` makes the Spaces of the kb what the given ones are, whatever they were; without it a live Space of another
+    model is refused.
+    """
+    there = _read(connection, tenant_id, kb)
+    complete = follow or not there
+    made: list[Space | None] = []
+    for fact in facts:
+        if fact.state == "live" and kb.space and not follow:
+            made.append(open_space(connection, tenant_id, kb, fact.model, fact.dimension).space)
+            continue
+        same = [space for space in there if _is_same(space, fact) and space not in made]
+        if same:
+            made.append(same[0])
+        else:
+            needed = complete or fact.state == "live"
+            made.append(_make(connection, tenant_id, kb, fact) if needed else None)
+    if complete or kb.space is None:
+        _point(connection, tenant_id, kb, facts, made)
+    if follow:
+        _follow(connection, tenant_id, kb, facts, made)
+    found = read_kb(connection, tenant_id, kb.name)
+    assert found is not None
+    return found, made
+
+
+def _read(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[Space]:
+    rows = connection.execute(
+        "SELECT id, model, dimension, generation, state FROM spaces WHERE tenant_id = ? AND kb_id = ? "
+        "ORDER BY generation, id",
+        (tenant_id, kb.id),
+    )
+    return [Space(*row) for row in rows]
+
+
+def _is_same(space: Space, fact: SpaceFacts) -> bool:
+    return (space.model, space.dimension, space.generation) == (fact.model, fact.dimension, fact.generation)
+
+
+def _make(connection: Connection, tenant_id: str, kb: KnowledgeBase, fact: SpaceFacts) -> Space:
+    row = connection.execute(
+        "INSERT INTO spaces (tenant_id, kb_id, model, dimension, generation, state, created_at, retired_at, "
+        "keep_until) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+        (
+            *(tenant_id, kb.id, fact.model, fact.dimension, fact.generation, fact.state),
+            *(fact.created_at, fact.retired_at, fact.keep_until),
+        ),
+    ).fetchone()
+    return Space(row[0], fact.model, fact.dimension, fact.generation, fact.state)
+
+
+def _point(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, facts: Sequence[SpaceFacts], made: Spaces
+) -> None:
+    """Make the kb's pointer lead to the live one."""
+    live = next((space.id for space, fact in zip(made, facts, strict=True) if space and fact.state == "live"), None)
+    connection.execute(
+        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?", (live, tenant_id, kb.id)
+    )
+
+
+def _follow(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, facts: Sequence[SpaceFacts], made: Spaces
+) -> None:
+    """Give every Space the state it has elsewhere, and remove those that are not there."""
+    kept: Collection[int] = {space.id for space in made if space}
+    for space, fact in zip(made, facts, strict=True):
+        assert space is not None
+        connection.execute(
+            "UPDATE spaces SET state = ?, retired_at = ?, keep_until = ? WHERE tenant_id = ? AND id = ?",
+            (fact.state, fact.retired_at, fact.keep_until, tenant_id, space.id),
+        )
+    for space in _read(connection, tenant_id, kb):
+        if space.id not in kept:
+            connection.execute("DELETE FROM vectors WHERE tenant_id = ? AND space_id = ?", (tenant_id, space.id))
+            connection.execute("DELETE FROM spaces WHERE tenant_id = ? AND id = ?", (tenant_id, space.id))
 
 
 def date_document(connection: Connection, tenant_id: str, identity: str, document: DocumentSnapshot) -> None:
@@ -129,7 +213,7 @@ def existing(connection: Connection, tenant_id: str, kb: KnowledgeBase, keys: Co
                 (tenant_id, row[0], row[1]),
             )
             content = (*row[2:7], bool(row[7]), json.loads(row[8]), row[9])
-            found[key] = Existing(row[0], row[1], content, tuple(one for (one,) in chunk_ids))
+            found[key] = Existing(row[0], row[1], content, tuple(chunk_id for (chunk_id,) in chunk_ids))
     return found
 
 
@@ -141,7 +225,7 @@ def stage_snapshot(
     It keeps its id, its number and the ids of its chunks wherever nothing else here has them.
     """
     document = arriving.document
-    chunk_ids = [one.id for one in document.chunks]
+    chunk_ids = [stored.id for stored in document.chunks]
     _clear_leftovers(connection, tenant_id, kb, chunk_ids)
     free = not _holders(connection, tenant_id, chunk_ids)
     identity = _announce(connection, tenant_id, kb, arriving)
@@ -232,7 +316,7 @@ def _as_version(identity: str, arriving: Arriving, vectors: Matrix | None) -> Ne
         metadata=document.metadata,
         recipe=document.recipe,
         modified_at=parse_moment(document.modified_at) if document.modified_at else None,
-        chunks=tuple(one.chunk for one in document.chunks),
+        chunks=tuple(stored.chunk for stored in document.chunks),
         terms=arriving.terms,
         vectors=vectors,
         parent_id=arriving.parent_id,

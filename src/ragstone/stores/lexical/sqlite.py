@@ -18,7 +18,7 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.language.analyzer import analyze_query
 from ragstone.stores.indexes import LIVE, Following, IndexCache, TransactionalIndex, allowed_numbers, behind, catch_up
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
-from ragstone.stores.ledger.sqlite.unit import TenantFile
+from ragstone.stores.ledger.sqlite.tenant_file import TenantFile
 from ragstone.stores.lexical.postings import PostingsMatrix
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.filters import condition

@@ -27,7 +27,7 @@ from ragstone.stores.indexes import (
     largest,
 )
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
-from ragstone.stores.ledger.sqlite.unit import TenantFile
+from ragstone.stores.ledger.sqlite.tenant_file import TenantFile
 from ragstone.stores.sql.database import Connection
 
 Product = Callable[[Matrix, Vector], Vector]

@@ -19,7 +19,7 @@ from ragstone.stores.activity.removal import remove_kb_rows
 from ragstone.stores.activity.retrieval_log import RetrievalLog, put_searches
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.control.quotas import SLACK
-from ragstone.stores.control.tenant_state import Standing, read_standing, write_standing
+from ragstone.stores.control.tenant_rows import Standing, read_standing, write_standing
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.documents import read_kb
 from ragstone.stores.ledger.ledger import SqlLedger

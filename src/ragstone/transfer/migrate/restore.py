@@ -19,8 +19,7 @@ from ragstone.stores.factory import Stores
 from ragstone.stores.ledger import restore
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import mark_origin
-from ragstone.stores.ledger.restore import Arriving, Existing, restore_source
-from ragstone.stores.ledger.restore_spaces import Spaces, restore_spaces
+from ragstone.stores.ledger.restore import Arriving, Existing, Spaces, restore_source, restore_spaces
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, Key
 from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.ledger.transaction import SqlTransaction

@@ -29,8 +29,7 @@ from ragstone.stores.ledger.sqlite.file import (
     remove_folder,
     translate_errors,
 )
-from ragstone.stores.ledger.sqlite.scrub import scrub
-from ragstone.stores.ledger.sqlite.unit import SqliteUnit, TenantFile
+from ragstone.stores.ledger.sqlite.tenant_file import SqliteUnit, TenantFile, scrub
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from ragstone.core.batches import batched
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider, WordProvider
-from ragstone.stores.ledger import index_feed, word_length
+from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.documents import read_kbs, read_sequence
 from ragstone.stores.ledger.index_feed import Changes, Mark
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -71,7 +71,7 @@ class PartitionFollower:
         sequence = await self._ledger.read(tenant, read_sequence)
         partition = await self._open(tenant, space)
         if self._words:
-            await self._ledger.write(tenant, word_length.renew, kb.id, space.id, self._provider.name)
+            await self._ledger.write(tenant, index_feed.renew_word_length, kb.id, space.id, self._provider.name)
         writer = PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition)
         written = 0
         async for points in writer.scan():
@@ -117,7 +117,7 @@ class PartitionFollower:
         await self._provider.drop(partition)
         await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
         if self._words:
-            await self._ledger.write(tenant, word_length.forget, mark.space_id)
+            await self._ledger.write(tenant, index_feed.forget_word_length, mark.space_id)
 
     async def advance(self, tenant: str, tenant_id: str, reached: dict[int, int]) -> None:
         """Remember how far each Space has been followed."""
@@ -140,8 +140,8 @@ class PartitionFollower:
 
     async def _weighs_wrong(self, tenant: str, kb: KnowledgeBase, space: Space) -> bool:
         """Return whether the kb has grown so much that the words of all points have to be weighted again."""
-        return await self._ledger.read(tenant, word_length.has_grown, space.id) and await self._ledger.write(
-            tenant, word_length.renew, kb.id, space.id, self._provider.name, word_length.FAR_OFF
+        return await self._ledger.read(tenant, index_feed.has_grown, space.id) and await self._ledger.write(
+            tenant, index_feed.renew_word_length, kb.id, space.id, self._provider.name, index_feed.FAR_OFF
         )
 
     async def _open(self, tenant: str, space: Space) -> VectorPartition:
