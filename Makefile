@@ -8,12 +8,12 @@ BIN = .venv/bin
 PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
 EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
 CODE = src tests bench scripts
-RESULTS = .pytest_cache/results.xml
+RESULTS = .pytest_cache/results
 COVERED = core query language
 COMMA = ,
 COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
-COVERED_RESULTS = .pytest_cache/covered.xml
-COVERED_LOG = .pytest_cache/covered.log
+LONGEST = flow conformance faults serve unit-ingest unit-stores
+TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
 NOT_IMPORTED = kubernetes|mypy|mypyc|pip|setuptools|tests
 CHECKS = format lint types layers requirement-ids sizes
@@ -39,16 +39,26 @@ ifdef TESTS
 test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core, query and language must be covered to 95 % by their own
 	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
 else
-# The tests that coverage is measured with run beside the others, in a process of their own.
+# A process for each group of folders: every test is collected once, and a server is started by the group that needs it.
+# The groups that take longest come first, and as many run at once as there are workers.
 test: .venv/.setup
-	@mkdir -p .pytest_cache
-	@$(BIN)/coverage run --source=$(COVERED_SOURCE) -m pytest -q \
-		--junit-xml=$(COVERED_RESULTS) $(COVERED:%=tests/unit/%) > $(COVERED_LOG) 2>&1 & covered=$$!; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist=worksteal --junit-xml=$(RESULTS) $(COVERED:%=--ignore=tests/unit/%); \
-	ended=$$?; wait $$covered || { ended=$$?; cat $(COVERED_LOG); }; exit $$ended
-	@tail -n 1 $(COVERED_LOG)
+	@rm -rf $(RESULTS)
+	@mkdir -p $(RESULTS)
+	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going test-covered $(TEST_GROUPS:%=test-%)
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 endif
+
+# $(1) runs the tests of $(2), and their log is shown when they fail.
+grouped = @log=$(RESULTS)/$@.log; ended=0; \
+	$(1) -m pytest -q --junit-xml=$(RESULTS)/$@.xml $(2) > $$log 2>&1 || { ended=$$?; cat $$log; }; \
+	echo "$(@:test-%=%): $$(tail -n 1 $$log)"; exit $$ended
+
+test-covered:
+	$(call grouped,$(BIN)/coverage run --source=$(COVERED_SOURCE),$(COVERED:%=tests/unit/%))
+
+test-unit: APART = ingest stores $(COVERED)
+test-%:
+	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=tests/unit/%))
 
 check: .venv/.setup ## Format, lint, types, layers, requirement ids, file sizes
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(CHECKS:%=check-%)
@@ -85,8 +95,8 @@ peers: .venv/.setup ## Install what `make bench` compares the embedder and queri
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
 
 requirements: .venv/.setup ## List the requirements that have no passing test
-	@test -f $(RESULTS) -a -f $(COVERED_RESULTS) || $(MAKE) test
-	@$(BIN)/python -m scripts.requirements --missing --results $(RESULTS) $(COVERED_RESULTS)
+	@test -f $(RESULTS)/test-covered.xml || $(MAKE) test
+	@$(BIN)/python -m scripts.requirements --missing --results $(RESULTS)/*.xml
 
 lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer versions)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
