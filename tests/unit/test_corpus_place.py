@@ -62,7 +62,7 @@ def test_a_path_that_leaves_the_data_root_is_refused(folder: Path, path: str) ->
     (folder / "data" / "corpus" / "linked").symlink_to(folder)
     with pytest.raises(InputError, match="outside of the data root") as caught:
         found(path.format(folder))
-    assert "corpus_root" in caught.value.hint
+    assert "corpus_root" in caught.value.advice
 
 
 @pytest.mark.req("R-SEC-15")
