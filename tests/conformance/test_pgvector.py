@@ -257,7 +257,7 @@ async def test_an_index_that_cannot_be_made_stops_nothing(
     kb = await fill(ledger, 0, 20)
     monkeypatch.setattr(PgVectorOptions, "definition", "m = 1")  # which pgvector refuses
     await ledger.clean_up("default")
-    assert "cannot look after an index or the retrieval log" in caplog.text
+    assert "cannot maintain an index or the retrieval log" in caplog.text
     assert len(await index.search("default", kb, unit_vectors(1)[0], 10)) == 10
 
 

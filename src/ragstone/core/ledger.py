@@ -189,7 +189,7 @@ class Ledger(Protocol):
 
 
 class TenantLedger(Protocol):
-    """What the ledger holds of one tenant."""
+    """The kbs, documents, chunks and files of one tenant."""
 
     async def kb(self, name: str) -> KnowledgeBase | None: ...
 

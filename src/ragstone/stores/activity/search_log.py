@@ -112,7 +112,7 @@ def _make_entry(note: Note) -> LoggedSearch:
 
 
 def _list_asked(note: Note) -> list[SourceKind]:
-    """Who was asked; nobody, as far as is known, when the search failed or had nothing to look for."""
+    """Return the sources that were asked; none when the search failed or had nothing to look for."""
     if note.error or note.result.route == "none":
         return []
     asked: list[SourceKind] = ["documents"]
@@ -135,7 +135,7 @@ def _list_helpful(result: SearchResult) -> list[SourceKind]:
 
 
 def _words(query: str, hits: Sequence[Hit]) -> tuple[int, tuple[str, ...]]:
-    """How many words with a meaning of their own were asked for, and which of them no passage has."""
+    """Return the number of words with a meaning of their own in a query, and those that no passage has."""
     found = " ".join(f"{hit.title} {hit.section} {hit.text[:MOST_PASSAGE_CHARS]}" for hit in hits)
     said = fold(found).lower()
     telling = set(analyze(query))  # a function word alone would count as a word, within a question it does not

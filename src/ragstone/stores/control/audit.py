@@ -191,7 +191,7 @@ def _remove(connection: Connection, kind: Kind, before: str) -> int:
 
 
 def _short(text: str, most: int) -> str:
-    """What every database takes: no NUL, no half characters, no more than fits."""
+    """Return text that every database takes: no NUL, no half characters, no more than fits."""
     return text.replace("\x00", " ").encode("utf-8", "replace").decode()[:most]
 
 

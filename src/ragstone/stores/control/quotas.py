@@ -39,7 +39,7 @@ def live_stock(connection: Connection, tenant_id: str) -> Stock:
 
 
 def kept_originals(connection: Connection, tenant_id: str) -> int:
-    """What the originals of work that has ended take, well or not: they are there until they are deleted."""
+    """Return the bytes of originals whose jobs have ended: they are kept until they are deleted."""
     row = connection.execute(
         "SELECT coalesce(sum(stored), 0) FROM jobs "
         "WHERE tenant_id = ? AND state IN ('completed', 'failed', 'cancelled') AND stored > 0",
@@ -49,7 +49,7 @@ def kept_originals(connection: Connection, tenant_id: str) -> int:
 
 
 def coming_originals(connection: Connection, tenant_id: str) -> int:
-    """What originals take that wait in the queue and are to be kept."""
+    """Return the bytes of originals that wait in the queue and are to be kept."""
     row = connection.execute(
         "SELECT coalesce(sum(stored), 0) FROM jobs WHERE tenant_id = ? AND state IN ('pending', 'running') "
         f"AND stored > 0 AND {connection.dialect.json_true('facts', 'keep')}",
@@ -59,7 +59,7 @@ def coming_originals(connection: Connection, tenant_id: str) -> int:
 
 
 def queued_stock(connection: Connection, tenant_id: str) -> Stock:
-    """What has been taken in for a tenant and cannot be found yet: files, and room for their text."""
+    """Return what a tenant has queued and cannot be found yet: files, and room for their text."""
     keep = connection.dialect.json_true("j.facts", "keep")
     documents, taken = connection.execute(
         "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), "

@@ -1,4 +1,4 @@
-"""What is read and written about tenants, as plain functions over a connection to the tables that know them."""
+"""Tenants in the control tables: functions over a connection."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _let_rest(connection: Connection, tenant: Tenant, moment: datetime) -> None:
 
 
 def _rest_of(connection: Connection, name: str, moment: datetime) -> tuple[str, str] | None:
-    """Whose name it was and until when it rests; names that have rested are forgotten."""
+    """Return the tenant that a resting name belonged to and until when it rests; forget names that have rested."""
     connection.execute("DELETE FROM resting_names WHERE until <= ?", (canonical(moment),))
     found = connection.execute("SELECT tenant_id, until FROM resting_names WHERE name = ?", (name,)).fetchone()
     return (found[0], found[1]) if found else None

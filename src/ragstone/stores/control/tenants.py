@@ -213,7 +213,7 @@ class SqlTenantBook:
         return replace(live, bytes=live.bytes + files, originals=files)
 
     def _taken_stock(self, connection: Connection, tenant_id: str) -> Stock:
-        """What a document that is about to be stored finds: its own original is among those that come."""
+        """Return the stock that a document about to be stored is checked against, with originals that come."""
         kept = self._kept_stock(connection, tenant_id)
         return replace(kept, bytes=kept.bytes + quota_rows.coming_originals(connection, tenant_id))
 

@@ -154,7 +154,7 @@ def family(connection: Connection, tenant_id: str, document_id: str) -> list[str
 
 
 def in_the_way(connection: Connection, tenant_id: str, document_id: str, external_id: str) -> list[str]:
-    """What never went live at the place that a document moves to, and has to go before it does."""
+    """Return documents that never went live under the key that a document moves to: they go before it does."""
     rows = connection.execute(
         "SELECT id FROM documents WHERE tenant_id = ? AND external_id = ? AND id <> ? AND version = 0 "
         "AND (kb_id, source) = (SELECT kb_id, source FROM documents WHERE tenant_id = ? AND id = ?)",

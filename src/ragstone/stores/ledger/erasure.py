@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from ragstone.core.audit import ErasureTarget
 from ragstone.core.types import KnowledgeBase, Vector
@@ -13,11 +13,18 @@ from ragstone.stores.ledger.documents import family, read_kb, read_kbs
 from ragstone.stores.ledger.jobs import forget_notices
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.ledger.writes import Indexes, delete_document
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.database import Connection, in_parts, marks
 
-T = TypeVar("T")
-PER_STATEMENT = 500
 SAMPLES = 3
+BY_DOCUMENT = {
+    "documents": "id",
+    "versions": "document_id",
+    "chunks": "document_id",
+    "resemblances": "document_id",
+    "checkpoints": "document_id",
+    "notices": "document_id",
+}
+OF_TENANT = (*BY_DOCUMENT, "terms", "vectors", "jobs", "sources", "spaces", "knowledge_bases")
 
 
 class Sample(NamedTuple):
@@ -30,7 +37,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Where something has left rows."""
+    """The rows that a document, a source or a kb has left."""
 
     kb: KnowledgeBase
     document_ids: tuple[str, ...]
@@ -46,7 +53,7 @@ class Traces:
 
 
 def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Traces | None:
-    """What there is of a document, a source or a kb; None when there is nothing of that name."""
+    """Return what a document, a source or a kb has left; None when there is nothing of that name."""
     whole_kb = target.kind == "kb"
     kb = _kb(connection, tenant_id, target)
     if kb is None:
@@ -56,7 +63,7 @@ def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Tra
     if not document_ids and not whole_kb and not sources_of(connection, tenant_id, kb, source):
         return None
     numbers, chunk_ids = array("q"), set()
-    for part in parts(document_ids):
+    for part in in_parts(document_ids):
         rows = connection.execute(
             f"SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id IN ({marks(part)})", (tenant_id, *part)
         )
@@ -90,7 +97,7 @@ def tenant_samples(connection: Connection, tenant_id: str) -> list[Sample]:
 
 
 def sources_of(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: str) -> int:
-    """How many configured sources a kb has, or whether it has the one of that name."""
+    """Return the number of configured sources of a kb, or of those with that name."""
     narrowed, given = (" AND name = ?", (name,)) if name else ("", ())
     row = connection.execute(
         f"SELECT count(*) FROM sources WHERE tenant_id = ? AND kb_id = ?{narrowed}", (tenant_id, kb.id, *given)
@@ -150,7 +157,7 @@ def _job_ids(
         return tuple(job for (job,) in rows)
     return tuple(
         job
-        for part in parts(document_ids)
+        for part in in_parts(document_ids)
         for (job,) in connection.execute(
             f"SELECT id FROM jobs WHERE tenant_id = ? AND document_id IN ({marks(part)})", (tenant_id, *part)
         )
@@ -170,27 +177,6 @@ def _samples(connection: Connection, tenant_id: str, kb: KnowledgeBase, numbers:
     )
     unpack = connection.dialect.unpack_vector
     return tuple(Sample(kb, text, None if packed is None else unpack(packed)) for text, packed in rows)
-
-
-def parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """As many at a time as one statement takes."""
-    return (values[start : start + PER_STATEMENT] for start in range(0, len(values), PER_STATEMENT))
-
-
-def marks(values: Sequence[object]) -> str:
-    """A question mark for each."""
-    return ",".join("?" * len(values))
-
-
-BY_DOCUMENT = {
-    "documents": "id",
-    "versions": "document_id",
-    "chunks": "document_id",
-    "resemblances": "document_id",
-    "checkpoints": "document_id",
-    "notices": "document_id",
-}
-OF_TENANT = (*BY_DOCUMENT, "terms", "vectors", "jobs", "sources", "spaces", "knowledge_bases")
 
 
 def count(connection: Connection, tenant_id: str, traces: Traces) -> dict[str, int]:
@@ -231,7 +217,7 @@ def _postings(connection: Connection, tenant_id: str, traces: Traces) -> int:
             return 0
         return sum(
             int(connection.execute(f"SELECT count(*) FROM {table} WHERE id IN ({marks(part)})", part).fetchone()[0])
-            for part in parts(traces.numbers)
+            for part in in_parts(traces.numbers)
         )
     row = connection.execute(
         "SELECT count(DISTINCT chunk_seq) FROM postings WHERE tenant_id = ? AND kb_id = ? "
@@ -250,5 +236,5 @@ def _count(
                 f"SELECT count(*) FROM {table} WHERE tenant_id = ? AND {column} IN ({marks(part)})", (tenant_id, *part)
             ).fetchone()[0]
         )
-        for part in parts(values)
+        for part in in_parts(values)
     )

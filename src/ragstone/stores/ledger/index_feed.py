@@ -1,4 +1,4 @@
-"""What an index outside the ledger reads of it: chunks with their vectors, what changed, and how far it has come."""
+"""The feed for indexes outside the ledger: chunks with vectors and weights of words, changes, and marks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import Point
 from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.lexical.postings import words_of
-from ragstone.stores.sql.database import Connection, last_number
+from ragstone.stores.sql.database import Connection, in_parts, last_number
 
 FACTS = (
     "c.seq, c.chunk_index, c.content, c.page, c.level, c.kind, d.id, d.source, d.external_id, "
@@ -33,7 +33,6 @@ WORDED = (
 """The same for an index that holds words: a chunk that has no vector yet is a point as well."""
 LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version"
 NO_VECTOR: Vector = np.empty(0, np.float32)
-PER_STATEMENT = 500
 SCANNED_TOGETHER = 4096
 USUAL, AS_MANY_AS = 100.0, 5
 """What is taken for the average before there are chunks, and how many of them it counts for when there are few."""
@@ -47,7 +46,7 @@ SCALE = 1000
 
 
 class Changes(NamedTuple):
-    """What happened to chunks of a kb after a place in the feed, the last of it for each chunk."""
+    """The last change of each chunk of a kb after a place in the feed."""
 
     sequence: int
     """The feed's end: whoever has applied this has seen everything up to here."""
@@ -73,8 +72,7 @@ def points(
     """Chunks, live or staged, that have a vector in a Space, or all of them with what they say."""
     select, average = _selection(connection, tenant_id, space, words)
     found: list[Point] = []
-    for start in range(0, len(chunk_ids), PER_STATEMENT):
-        part = chunk_ids[start : start + PER_STATEMENT]
+    for part in in_parts(chunk_ids):
         marks = ",".join("?" * len(part))
         rows = connection.execute(f"{select} AND c.id IN ({marks})", (space.id, tenant_id, *part))
         found += _points(connection, rows, average)
@@ -109,7 +107,7 @@ def scan(
 
 
 def changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> Changes | None:
-    """What changed since; None when the feed no longer reaches back that far."""
+    """Return what changed since; None when the feed no longer reaches back that far."""
     newest = read_sequence(connection, tenant_id)
     if newest <= after:
         return Changes(newest, [], [])
@@ -177,8 +175,7 @@ def unmark(connection: Connection, tenant_id: str, index: str, space_id: int) ->
 def known_among(connection: Connection, tenant_id: str, kb_id: int, chunk_ids: Sequence[str]) -> set[str]:
     """Which of these are chunks of this kb, live or staged."""
     found: set[str] = set()
-    for start in range(0, len(chunk_ids), PER_STATEMENT):
-        part = chunk_ids[start : start + PER_STATEMENT]
+    for part in in_parts(chunk_ids):
         rows = connection.execute(
             f"SELECT id FROM chunks WHERE tenant_id = ? AND kb_id = ? AND id IN ({','.join('?' * len(part))})",
             (tenant_id, kb_id, *part),
@@ -192,8 +189,7 @@ def live_among(
 ) -> set[str]:
     """Which of these are live chunks of this kb that the filter lets through."""
     found: set[str] = set()
-    for start in range(0, len(chunk_ids), PER_STATEMENT):
-        part = chunk_ids[start : start + PER_STATEMENT]
+    for part in in_parts(chunk_ids):
         parameters: list[Any] = [tenant_id, kb.id, *part]
         filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
         rows = connection.execute(
@@ -247,7 +243,7 @@ _WITH_VECTOR = f"FROM chunks c {LIVE} JOIN {VECTOR} WHERE c.tenant_id = ? AND c.
 
 
 def _selection(connection: Connection, tenant_id: str, space: Space, words: bool) -> tuple[str, float | None]:
-    """How points are selected, and the length that their words are weighed by, if they have any."""
+    """Return the selection of points, and the length that their words are weighed by, if they have any."""
     return (WORDED, word_length(connection, tenant_id, space.id)) if words else (POINT, None)
 
 
@@ -301,7 +297,7 @@ def word_length(connection: Connection, tenant_id: str, space_id: int) -> float:
 
 
 def has_grown(connection: Connection, tenant_id: str, space_id: int) -> bool:
-    """Whether so many chunks have come since the average was last looked at that it may be a wrong one."""
+    """Return whether so many chunks have come since the average was measured that it may be wrong."""
     then = last_number(connection, tenant_id, _look_counter(space_id))
     return last_number(connection, tenant_id, "chunks") >= GROWN * then + AT_LEAST
 

@@ -1,4 +1,4 @@
-"""The ledger in SQL: what it does is the same on every database; how one is opened is the adapter's business."""
+"""The ledger in SQL: the same on every database, which an adapter opens."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SqlLedger(ABC):
 
     @abstractmethod
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What `work` finds in one snapshot; `UnknownTenant` when nothing was ever written."""
+        """Return what `work` reads in one snapshot; raise `UnknownTenant` when nothing was ever written."""
 
     @abstractmethod
     async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -68,23 +68,23 @@ class SqlLedger(ABC):
 
     @abstractmethod
     def unit(self, tenant: str) -> AbstractAsyncContextManager[UnitOfWork]:
-        """A unit of work; the tenant is made if it does not exist."""
+        """Begin a unit of work; the tenant is made if it does not exist."""
 
     @abstractmethod
     async def blobs(self, tenant: str, *, make: bool = False) -> Blobs:
-        """The tenant's original files."""
+        """Return the tenant's original files."""
 
     @abstractmethod
     async def work_signals(self) -> Mapping[str, int]:
-        """All tenants, each with a number that changes when there is new work for it."""
+        """Return all tenants, each with a number that changes when there is new work for it."""
 
     @abstractmethod
     async def signal_work(self, tenant: str) -> None:
-        """Say that there is new work."""
+        """Signal that there is new work."""
 
     @abstractmethod
     async def control_read(self, work: Callable[[Connection], T], otherwise: T) -> T:
-        """What `work` finds in the tables that know all tenants; `otherwise` when nothing was ever written."""
+        """Return what `work` reads in the control tables, or `otherwise` when nothing was ever written."""
 
     @abstractmethod
     async def control_write(self, work: Callable[[Connection], T]) -> T:
@@ -92,9 +92,9 @@ class SqlLedger(ABC):
 
     @abstractmethod
     async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
-        """As `control_write`, told what `measure` finds in the tenant's rows once nobody else can decide.
+        """As `control_write`, given what `measure` reads in the tenant's rows while no other process can decide.
 
-        Whoever commits to the tenant's rows and then lets go of a reservation is seen in the one, the other or both.
+        A process that commits to the tenant's rows and then releases a reservation counts in one of them or both.
         """
 
     @abstractmethod
@@ -103,7 +103,7 @@ class SqlLedger(ABC):
 
     @abstractmethod
     async def remains(self, tenant_id: str) -> Mapping[str, int]:
-        """What there still is of a tenant that was deleted: rows by table, and files."""
+        """Return what is left of a tenant that was deleted: rows by table, and files."""
 
     @abstractmethod
     async def close(self) -> None: ...
@@ -143,7 +143,7 @@ class SqlLedger(ABC):
     async def clean_up(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
         """Remove what crashes left behind: files that no job needs, and versions that will not go live any more.
 
-        Of some documents, only the files are looked at; else the indexes are seen to as well.
+        Of some documents, only the files are looked at; else the indexes are maintained as well.
         """
         blobs = await self.blobs(tenant)
         staged = await self.read(tenant, writes.staged_leftovers, now()) if document_ids is None else []
@@ -159,10 +159,10 @@ class SqlLedger(ABC):
                 await tend(tenant)
             except StoreError as error:
                 # Searches are right without it, only slower.
-                logger.warning("cannot look after an index or the retrieval log: %s", error)
+                logger.warning("cannot maintain an index or the retrieval log: %s", error)
 
     async def strays(self, tenant: str, document_ids: Sequence[str] | None = None) -> dict[str, list[str]]:
-        """Files that no job needs, by document: of all documents, or of some; also folders with nothing in them."""
+        """Return files that no job needs, by document: of all documents, or of some; also empty folders."""
         blobs = await self.blobs(tenant)
         found = {}
         for document_id, names in (await asyncio.to_thread(blobs.list_old, document_ids)).items():
@@ -173,7 +173,7 @@ class SqlLedger(ABC):
         return found
 
     async def find_miscounted(self, tenant: str) -> list[tuple[Weighed, int]]:
-        """Originals that are counted with another size than they have, and the size: sealing anew changes it."""
+        """Return originals that are counted with another size than they have, and that size: sealing changes it."""
         blobs = await self.blobs(tenant)
         counted = await self.read(tenant, originals.list_weighed)
 
@@ -208,7 +208,7 @@ class SqlLedger(ABC):
             try:
                 await follower.catch_up(tenant)
             except TenantGone:
-                continue  # whoever deletes it sees to the index
+                continue  # the deletion removes it from the index
             except RagstoneError as error:
-                # What it still holds is not found by anyone, and its mark says what it has yet to let go of.
-                logger.warning("an index is behind, and will catch up: %s", error)
+                # What it still holds is not found in searches, and its mark says what it has yet to remove.
+                logger.warning("cannot catch up an index, trying again later: %s", error)

@@ -1,4 +1,4 @@
-"""Which original files belong to which document, and what they take: those that its jobs name.
+"""The original files of documents, which their jobs name, and what they take.
 
 A job's `stored` is the size of the file that it brought, as it lies on the disk, for as long as the file is held.
 """
@@ -22,7 +22,7 @@ class Weighed(NamedTuple):
 
 
 def held_condition(connection: Connection, of: str) -> str:
-    """SQL for whether the original of a job is to be kept, or a job may still be made of it: `of` names its table.
+    """Return SQL for whether a job's original is to be kept or may be used again; `of` names its table.
 
     A document's original is that of its last job that completed. Of one that did not, another try can be made as long
     as nothing newer came in.
@@ -48,7 +48,7 @@ def of_document(connection: Connection, tenant_id: str, document_id: str) -> lis
 
 
 def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> dict[str, list[str]]:
-    """The same for all documents of a kb, or of one of its sources."""
+    """Return the same for all documents of a kb, or of one of its sources."""
     narrowed, given = (" AND j.source = ?", (source,)) if source else ("", ())
     rows = connection.execute(
         f"SELECT j.document_id, {name_in(connection, 'j.')} FROM jobs j "
@@ -64,7 +64,7 @@ def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> 
 
 
 def list_needed(connection: Connection, tenant_id: str, document_id: str) -> set[str]:
-    """Those that are to be kept, or that a job may still be made of."""
+    """Return those that are to be kept, or that a job may still be made of."""
     rows = connection.execute(
         f"SELECT {name_in(connection, 'j.')} FROM jobs j WHERE j.tenant_id = ? AND j.document_id = ? "
         f"AND {held_condition(connection, 'j.')}",
@@ -84,7 +84,7 @@ def let_go(connection: Connection, tenant_id: str, document_ids: Sequence[str]) 
 
 
 def list_weighed(connection: Connection, tenant_id: str) -> list[Weighed]:
-    """All originals that are held or counted, with what they are counted with; a name is empty if it is not held."""
+    """Return all originals that are held or counted, with their counted size; one that is not held has no name."""
     held = held_condition(connection, "j.")
     rows = connection.execute(
         f"SELECT j.id, j.document_id, CASE WHEN {held} THEN {name_in(connection, 'j.')} END, j.stored "
@@ -116,7 +116,7 @@ def mark_origin(connection: Connection, tenant_id: str, origin: str) -> None:
 
 
 def is_untouched(connection: Connection, tenant_id: str, origin: str) -> bool:
-    """Whether nobody has written here but a move from that tenant."""
+    """Return whether nothing but a move from that tenant has written here."""
     row = connection.execute(
         "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, _origin(origin))
     ).fetchone()

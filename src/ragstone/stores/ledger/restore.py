@@ -18,7 +18,7 @@ from ragstone.stores.ledger.snapshots import DocumentSnapshot, KeptFile, Key, Sp
 from ragstone.stores.ledger.spaces import add_vectors
 from ragstone.stores.ledger.versions import publish
 from ragstone.stores.ledger.writes import discard, open_space, stage
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.database import Connection, in_parts, marks
 
 Spaces = Sequence[Space | None]
 """For each Space there was elsewhere the one that stands for it here, if any."""
@@ -169,9 +169,6 @@ def restore_source(connection: Connection, tenant_id: str, source_id: str, recor
     )
 
 
-PER_STATEMENT = 500
-
-
 class Existing(NamedTuple):
     """A document that a kb has under the same source and external id."""
 
@@ -191,7 +188,7 @@ class Arriving(NamedTuple):
 
 
 def content_of(document: DocumentSnapshot) -> tuple[Json, ...]:
-    """What is equal in a document that need not be written again."""
+    """Return what is equal in a document that need not be written again."""
     return (
         *(document.uri, document.title, document.content_hash, document.media_type, document.recipe),
         *(document.embedded, dict(document.metadata), len(document.chunks)),
@@ -199,7 +196,7 @@ def content_of(document: DocumentSnapshot) -> tuple[Json, ...]:
 
 
 def existing(connection: Connection, tenant_id: str, kb: KnowledgeBase, keys: Collection[Key]) -> dict[Key, Existing]:
-    """What a kb has under these keys, live or not yet."""
+    """Return what a kb has under these keys, live or not yet."""
     found = {}
     for key in keys:
         row = connection.execute(
@@ -344,7 +341,7 @@ def _add_vectors(
 
 
 def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: DocumentSnapshot) -> Matrix | None:
-    """What is written with the version itself; None leaves the document to be found by word."""
+    """Return the vectors that are written with the version; None leaves the document to be found by word."""
     if not document.embedded or kb.space is None:
         return None
     for place, halves in document.vectors.items():
@@ -375,11 +372,9 @@ def _clear_leftovers(connection: Connection, tenant_id: str, kb: KnowledgeBase, 
 def _holders(connection: Connection, tenant_id: str, chunk_ids: Sequence[str]) -> set[tuple[str, int]]:
     """Document versions that have one of these chunks."""
     found: set[tuple[str, int]] = set()
-    for start in range(0, len(chunk_ids), PER_STATEMENT):
-        part = chunk_ids[start : start + PER_STATEMENT]
+    for part in in_parts(chunk_ids):
         rows = connection.execute(
-            "SELECT DISTINCT document_id, version FROM chunks "
-            f"WHERE tenant_id = ? AND id IN ({','.join('?' * len(part))})",
+            f"SELECT DISTINCT document_id, version FROM chunks WHERE tenant_id = ? AND id IN ({marks(part)})",
             (tenant_id, *part),
         )
         found.update((row[0], row[1]) for row in rows)

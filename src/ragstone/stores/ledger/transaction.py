@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class UnitOfWork(Protocol):
-    """What a database gives to whoever writes: nobody else writes for this tenant until it ends."""
+    """A transaction of a database: no other writes for this tenant until it ends."""
 
     @property
     def tenant_id(self) -> str: ...
@@ -46,7 +46,7 @@ class UnitOfWork(Protocol):
 
 
 class Erased(NamedTuple):
-    """What was removed: where it was, and how many rows of each kind."""
+    """The removed rows: where they were, and how many of each kind."""
 
     traces: erasure.Traces
     rows: dict[str, int]
@@ -248,7 +248,7 @@ class SqlTransaction:
         return await self._run(spaces.lacking, kb, space, after, limit)
 
     async def add_vectors(self, space: Space, rows: Rows) -> int:
-        """Write vectors of chunks that are still there and have none; how many it were."""
+        """Write vectors of chunks that are still there and have none; return how many."""
         self.changed = True
         return await self._run(spaces.add_vectors, space, rows)
 

@@ -30,7 +30,7 @@ SETTLED = timedelta(hours=1)
 def open_kb(
     connection: Connection, tenant_id: str, indexes: Indexes, name: str, *, draft: bool = False
 ) -> KnowledgeBase:
-    """The kb of that name, made if it does not exist."""
+    """Return the kb of that name, made if it does not exist."""
     found = read_kb(connection, tenant_id, name)
     if found:
         return found
@@ -46,7 +46,7 @@ def open_kb(
 
 
 def open_space(connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
-    """The kb with a live Space of this model; refused when it already has one of another."""
+    """Return the kb with a live Space of this model; refuse when it already has one of another."""
     current = present(connection, tenant_id, kb)
     if current.space:
         if (current.space.model, current.space.dimension) != (model, dimension):
@@ -253,7 +253,7 @@ def _qualify(which: str) -> str:
 
 
 def present(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> KnowledgeBase:
-    """The kb as it is now; `KbGone` when it is not what its name stands for any more."""
+    """Return the kb as it is now; raise `KbGone` when its name stands for another."""
     found = read_kb(connection, tenant_id, kb.name)
     if found is None or found.id != kb.id:
         row = connection.execute(
@@ -264,7 +264,7 @@ def present(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> Knowle
 
 
 def _is_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, facts: Mapping[str, Json]) -> int:
-    """Whether a version has its vectors in the Space that is live now, which may not be that of when it was staged."""
+    """Return 1 if a version has its vectors in the Space that is live now, not only in that of when it was staged."""
     row = connection.execute(
         "SELECT live_space FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id)
     ).fetchone()
@@ -306,7 +306,7 @@ def complete_all(connection: Connection, tenant_id: str, finished: Mapping[Ticke
 
 
 def rename_kb(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: str) -> KnowledgeBase:
-    """The kb under its new name; `NotFoundError` when it is not the kb that it was."""
+    """Return the kb under its new name; raise `NotFoundError` when it is not the kb that it was."""
     found = present(connection, tenant_id, kb)
     if found.name == name:
         return found
@@ -348,7 +348,7 @@ def save_part(connection: Connection, tenant_id: str, document_id: str, made_fro
 
 
 def staged_leftovers(connection: Connection, tenant_id: str, moment: datetime) -> list[tuple[int, str, int]]:
-    """Staged versions that nobody works on any more: kb, document and number."""
+    """Return staged versions that no job works on any more: kb, document and number."""
     rows = connection.execute(
         "SELECT d.kb_id, v.document_id, v.version FROM versions v "
         "JOIN documents d ON d.tenant_id = v.tenant_id AND d.id = v.document_id "
@@ -361,7 +361,7 @@ def staged_leftovers(connection: Connection, tenant_id: str, moment: datetime) -
 
 
 def discard_leftovers(connection: Connection, tenant_id: str, indexes: Indexes, moment: datetime) -> int:
-    """Remove them, and documents that were never anything else; how many versions it were."""
+    """Remove them, and documents that were never anything else; return how many versions."""
     found = staged_leftovers(connection, tenant_id, moment)
     kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
     for kb_id, document_id, number in found:

@@ -20,9 +20,9 @@ from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Space
 from ragstone.core.vectors import Point, VectorPartition, VectorProvider
 from ragstone.stores.ledger import index_feed
-from ragstone.stores.ledger.index_feed import LIVE, PER_STATEMENT
+from ragstone.stores.ledger.index_feed import LIVE
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.sql.database import PER_STATEMENT, Connection
 
 BATCH = 512
 
