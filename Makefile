@@ -16,7 +16,7 @@ LONGEST = flow conformance faults serve unit-ingest unit-stores
 TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
 NOT_IMPORTED = kubernetes|mypy|mypyc|pip|setuptools|tests
-CHECKS = format lint types layers requirement-ids sizes
+CHECKS = format lint types layers requirement-ids shape
 EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
@@ -60,7 +60,7 @@ test-unit: APART = ingest stores $(COVERED)
 test-%:
 	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=tests/unit/%))
 
-check: .venv/.setup ## Format, lint, types, layers, requirement ids, file sizes
+check: .venv/.setup ## Format, lint, types, layers, requirement ids, shape (names, docstrings, sizes)
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(CHECKS:%=check-%)
 
 timed = @started=$$(date +%s); { $(2); } && echo "$(1): $$(($$(date +%s) - started)) s"
@@ -80,10 +80,8 @@ check-layers:
 check-requirement-ids:
 	$(call timed,requirement ids,$(BIN)/python -m scripts.requirements --check)
 
-check-sizes:
-	$(call timed,sizes,find src -name '*.py' -exec wc -l {} + | awk \
-		'$$2 != "total" && $$1 > 450 { print $$2 " has " $$1 " lines: split it (450 is the limit)"; long = 1 } \
-		END { exit long }')
+check-shape:
+	$(call timed,shape,$(BIN)/python -m scripts.shape --check)
 
 shape: .venv/.setup ## Print the shape of src: sizes, names, docstrings, modules passed by a document and a question
 	@$(BIN)/python -m scripts.shape $(ARGS)

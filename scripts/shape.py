@@ -128,19 +128,21 @@ threading.setprofile(watch)
 sys.setprofile(watch)
 from ragstone import Ragstone
 
-(folder / "ferry.md").write_text("# Ferry\\n\\nThe ferry to Gull Island leaves at 7:40 from pier two.\\n")
-(folder / "dogs.md").write_text("# Dogs\\n\\nDogs travel free of charge on every boat of the line.\\n")
+for number in range(4):
+    (folder / f"{number}.md").write_text(f"# Ferry {number}\\n\\nFerry {number} leaves at 7:4{number} from pier two.\\n")
 with Ragstone(data_dir=folder / "data") as stone:
-    # The first of each also loads the model and creates the tenant's file.
-    stone.ingest(folder / "ferry.md")
-    stone.ask("When does the ferry leave?")
     for name, step in (
-        ("document", lambda: stone.ingest(folder / "dogs.md")),
-        ("question", lambda: stone.ask("What do dogs pay?")),
+        ("document", lambda number: stone.ingest(folder / f"{number}.md")),
+        ("question", lambda number: stone.ask(f"When does ferry {number} leave?")),
     ):
-        executed.clear()
-        step()
-        for module in sorted(executed):
+        step(0)  # the first also loads the model and creates the tenant's file
+        runs = []
+        for number in (1, 2, 3):
+            executed.clear()
+            step(number)
+            runs.append(set(executed))
+        # What only some of them pass is work in the background, such as writing the log of searches.
+        for module in sorted(set.intersection(*runs)):
             print(name, module)
 """
 

@@ -11,7 +11,7 @@ from tests.conformance.derived import open_derived
 
 from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreError
 from ragstone.core.filters import Filter, parse_filter
-from ragstone.core.notes import collect_notes
+from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
 from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter

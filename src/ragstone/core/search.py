@@ -1,8 +1,10 @@
-"""Searches: queries and questions, and what is found for them in a kb and on the web."""
+"""Searches: queries and questions, what is found for them in a kb and on the web, and notes made on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import urlsplit
@@ -214,3 +216,24 @@ def _hit(rank: int, result: WebResult) -> Hit:
         start=0,
         end=len(result.snippet),
     )
+
+
+_notes: ContextVar[list[str] | None] = ContextVar("ragstone_notes", default=None)
+
+
+@contextmanager
+def collect_notes() -> Iterator[list[str]]:
+    """Collect the notes of the block and of tasks that it starts, each once."""
+    notes: list[str] = []
+    before = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(before)
+
+
+def add_note(text: str) -> None:
+    """Add a note; outside of `collect_notes` it is dropped."""
+    notes = _notes.get()
+    if notes is not None and text not in notes:
+        notes.append(text)

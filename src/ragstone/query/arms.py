@@ -21,8 +21,8 @@ from typing import Literal
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.ledger import Ledger
-from ragstone.core.notes import collect_notes
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
+from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, Vector
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.names import QUESTION_WORDS, is_code, is_identifier

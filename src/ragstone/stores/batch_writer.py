@@ -12,7 +12,7 @@ MOST_WAITING = 2000
 """What is kept for the writer; what comes on top while it does not keep up is dropped and counted."""
 
 
-class Batched(Generic[T]):
+class BatchWriter(Generic[T]):
     """Hands what was added to `write`, one batch at a time; `write` raises nothing."""
 
     def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:

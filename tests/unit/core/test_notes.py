@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from ragstone.core.notes import add_note, collect_notes
+from ragstone.core.search import add_note, collect_notes
 
 
 def test_each_thing_is_heard_once_and_in_order() -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.query.doubles import KB, SPACE, Clock, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RagstoneError, RemoteError, StoreBusy, StoreError
-from ragstone.core.notes import add_note
+from ragstone.core.search import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import context as trace_module

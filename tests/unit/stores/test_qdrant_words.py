@@ -10,8 +10,8 @@ from tests.conformance import postgres_server
 
 from ragstone.core.errors import SettingsError, StoreBusy
 from ragstone.core.filters import parse_filter
-from ragstone.core.notes import collect_notes
 from ragstone.core.remedies import Action, Remedy
+from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition, Words
 from ragstone.settings.tree import Settings

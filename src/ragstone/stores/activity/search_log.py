@@ -18,7 +18,7 @@ from ragstone.core.search import SearchResult, SourceKind
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, fold
 from ragstone.stores.activity.retrieval_log import RetrievalLog
-from ragstone.stores.batch_writer import Batched
+from ragstone.stores.batch_writer import BatchWriter
 from ragstone.stores.ledger.ledger import SqlLedger
 
 logger = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ class SearchLog:
         self._ledger = ledger
         self._kept = timedelta(days=days)
         self._clock = clock
-        self._noted: Batched[Note] = Batched(self._write)
+        self._noted: BatchWriter[Note] = BatchWriter(self._write)
         self._failed = 0
 
     @property

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditEntry, Kind
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
-from ragstone.stores.batch_writer import Batched
+from ragstone.stores.batch_writer import BatchWriter
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SqlAuditTrail:
         self._ledger = ledger
         self._days = days
         self._clock = clock
-        self._noted: Batched[AuditEntry] = Batched(self._write)
+        self._noted: BatchWriter[AuditEntry] = BatchWriter(self._write)
         self._failed = 0
         self._told = 0
         """How many of those that were dropped, or could not be written, are recorded as lost."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ragstone.core.errors import SettingsError, StoreError
 from ragstone.core.filters import Filter
-from ragstone.core.notes import add_note
+from ragstone.core.search import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition, WordProvider, Words
 from ragstone.language.analyzer import analyze_query

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 from ragstone.core.errors import RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import Filter, leaves_of
-from ragstone.core.notes import add_note
+from ragstone.core.search import add_note
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, VectorPartition, VectorProvider
 from ragstone.stores.indexes import check_query_vector

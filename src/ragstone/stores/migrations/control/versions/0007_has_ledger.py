@@ -1,4 +1,4 @@
-"""Whether a tenant's ledger file was made: one that is missing afterwards is lost, not new."""
+"""Record that a tenant's ledger file was made: one that is missing afterwards is lost, not new."""
 
 import sqlalchemy as sa
 from alembic import op
