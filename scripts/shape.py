@@ -128,12 +128,21 @@ threading.setprofile(watch)
 sys.setprofile(watch)
 from ragstone import Ragstone
 
-for number in range(4):
-    (folder / f"{number}.md").write_text(f"# Ferry {number}\\n\\nFerry {number} leaves at 7:4{number} from pier two.\\n")
+PAGES = (
+    "# Ferry\\n\\nThe ferry to Gull Island leaves at 7:40 from pier two.\\n",
+    "# Dogs\\n\\nDogs travel free of charge on every boat of the line.\\n",
+    "# Lockers\\n\\nSuitcases go into the lockers behind the ticket hall.\\n",
+    "# Breakfast\\n\\nThe cook serves porridge until half past ten.\\n",
+)
+QUESTIONS = (
+    "When does the ferry leave?", "What do dogs pay?", "Where do suitcases go?", "Until when is porridge served?"
+)
+for number, page in enumerate(PAGES):
+    (folder / f"{number}.md").write_text(page)
 with Ragstone(data_dir=folder / "data") as stone:
     for name, step in (
         ("document", lambda number: stone.ingest(folder / f"{number}.md")),
-        ("question", lambda number: stone.ask(f"When does ferry {number} leave?")),
+        ("question", lambda number: stone.ask(QUESTIONS[number])),
     ):
         step(0)  # the first also loads the model and creates the tenant's file
         runs = []
