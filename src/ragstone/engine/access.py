@@ -13,10 +13,10 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.core.audit import Auditor, AuditTrail, acting_as
+from ragstone.core.background import closed_error
 from ragstone.core.errors import ModelError, NotFoundError, TenantGone, TenantSuspended, unknown_kb
 from ragstone.core.model_types import collect_costs
 from ragstone.core.protocols import Embedder
-from ragstone.core.reader_pool import closed_error
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 from ragstone.core.types import KnowledgeBase

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from ragstone.core.activity import SHOWN, LoggedSearch, Note, Shown
+from ragstone.core.background import BatchWriter
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError, TenantGone
 from ragstone.core.search import SearchResult, SourceKind
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze, fold
 from ragstone.stores.activity.retrieval_log import RetrievalLog
-from ragstone.stores.batch_writer import BatchWriter
 from ragstone.stores.ledger.ledger import SqlLedger
 
 logger = logging.getLogger(__name__)

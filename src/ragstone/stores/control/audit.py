@@ -9,9 +9,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditEntry, Kind
+from ragstone.core.background import BatchWriter
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
-from ragstone.stores.batch_writer import BatchWriter
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from pydantic import Field, SecretStr, ValidationError, model_validator
 from sqlalchemy import Select, String, and_, case, cast, column, func, or_, select, text
 from sqlalchemy.sql.expression import ColumnElement
 
+from ragstone.core.background import ReaderPool
 from ragstone.core.errors import SettingsError, SourceError, StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.protocols import RecordFindings
-from ragstone.core.reader_pool import ReaderPool
 from ragstone.core.registry import nearest
 from ragstone.core.search import QueryType
 from ragstone.core.types import Hit

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ragstone.core import clock as host_clock
+from ragstone.core.background import ReaderPool, closed_error
 from ragstone.core.errors import (
     InputError,
     RagstoneError,
@@ -34,7 +35,6 @@ from ragstone.core.errors import (
     deleted_meanwhile,
 )
 from ragstone.core.filters import Filter
-from ragstone.core.reader_pool import ReaderPool, closed_error
 from ragstone.core.types import Json, Vector
 from ragstone.stores.migrations import Schema, create, is_current, upgrade
 from ragstone.stores.sql.database import Connection

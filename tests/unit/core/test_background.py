@@ -9,8 +9,8 @@ from contextlib import suppress
 
 import pytest
 
+from ragstone.core.background import ReaderPool
 from ragstone.core.errors import StoreBusy, StoreError
-from ragstone.core.reader_pool import ReaderPool
 
 THREADS = 2
 

@@ -1,4 +1,4 @@
-"""Threads that read one file or database.
+"""Work beside the event loop: reads in threads that may hang, and entries that are written in batches.
 
 A thread cannot be stopped: a cancelled read leaves its thread behind. While all threads are left behind, reads are
 refused at once.
@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ragstone.core.errors import StoreBusy, StoreError
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+PAUSE_SECONDS = 1.0
+MOST_WAITING = 2000
+"""What is kept for the writer; what comes on top while it does not keep up is dropped and counted."""
 
 
 class ReaderPool:
@@ -82,3 +85,51 @@ class ReaderPool:
 def closed_error(file: str) -> StoreError:
     """Return the error for a file or database that is no longer open."""
     return StoreError(f"{file} is closed", hint="open the engine again")
+
+
+class BatchWriter(Generic[T]):
+    """Hands what was added to `write`, one batch at a time; `write` raises nothing."""
+
+    def __init__(self, write: Callable[[list[T]], Awaitable[None]]) -> None:
+        self._write = write
+        self._waiting: list[T] = []
+        self._timer: asyncio.TimerHandle | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self.dropped = 0
+
+    def add(self, entry: T) -> None:
+        """Queue an entry and return at once."""
+        if len(self._waiting) >= MOST_WAITING:
+            self.dropped += 1
+            return
+        self._waiting.append(entry)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
+
+    async def flush(self) -> None:
+        """Write the entries that wait."""
+        if self._timer:
+            self._timer.cancel()
+            self._timer = None
+        # Shielded: a caller that gives up cancels neither the batch nor the others who wait for it.
+        if running := self._running():
+            await asyncio.shield(running)
+        if self._waiting or self._running():
+            await asyncio.shield(self._running() or self._begin())
+
+    def _start(self) -> None:
+        self._timer = None
+        if self._running() is None:
+            self._begin()
+        else:  # a slow disk: later entries take the next turn
+            self._timer = asyncio.get_running_loop().call_later(PAUSE_SECONDS, self._start)
+
+    def _running(self) -> asyncio.Task[None] | None:
+        if self._writing and self._writing.done():
+            self._writing = None
+        return self._writing
+
+    def _begin(self) -> asyncio.Task[None]:
+        batch, self._waiting = self._waiting, []
+        self._writing = asyncio.ensure_future(self._write(batch))
+        return self._writing
