@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.conformance import postgres_server
 
+from ragstone.core import background
 from ragstone.core.audit import AuditEntry, Outcome, acting_as
 from ragstone.core.errors import StoreBusy
 from ragstone.core.tenants import Quotas
-from ragstone.stores import batch_writer as batched
 from ragstone.stores.control import audit as audit_module
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.tenants import SqlTenantBook
@@ -127,7 +127,7 @@ async def test_with_0_days_only_changes_and_refusals_are_recorded(ledger: SqlLed
 async def test_what_is_dropped_or_cannot_be_written_is_told(
     trail: SqlAuditTrail, ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batched, "MOST_WAITING", 2)
+    monkeypatch.setattr(background, "MOST_WAITING", 2)
     for _ in range(5):
         trail.note(entry("search"))
     with monkeypatch.context() as patched:

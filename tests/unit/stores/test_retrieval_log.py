@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ragstone.core import background
 from ragstone.core.activity import LoggedSearch, PassageVote
 from ragstone.core.search import QueryAnalysis, SearchResult, Stage, WebResult
 from ragstone.core.types import Hit
-from ragstone.stores import batch_writer as batched
 from ragstone.stores.activity import feedback, retrieval_log
 from ragstone.stores.activity.feedback import FeedbackRepository
 from ragstone.stores.activity.retrieval_log import RetrievalLog
@@ -76,7 +76,7 @@ async def _logged(ledger: SqliteLedger) -> list[str]:
 async def test_notes_are_written_together_a_moment_later(
     ledger: SqliteLedger, log: SearchLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(batched, "PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(background, "PAUSE_SECONDS", 0.0)
     writes: list[list[LoggedSearch]] = []
     add = RetrievalLog.add
 
@@ -127,7 +127,7 @@ async def test_the_log_goes_with_its_tenant(ledger: SqliteLedger, log: SearchLog
 async def test_too_many_at_once_are_dropped_and_counted(
     ledger: SqliteLedger, log: SearchLog, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(batched, "MOST_WAITING", 2)
+    monkeypatch.setattr(background, "MOST_WAITING", 2)
     await _note(ledger, log, *(f"q{n}" for n in range(5)))
     await log.close()
     assert (log.dropped_count, await _logged(ledger)) == (3, ["q1", "q0"])
