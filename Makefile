@@ -1,7 +1,7 @@
 # Targets for people and CI. Plain make and sh; `make` alone lists them.
 
 PYTHON ?= python3
-WORKERS ?= 3
+WORKERS ?= 4
 UV ?= uv
 
 BIN = .venv/bin
@@ -12,7 +12,8 @@ RESULTS = .pytest_cache/results
 COVERED = core query language
 COMMA = ,
 COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
-LONGEST = flow conformance faults serve unit-ingest unit-stores
+LONGEST = conformance milvus faults flow serve unit-ingest unit-stores
+MILVUS = tests/conformance/test_milvus.py
 TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
 NOT_IMPORTED = kubernetes|mypy|mypyc|pip|setuptools|tests
@@ -40,7 +41,7 @@ test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core, quer
 	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
 else
 # A process for each group of folders: every test is collected once, and a server is started by the group that needs it.
-# The groups that take longest come first, and as many run at once as there are workers.
+# The groups that take longest come first. There are more workers than cores, because many tests wait for a server.
 test: .venv/.setup
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
@@ -56,9 +57,14 @@ grouped = @log=$(RESULTS)/$@.log; ended=0; \
 test-covered:
 	$(call grouped,$(BIN)/coverage run --source=$(COVERED_SOURCE),$(COVERED:%=tests/unit/%))
 
-test-unit: APART = ingest stores $(COVERED)
+# Its server takes its time without needing a core.
+test-milvus:
+	$(call grouped,$(BIN)/python,$(MILVUS))
+
+test-conformance: APART = $(MILVUS)
+test-unit: APART = $(addprefix tests/unit/,ingest stores $(COVERED))
 test-%:
-	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=tests/unit/%))
+	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=%))
 
 check: .venv/.setup ## Format, lint, types, layers, requirement ids, shape (names, docstrings, sizes)
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(CHECKS:%=check-%)

@@ -238,7 +238,7 @@ def test_deleting_takes_what_a_killed_rotation_left_of_the_file(folder: Path) ->
     assert not (folder / DOCUMENT).exists()
 
 
-@pytest.mark.parametrize("step", ["_head", "_open_new", "_write", "_sync"])
+@pytest.mark.parametrize("step", ["_head", "_open_new", "_write", "sync_folder"])
 @pytest.mark.parametrize("first", [True, False])
 def test_what_is_deleted_during_rotation_stays_deleted(
     folder: Path, monkeypatch: pytest.MonkeyPatch, step: str, first: bool
