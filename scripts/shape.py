@@ -83,12 +83,12 @@ def _measure_module(shape: Shape, name: str, tree: ast.Module) -> None:
             shape.function_lines.append((node.end_lineno or node.lineno) - node.lineno + 1)
             if is_participle(node.name):
                 shape.participles.append(f"{name}:{node.lineno} {node.name}")
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            docstring = ast.get_docstring(node)
-            shape.docstrings += docstring is not None
-            if docstring and OPENINGS.match(docstring):
-                line = 1 if isinstance(node, ast.Module) else node.lineno
-                shape.openings.append(f"{name}:{line} {docstring.splitlines()[0]}")
+        # Of modules, classes and functions, and of the fields and constants that a string stands under.
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            docstring = node.value.value.strip()
+            shape.docstrings += 1
+            if OPENINGS.match(docstring):
+                shape.openings.append(f"{name}:{node.lineno} {docstring.splitlines()[0]}")
     for node in tree.body:
         if isinstance(node, ast.ClassDef):
             shape.classes[node.name].append(name)

@@ -50,7 +50,7 @@ class BlockingPart(Generic[S]):
 
     def __init__(self, part: S, run: RunOnLoop) -> None:
         self.part = part
-        """What is underneath; its coroutines run in the loop of the `Ragstone` and nowhere else."""
+        """The workspace underneath; its coroutines run in the loop of the `Ragstone` and nowhere else."""
         self._run = run
 
     def _holder(self, name: str) -> Any:

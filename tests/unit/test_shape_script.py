@@ -21,7 +21,9 @@ def test_verbs_and_phrases_are_not_participles(name: str) -> None:
 def test_each_broken_rule_is_named(tmp_path: Path) -> None:
     package = tmp_path / "src" / "sample"
     package.mkdir(parents=True)
-    (package / "a.py").write_text('"""Whether it rains."""\n\n\nclass Page:\n    pass\n\n\ndef told(): ...\n')
+    (package / "a.py").write_text(
+        '"""Whether it rains."""\n\n\nclass Page:\n    pass\n\n\ndef told(): ...\n\n\nMOST = 3\n"""How many."""\n'
+    )
     (package / "b.py").write_text("class Page:\n    pass\n" + "\n" * 450)
     for number in range(26):
         (package / f"many{number}.py").write_text("")
@@ -30,6 +32,7 @@ def test_each_broken_rule_is_named(tmp_path: Path) -> None:
         "sample (28): more than 25 files in one folder",
         "sample/b.py (452): more than 450 lines",
         "sample/a.py:1 Whether it rains.: say what is done or returned instead",
+        "sample/a.py:12 How many.: say what is done or returned instead",
         "class Page has several meanings: sample/a.py, sample/b.py",
         "sample/a.py:8 told: name functions by a verb",
     ]

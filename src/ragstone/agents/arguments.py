@@ -20,7 +20,7 @@ STORED_AS = {
     "uploads": "upload",
     "corpus": "corpus",
 }
-"""What the documents of each source type say in their `source_type`."""
+"""The `source_type` that documents of each source type carry."""
 
 Query = Annotated[str, Field(min_length=1, description="What to look for, in natural language.")]
 Topic = Annotated[str, Field(min_length=1, description="The topic to research.")]

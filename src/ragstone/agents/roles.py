@@ -22,7 +22,7 @@ class Role:
     frequency: Frequency
     priority: Priority
     mode: Mode
-    """How thoroughly it searches: background may be quick, facts may not."""
+    """Its search mode: background may be quick, facts may not."""
 
 
 ROLES: Mapping[str, Role] = {

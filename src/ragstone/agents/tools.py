@@ -38,7 +38,7 @@ class Outcome:
     value: Json
     confidence: float | None = None
     degraded: tuple[str, ...] = ()
-    """What could not be done: the same call may get more another time."""
+    """Reasons for an incomplete answer: the same call may get more another time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Tool:
     run: Callable[[ToolContext, Any], Awaitable[Outcome]]
     permission: Permission = "read"
     retrieves: bool = True
-    """Whether it looks for passages, which ends when they are not to be relied on; checking a claim goes on."""
+    """True for a tool that looks for passages and ends when they are unreliable; checking a claim goes on."""
 
     @property
     def schema(self) -> dict[str, Any]:

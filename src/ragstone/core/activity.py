@@ -14,7 +14,7 @@ Vote = Literal["up", "down", "used"]
 """`used` is what somebody did with a passage, the others are what somebody said of it."""
 Origin = Literal["llm", "extractive", "manual"]
 SHOWN = 10
-"""How many passages of a search are remembered: as many as recall@10 looks at."""
+"""The number of passages of a search that are remembered: as many as recall@10 looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class LoggedSearch:
     conversation: str = ""
     """The name of the conversation that it belongs to; empty when it stands alone."""
     query_type: str = ""
-    """What the query was taken for; empty where nothing depended on that."""
+    """The kind that the query was taken for; empty where nothing depended on that."""
     sources_queried: tuple[SourceKind, ...] = ()
     sources_returned: tuple[SourceKind, ...] = ()
     database_results_count: int = 0

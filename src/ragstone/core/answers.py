@@ -33,7 +33,7 @@ class Citation:
     start: int
     end: int
     site: str = ""
-    """Where on the internet it was found; empty for what is in the knowledge base."""
+    """The web site that it was found on; empty for a passage of the knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +116,16 @@ class Evidence:
 
     text: str
     source: str
-    """What the document calls its origin, or its address where it says none."""
+    """The origin that the document names, or its address where it names none."""
     relevance: float
     """Score of the search that found its passage."""
     stance: Stance
     support: float
-    """How sure the checker is that it says the claim, from 0 to 1."""
+    """The checker's probability that it says the claim, from 0 to 1."""
     refutation: float
-    """How sure the checker is that it says the opposite, from 0 to 1."""
+    """The checker's probability that it says the opposite, from 0 to 1."""
     failed: tuple[str, ...]
-    """What the explicit checks found against it."""
+    """Objections of the explicit checks."""
     document_id: str
     chunk_id: str
     title: str
@@ -157,9 +157,9 @@ class Verdict:
     evidence: tuple[Evidence, ...]
     parts: tuple[ClaimPart, ...]
     sources: int
-    """How many independent sources support it: copies of one text count once."""
+    """The number of independent sources that support it: copies of one text count once."""
     checker: str
-    """What judged the sentences: `checks`, or the name of the entailment model or LLM."""
+    """The judge of the sentences: `checks`, or the name of the entailment model or LLM."""
     degraded: tuple[str, ...] = ()
 
     @property
@@ -169,7 +169,7 @@ class Verdict:
 
 Depth = Literal["quick", "medium", "deep"]
 DEPTHS: Mapping[Depth, int] = {"quick": 5, "medium": 15, "deep": 30}
-"""How many passages each depth keeps, and asks of every search."""
+"""The number of passages that each depth keeps, and asks of every search."""
 MOST_ITERATIONS = 5
 Stopped = Literal["sufficient", "nothing_new", "iterations", "out_of_time"]
 
@@ -183,7 +183,7 @@ class Finding:
     """Against the topic itself, from 0 to 1, whichever query found it."""
     queries: tuple[str, ...]
     about: bool
-    """Whether it is surely about the topic; what is not only fills up the number that was asked for."""
+    """True when it is surely about the topic; the others only fill up the number that was asked for."""
 
     @property
     def source(self) -> str:
@@ -245,7 +245,7 @@ class CheckedCitation:
     uri: str
     quote: str
     start: int
-    """Where it is now, or where it was when it is no longer there."""
+    """Its place now, or its last place when it is no longer there."""
     end: int
 
 
@@ -266,11 +266,11 @@ class ReceiptReport:
     moment: str
     """When the answer was given."""
     tampering: tuple[str, ...]
-    """What shows that the receipt is not as it was made; empty when it is."""
+    """Signs that the receipt is not as it was made; empty when it is."""
     citations: tuple[CheckedCitation, ...]
     sentences: tuple[CheckedSentence, ...]
     differences: tuple[str, ...] = ()
-    """What the receipt calls otherwise than it is called here now: titles, addresses, sections, pages, marks."""
+    """Facts that the receipt names differently than they are now: titles, addresses, sections, pages, marks."""
     unanswered: tuple[str, ...] = ()
     """The parts of the question that the answer left open when it was given."""
 

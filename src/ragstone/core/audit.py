@@ -18,10 +18,10 @@ from ragstone.core.ids import NAME
 Outcome = Literal["begun", "done", "failed", "denied"]
 """`begun` is on the disk before a deletion begins; one without a `done` or `failed` after it was cut short."""
 Kind = Literal["seen", "refused", "change"]
-"""How an entry is kept: changes are always recorded, and no number of the others pushes them out."""
+"""The kind of an entry: changes are always recorded, and no number of the others pushes them out."""
 DENIED = "Access denied"
 MOST_IDS = 10
-"""How many documents of a result are named."""
+"""The number of documents of a result that are named."""
 NAME_CHARS, TARGET_CHARS, DETAIL_CHARS = 127, 255, 255
 _actor: ContextVar[str] = ContextVar("ragstone_actor", default="")
 _request: ContextVar[str] = ContextVar("ragstone_request", default="")

@@ -19,7 +19,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 PAUSE_SECONDS = 1.0
 MOST_WAITING = 2000
-"""What is kept for the writer; what comes on top while it does not keep up is dropped and counted."""
+"""The number of entries kept for the writer; further ones are dropped and counted while it does not keep up."""
 
 
 class ReaderPool:

@@ -30,7 +30,7 @@ def collection_name(source_type: str, tenant: str) -> str:
 
 
 COLLECTION = "corpus_embeddings"
-"""What a collection is called when nobody says otherwise."""
+"""The name of a collection unless another is given."""
 EXISTS = "Collection already exists. Use overwrite=true to replace."
 DRAFT = re.compile(r"building-.+-[0-9a-f]{6}-[0-9a-f]{8}")
 FileState = Literal["loaded", "stale", "missing"]
@@ -44,7 +44,7 @@ class ChunkMetadata:
     source: str
     """The corpus it is from."""
     position: int
-    """Where it begins in that, in characters."""
+    """Its start in that, in characters."""
     fields: Metadata = field(default_factory=dict)
     """Whatever else there is to say."""
 
@@ -100,7 +100,7 @@ class CollectionHealth:
     total_documents: int
     total_chunks: int
     bm25_index: FileState
-    """How the index file stands to the collection as it is now."""
+    """The state of the index file compared with the collection now."""
     metadata: FileState
 
 

@@ -124,7 +124,7 @@ class ChunkRecord:
     chunk_index: int
     token_count: int
     embedding_model: str
-    """Whose vector it has in the live Space; empty when it has none."""
+    """The model of its vector in the live Space; empty when it has none."""
     embedding_id: str
     """By which the vector is known in every store; empty when there is none."""
     page_number: int | None

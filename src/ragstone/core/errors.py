@@ -46,7 +46,7 @@ class RagstoneError(Exception):
 
     code: ClassVar[str] = "error"
     retryable: bool = False
-    """Whether the same may succeed later."""
+    """True when the same call may succeed later."""
     retry_after: float | None = None
     """In how many seconds, when that is known."""
 

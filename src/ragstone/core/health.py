@@ -19,13 +19,13 @@ class HealthFinding:
     store: str
     what: str
     state: FindingState
-    """How it is now: what was repaired is `ok`."""
+    """The state now: a repaired problem is `ok`."""
     detail: str
     repair: str = ""
-    """What was done about it, or is to be done, in words."""
+    """The repair that was made or is needed, in words."""
     repaired: bool = False
     remedy: Remedy | None = None
-    """What is to be done, as data."""
+    """The repair that is needed, as data."""
 
     @property
     def advice(self) -> str:

@@ -15,7 +15,7 @@ from ragstone.core.types import Failure, Json, Metadata
 JobKind = Literal["document", "sync", "reembed"]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 Status = Literal["pending", "processing", "completed", "failed"]
-"""What a document is; one whose only job was cancelled has failed, and `processing_error` says so."""
+"""The status of a document; one whose only job was cancelled has failed, and `processing_error` says so."""
 SourceState = Literal["paused", "new", "failed", "failing", "partly", "ok"]
 """`new` before the first run; `failed` when the last run was broken off, `failing` when nothing could be taken in,
 `partly` when something could not."""
@@ -24,11 +24,11 @@ Lane = Literal["all", "batch", "express", "lost"]
 `lost` what was tried before but for last tries."""
 ACTIVE: tuple[JobState, ...] = ("pending", "running")
 MOST_NAMED = 100
-"""How many failures of a source are remembered one by one."""
+"""The number of failures of a source that are remembered one by one."""
 NEAR_DUPLICATE = "near_duplicate"
 """Why a document was left out."""
 STAGES = ("fetch", "extract", "normalize", "chunk", "enrich", "embed", "store", "verify")
-"""What every document goes through, in order."""
+"""The stages of every document, in order."""
 
 
 class Priority(IntEnum):
@@ -54,9 +54,9 @@ class NewJob:
     content_hash: str = ""
     size: int = 0
     facts: Metadata = field(default_factory=dict)
-    """What the item was besides its content: title, metadata, media type, when it was modified and read."""
+    """The facts of the item besides its content: title, metadata, media type, when it was modified and read."""
     notify: bool = False
-    """Whether somebody wants to hear how it ended."""
+    """True when its end is to be reported."""
 
 
 def read_of(facts: Metadata) -> ReadTime:
@@ -91,11 +91,11 @@ class JobProgress:
     percent: int = 0
     eta_seconds: float | None = None
     found: Mapping[str, int] = field(default_factory=dict)
-    """What a look at a source found: how many were queued, unchanged, removed, moved, failed."""
+    """The counts of a sync: queued, unchanged, removed, moved, failed."""
     remarks: Sequence[str] = ()
-    """What somebody should know of a job that completed: members that failed, warnings, missing vectors."""
+    """Remarks on a job that completed: members that failed, warnings, missing vectors."""
     hint: str = ""
-    """What to do about the error of a job that failed, in words."""
+    """The advice about the error of a job that failed, in words."""
     remedy: Remedy | None = None
     """The same as data."""
 
@@ -125,7 +125,7 @@ class Job:
     attempts: int
     token: int
     worker: str
-    """Who has it or had it last: host, process and a random part."""
+    """The worker that has it or had it last: host, process and a random part."""
     error_code: str
     error: str
     created_at: datetime
@@ -163,7 +163,7 @@ class DocumentStatus:
     file_size: int | None = None
     """In bytes, as it came in; None for what no job brought."""
     file_path: str = ""
-    """Where the original lies under the data folder; empty when it is not kept."""
+    """The path of the original under the data folder; empty when it is not kept."""
     description: str = ""
     category: str = ""
     tags: tuple[str, ...] = ()
@@ -180,7 +180,7 @@ class SourceFailures:
     first: tuple[Failure, ...] = ()
     """Up to `MOST_NAMED` of them."""
     total: bool = False
-    """Whether nothing of the source could be taken in."""
+    """True when nothing of the source could be taken in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +200,7 @@ class SourceRecord:
     last_error: str
     created_at: datetime
     source_failures: SourceFailures = SourceFailures()
-    """What its last run could not read, and its documents whose last job failed."""
+    """The items that its last run could not read, and its documents whose last job failed."""
 
     @property
     def state(self) -> SourceState:

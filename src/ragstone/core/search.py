@@ -24,7 +24,7 @@ MOST_WEB_RESULTS = 20
 WEB = "internet"
 """The source that web results name as theirs."""
 WEB_ID = "web:"
-"""How the chunk ids of web results begin; no chunk of a kb has such an id."""
+"""The prefix of the chunk ids of web results; no chunk of a kb has such an id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +141,9 @@ class QueryAnalysis:
     dates: tuple[str, ...]
     """Days and times, as the query spells them."""
     sources: tuple[SourceKind, ...]
-    """Where it is looked for at once; nowhere when nothing has to be looked for."""
+    """The sources to search at once; empty when nothing has to be looked for."""
     mode: Mode | None = None
-    """How deep; None leaves it as it is."""
+    """The search mode; None leaves it as it is."""
     reason: str = ""
 
 
@@ -159,13 +159,13 @@ class SearchResult:
     degraded: tuple[str, ...]
     took_ms: float
     route: RouteKind = "retrieve"
-    """Where it was looked for: nowhere, in the kb, or on the web as well."""
+    """The route of the search: nowhere, in the kb, or on the web as well."""
     web: tuple[WebResult, ...] = ()
-    """What the web has to say, where it was asked."""
+    """The results of the web, where it was asked."""
     records: tuple[Hit, ...] = ()
     """Rows of databases as they are now, where these were asked."""
     analysis: QueryAnalysis | None = None
-    """What the query was taken for, where that decided who was asked."""
+    """The kind that the query was taken for, where that decided which sources were asked."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from ragstone.core.types import Space, Vector
 
 GRACE_DAYS = 7
-"""How long a Space is kept that was replaced."""
+"""The days that a replaced Space is kept."""
 ReembedMode = Literal["full", "incremental", "dual"]
 """Build a Space and make it live; fill what the live one lacks; build one and keep both."""
 
@@ -35,7 +35,7 @@ class Lacking(NamedTuple):
 
     number: int
     text: str
-    """What is to be embedded."""
+    """The text to embed."""
     text_hash: bytes
     """Equal for equal text."""
 

@@ -14,7 +14,7 @@ from ragstone.core.types import Metadata
 TenantState = Literal["active", "suspended", "deleting"]
 QuotaName = Literal["documents", "chunks", "bytes", "queries_per_minute", "cost_per_month"]
 STOCK: tuple[QuotaName, ...] = ("documents", "chunks", "bytes")
-"""What a tenant has: counted where it lies, so that it cannot be counted wrongly."""
+"""Stock of a tenant: counted where it lies, so that it cannot be counted wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,9 @@ class Tenant:
     retention_days: int | None = None
     """Documents that were not updated for longer are deleted; None keeps them."""
     settings: Metadata = field(default_factory=dict)
-    """What is set for this tenant alone, by dotted key."""
+    """Settings of this tenant alone, by dotted key."""
     seed: str = ""
-    """What ids of its documents are derived from: its first name, unless that was another tenant's before."""
+    """The seed of its documents' ids: its first name, unless that was another tenant's before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Stock:
     bytes: int = 0
     """Of text and original files as they are stored, or of files that wait in the queue."""
     originals: int = 0
-    """How many of the bytes are those of original files."""
+    """The bytes of original files among them."""
 
     def of(self, name: QuotaName) -> float:
         """Return the amount of one kind."""
@@ -101,16 +101,16 @@ class Usage:
     """Everything a tenant holds and has used."""
 
     stock: Stock
-    """What can be found."""
+    """Documents, chunks and bytes that can be found."""
     queued: Stock
-    """What has been taken in and cannot be found yet."""
+    """Documents, chunks and bytes that were taken in and cannot be found yet."""
     queries: int
     """In the minute that runs; counted only while there is a limit."""
     cost: float
     """In the month that runs, in US dollars."""
     cost_by_kind: Mapping[str, float] = field(default_factory=dict)
     reserved: Mapping[str, float] = field(default_factory=dict)
-    """What is promised to work that is under way."""
+    """Amounts that are promised to work under way."""
 
 
 @dataclass(frozen=True, slots=True)

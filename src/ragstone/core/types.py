@@ -67,7 +67,7 @@ class Parsed:
     warnings: tuple[str, ...] = ()
     attachments: tuple[Attachment, ...] = ()
     next_page: int | None = None
-    """Where to go on reading; None at the end."""
+    """The page to continue reading at; None at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Chunk:
     start: int
     end: int
     context: str = ""
-    """What is put before the text to form the contextual version; empty when there is none."""
+    """Text that is put before the chunk's own to form the contextual version; empty when there is none."""
     page: int | None = None
     section: tuple[str, ...] = ()
     parent: int | None = None
@@ -107,7 +107,7 @@ class Item:
     metadata: Metadata = field(default_factory=dict)
     modified_at: datetime | None = None
     media_type: str = ""
-    """What its origin says it is; empty when the name and the bytes must tell."""
+    """The media type that its origin gives; empty when the name and the bytes must tell."""
     read: ReadTime | None = field(default=None, compare=False)
     """When its content was about to be read; None until somebody takes it in."""
 
@@ -230,7 +230,7 @@ class LiveChunk:
     source: str
     metadata: Metadata
     total: int = 0
-    """How many chunks its document has."""
+    """The number of chunks of its document."""
     updated_at: datetime | None = None
     """When the document's live version became that."""
 
@@ -270,7 +270,7 @@ class Hit:
     context: str = ""
     """The text around the passage, the passage included, where the settings ask for it."""
     placement: tuple[tuple[str, Json], ...] = ()
-    """Where it is from and how it stands in its document, for programs: models are not shown it."""
+    """Its origin and its place in the document, for programs: models are not shown it."""
     page_starts: tuple[PageStart, ...] = ()
     """The pages that begin inside the passage: `page` is the one that it begins on."""
     table_head: TableHead | None = None
@@ -289,7 +289,7 @@ class Failure:
     code: str
     error: str
     hint: str = ""
-    """What to do about it, in words."""
+    """The advice about it, in words."""
     remedy: Remedy | None = None
     """The same as data."""
 

@@ -14,7 +14,7 @@ from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, Json, Vector
 
 Isolation = Literal["collection", "namespace", "filter"]
-"""How tenants are kept apart: a collection each, a namespace each in one collection, or a condition on every call."""
+"""The separation of tenants: a collection each, a namespace each in one collection, or a condition on every call."""
 RESERVED = ("tenant_id", "space", "chunk_id", "chunk_index", "text")
 """Payload names that are Ragstone's own; a filter on a metadata key of that name is answered by the ledger."""
 
@@ -45,7 +45,7 @@ class Point(NamedTuple):
     payload: Mapping[str, Json]
     """Flat: what a filter may name, with scalars or lists of scalars, and the names in `RESERVED`."""
     words: Words | None = None
-    """What the chunk says, for a `WordProvider`."""
+    """The words of the chunk, for a `WordProvider`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +55,13 @@ class Capabilities:
     isolation: frozenset[Isolation]
     max_dimension: int
     max_k: int
-    """How many it returns at most for one query."""
+    """The largest number of results of one query."""
     exact: bool = False
-    """Whether its answer is a full scan, so that nothing near is ever missed."""
+    """True when its answer is a full scan, so that nothing near is ever missed."""
     sparse: bool = False
-    """Whether it holds words beside the vectors as it is set up, and so is a `WordProvider`."""
+    """True when it is set up to hold words beside the vectors, and so is a `WordProvider`."""
     hybrid: bool = False
-    """Whether it fuses both arms itself."""
+    """True when it fuses both arms itself."""
     reranking: bool = False
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FRESH_SECONDS = 1.0
-"""How long a change by another process may go unnoticed, so that what nothing limits costs next to nothing."""
+"""Seconds that a change by another process may go unnoticed, so that unlimited tenants cost next to nothing."""
 REMEMBERED = 4096
 
 

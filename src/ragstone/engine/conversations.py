@@ -17,7 +17,7 @@ from ragstone.stores.activity.conversations import MOST_OF_ONE, ConversationRepo
 
 logger = logging.getLogger(__name__)
 REMEMBERED = 5
-"""How many turns the next one is answered in the light of."""
+"""The number of earlier turns that a question is answered in the light of."""
 MOST_NAME_CHARS = 200
 MOST_CHARS = 8000
 MOST_DOCUMENTS = 100

@@ -30,7 +30,7 @@ CORPUS, CORPORA = "corpus", "corpora"
 """Folders in the data folder: of the default tenant, and with one folder for each other tenant."""
 PLACE = Remedy(Action.PLACE_CORPUS)
 OPEN = Path("/dev/fd")
-"""Where what a process has open can be read, whatever has become of its path."""
+"""The folder through which a process reads its open files, whatever has become of their paths."""
 SOURCE = "corpus"
 
 

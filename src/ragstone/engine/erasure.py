@@ -39,9 +39,9 @@ LATER = "the next search or change finishes it, or", Remedy(Action.REPAIR_STORES
 ASKED = "what was asked of it may still be in this log"
 REWRITTEN = "the next deletion or build writes them"
 DEPTH = 100
-"""How far down a search for a chunk's own words and vector looks for it."""
+"""The depth to which a search for a chunk's own words and vector looks for it."""
 WORDS = 12
-"""How many of a chunk's words are searched for: its longest, which few others have."""
+"""The number of a chunk's words that are searched for: its longest, which few others have."""
 
 
 @dataclass(slots=True)
@@ -56,7 +56,7 @@ class _Case:
     after: dict[str, dict[str, int]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
     left_behind: list[str] = field(default_factory=list)
-    """What stores that are not in use any more may hold of it."""
+    """Remains that stores which are no longer in use may hold of it."""
     traces: Traces | None = None
     removed: Removed = field(default_factory=Removed)
     requery: int | None = None

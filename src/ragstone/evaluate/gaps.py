@@ -82,7 +82,7 @@ FEWEST_USEFUL = 10
 FEWEST_SEARCHES = 20
 """With fewer of them, what is unlike the others cannot be told."""
 SPREADS = 2.0
-"""How far below the middle, in spreads of the upper half, a best passage is too far from its query."""
+"""The distance below the middle, in spreads of the upper half, from which a best passage is too far from its query."""
 MOST_QUERIES = 5000
 SHOWN_QUERIES = 5
 SHOWN_WORDS = 8

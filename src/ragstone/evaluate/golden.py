@@ -16,7 +16,7 @@ from ragstone.language.analyzer import analyze
 from ragstone.language.sentences import sentence_spans
 
 READ_CHARS = 20_000
-"""How much of a document is looked at for a sentence."""
+"""The part of a document that is searched for a sentence."""
 FEWEST_WORDS = 4
 MOST_WORDS = 12
 MOST_CHARS = 300
@@ -25,7 +25,7 @@ CODE = re.compile(
     r"|^\s*+(?:async|class|const|def|export|from|function|import|let|return|var)\s"
     r"|^\s*+\$ |(?:^|\s)--?\w"
 )
-"""What a line of a program or of a terminal has, and hardly a sentence."""
+"""Signs of a line of a program or of a terminal, which hardly a sentence has."""
 
 
 def known_items(documents: Iterable[tuple[str, str, str]]) -> Dataset | None:

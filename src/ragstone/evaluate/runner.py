@@ -31,7 +31,7 @@ class SystemScores:
     """By metric, one score per query in the order of the data set."""
     latencies_ms: tuple[float, ...]
     degraded: tuple[str, ...] = ()
-    """What at least one of the results said was skipped or failed."""
+    """Stages that at least one of the results reported as skipped or failed."""
     stages: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Milliseconds of each stage, in the searches that it took part in."""
 

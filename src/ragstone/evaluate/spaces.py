@@ -13,7 +13,7 @@ from ragstone.evaluate.runner import SystemScores, evaluate
 METRICS = ("mrr@10", "recall@10", "ndcg@10")
 DECIDING = "mrr@10"
 TOLERATED = 0.02
-"""How much lower the new figure may be when it is not certain that it is lower at all."""
+"""The difference by which the new figure may be lower when it is not certain that it is lower at all."""
 VALIDATION = ("prompt caching", "LangGraph tools", "vector databases")
 """Asked of both in every comparison, whatever the kb is about."""
 TOP = 5

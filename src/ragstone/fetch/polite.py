@@ -44,7 +44,7 @@ class Pace:
 
 MAX_BYTES = 500 * 1024
 KEPT_BYTES = 2 * MAX_BYTES
-"""How much of files is remembered: parsed, a hostile one takes eighty times its size."""
+"""The memory for robots files: parsed, a hostile one takes eighty times its size."""
 KEPT_SITES = 1000
 LONGEST_DELAY = 60.0
 """A site that asks for more is visited once a minute, so that no crawl lasts for ever."""
@@ -61,7 +61,7 @@ class Rules:
     delay: float = 0.0
     sitemaps: tuple[str, ...] = field(default=())
     size: int = 0
-    """How long the file was."""
+    """The length of the file."""
 
     def allow(self, url: str) -> bool:
         """Return whether the page may be fetched."""

@@ -28,7 +28,7 @@ MB = 1024 * 1024
 WORTH = 0.1
 """Share of a search's time that the lookup may take."""
 HIT_BYTES = 2_000
-"""What a hit takes beside its texts and metadata: scores, names."""
+"""The bytes of a hit beside its texts and metadata: scores, names."""
 RESULT_BYTES = 4_000
 MOST_RESULTS = 1024
 _Key = tuple[str, str, int, str]

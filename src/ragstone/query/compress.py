@@ -25,7 +25,7 @@ ENOUGH = 0.15
 STRONG = 0.5
 """Share from which it does whatever a model thinks."""
 NEARER = 0.2
-"""How far a sentence must be from the middle one towards the nearest one: more cost the sample corpus its facts."""
+"""The required place of a sentence between the middle and the nearest one: more cost the sample corpus its facts."""
 FEWEST = 4
 """Of fewer sentences none can be told to be far off."""
 MOST_TERMS = 64

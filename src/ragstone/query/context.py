@@ -118,7 +118,7 @@ HARD_SECONDS = 2.0
 KEPT_FOR_READING = 0.1
 """Share of the hard limit that no arm may use: what was found has to be read as well."""
 COLD_TIMES = 5
-"""How much longer an arm may take for its first search of a kb, which may have to bring an index into memory."""
+"""The factor by which the first search of a kb may take longer, because it may have to bring an index into memory."""
 
 
 @dataclass

@@ -34,7 +34,7 @@ from ragstone.query.transform.transformer import RephraseStage, Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
 POOL = 3
-"""How many times k are ranked when copies and likenesses are going to be left out of them."""
+"""The number of passages ranked for each one wanted, when copies and near copies are left out."""
 RUN = 3
 """Words of a run: passages with the same runs are copies."""
 LONGEST = 20_000

@@ -18,14 +18,14 @@ class AnswerSettings(SettingsModel):
     passages: int = Field(default=6, ge=1, le=100)
     max_context_tokens: int = Field(default=4000, ge=100)
     research_seconds: float = Field(default=30.0, gt=0)
-    """How long one research may take in all; what it has found by then is its result."""
+    """Seconds that one research may take in all; its result is what it has found by then."""
     citation_format: str = "[{index}]"
     citation_style: CitationStyle = "index"
-    """How the text of an answer names its sources; the JSON form has them in full whatever this says."""
+    """The style in which the text of an answer names its sources; the JSON form always has them in full."""
     confident: float | None = Field(default=None, gt=0, le=1)
-    """How sure an LLM must say it is to answer without looking anything up; by default it is never asked that."""
+    """The confidence that lets an LLM answer without looking anything up; by default it is never asked for it."""
     unsupported: Literal["drop", "flag"] = "drop"
-    """What becomes of a sentence whose source does not say it: left out, or kept and labelled as unsupported."""
+    """The fate of a sentence that its source does not support: left out, or kept and labelled as unsupported."""
 
 
 class EntailmentSettings(SettingsModel):

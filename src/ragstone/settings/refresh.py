@@ -19,6 +19,6 @@ class RefreshSettings(SettingsModel):
     when: tuple[RefreshTrigger, ...] = ()
     """Besides: `model`, when the settings name another one; `quality`, when people find too little."""
     sample: int = Field(default=256, ge=1, le=100_000)
-    """How many stored vectors are compared with fresh ones; if one differs, all are made anew."""
+    """The number of stored vectors that are compared with fresh ones; if one differs, all are made again."""
     sources: bool = True
-    """Whether a scheduled refresh also reads the sources of the kb from their beginning."""
+    """Let a scheduled refresh also read the sources of the kb from their beginning."""

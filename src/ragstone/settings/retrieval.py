@@ -25,7 +25,7 @@ Transform = Literal[
     "subqueries",
 ]
 Compress = Literal["off", "words", "meaning", "llm"]
-"""How to tell which sentences of a hit bear on the query."""
+"""The way to choose the sentences of a hit that bear on the query."""
 Name = Annotated[str, Field(min_length=2, max_length=80)]
 CROSS_ENCODER = "cross-encoder/ms-marco-MiniLM-L-6-v2"
 
@@ -42,7 +42,7 @@ class RetrievalSettings(SettingsModel):
     k: int = Field(default=10, ge=1, le=1000)
     arms: Literal["hybrid", "dense", "lexical"] = "hybrid"
     candidates: int = Field(default=100, ge=1, le=10_000)
-    """How many each arm brings."""
+    """The number of candidates of each arm."""
     fusion: Fusion = "zscore"
     dense_weight: float = Field(default=0.7, ge=0, le=1)
     """The dense arm's say in a weighted fusion; at most 0.2 for a query that is nothing but names."""
@@ -59,19 +59,19 @@ class RetrievalSettings(SettingsModel):
     collapse: float | None = Field(default=None, gt=0, le=1)
     """Share of common text from which a passage is left out as a copy of a better one."""
     diversity: float = Field(default=0.0, ge=0, lt=1)
-    """How much a passage that is unlike those before it counts against one that fits the query better."""
+    """The weight of being unlike the passages before it, against fitting the query better."""
     compress: Compress = "off"
     """Give of each hit only the sentences that bear on the query, and no hit without one."""
     transforms: tuple[Transform, ...] = ()
-    """What a query goes through before it is searched for."""
+    """The steps that a query goes through before it is searched for."""
     dictionary: Path | None = None
     """A YAML or JSON file of terms and what else they are called, for `synonyms`."""
     wordnet: Path | None = None
     """A folder with WordNet's database files, for `synonyms`."""
     routing: Literal["off", "auto"] = "off"
-    """Whether a query decides how it is searched for: not at all, cheaply, deeply, or on the web as well."""
+    """Let a query decide how it is searched for: not at all, cheaply, deeply, or on the web as well."""
     sufficient: float = Field(default=0.4, ge=0, le=1)
-    """How far the best passage must be about the query for routing not to ask the web."""
+    """The relevance of the best passage from which routing does not ask the web."""
     vocabulary: VocabularySettings = VocabularySettings()
     """Names by which routing tells products and services."""
 
@@ -82,7 +82,7 @@ class RerankingStage(SettingsModel):
     """By default cross-encoder/ms-marco-MiniLM-L-6-v2 for a cross-encoder and `llm.model` for an LLM."""
     path: Path | None = None
     candidates: int = Field(default=50, ge=1, le=1000)
-    """How many of the best are scored again."""
+    """The number of the best that are scored again."""
     threshold: float = Field(default=0.0, ge=0, le=1)
 
     @model_validator(mode="after")

@@ -52,9 +52,9 @@ class StoreSettings(SettingsModel):
     lexical: AdapterChoice = Adapter(kind="")
     """Which index finds by word; by default the one in the ledger's own database."""
     isolation: Isolation | None = None
-    """How a vector database outside the ledger keeps tenants apart; by default the strictest way it has."""
+    """The separation of tenants in a vector database outside the ledger; by default the strictest that it has."""
     memory_mb: int = Field(default=1024, ge=16)
-    """How much memory the vectors and postings kept for all tenants may take together."""
+    """Memory for the vectors and postings of all tenants together."""
     open_tenants: int = Field(default=64, ge=1)
 
     @model_validator(mode="after")
@@ -83,7 +83,7 @@ class SecuritySettings(SettingsModel):
     old_keys: tuple[SecretStr, ...] = ()
     """Keys of before a rotation, for what is still under them."""
     audit_days: int = Field(default=365, ge=0, le=36_500)
-    """How long the audit record is kept. 0 records nothing of what is looked at; changes are then kept for a year."""
+    """Days that the audit record is kept. 0 records no reads; changes are then kept for a year."""
 
 
 Strategy = Literal[
@@ -157,7 +157,7 @@ class LimitSettings(SettingsModel):
     upload_types: tuple[Annotated[str, AfterValidator(_suffix)], ...] = ()
     """Which kinds of file may be uploaded, as their names end; empty for all that can be read."""
     archive_mb: int = Field(default=1000, ge=1)
-    """How much an archive may hold when it is unpacked."""
+    """The most that an archive may hold when it is unpacked."""
     archive_entries: int = Field(default=10_000, ge=1)
     parse_seconds: float = Field(default=120.0, gt=0)
     parse_memory_mb: int = Field(default=1024, ge=128)
@@ -180,7 +180,7 @@ class FetchSettings(SettingsModel):
     redirects: int = Field(default=3, ge=0, le=10)
     retries: int = Field(default=3, ge=0, le=10)
     seconds_per_host: float = Field(default=1.0, ge=0)
-    """How long a crawl waits between two requests to one host, unless its robots.txt asks for longer."""
+    """Seconds that a crawl waits between two requests to one host, unless its robots.txt asks for more."""
     robots: bool = True
     user_agent: str = "ragstone"
 
@@ -220,7 +220,7 @@ class ActivitySettings(SettingsModel):
     searches: bool = True
     """Remember what was asked and found, for `ragstone feedback report` and `ragstone gaps`."""
     days: int = Field(default=90, ge=1, le=3650)
-    """How long that is kept."""
+    """Days that searches are remembered."""
 
 
 class Settings(SettingsModel):
@@ -254,4 +254,4 @@ class Settings(SettingsModel):
     databases: dict[str, SecretStr] = Field(default_factory=dict)
     """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""
     targets: dict[str, Target] = Field(default_factory=dict)
-    """What `ragstone eval` holds its figures against, such as `recall@10: {above: 0.8, alert: 0.6}`."""
+    """Targets of the figures of `ragstone eval`, such as `recall@10: {above: 0.8, alert: 0.6}`."""

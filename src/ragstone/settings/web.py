@@ -16,7 +16,7 @@ class WebSettings(SettingsModel):
 
     kind: Literal["none", "searxng", "brave", "tavily", "google", "fixture"] = "none"
     url: str | None = None
-    """Where it answers; only SearXNG has no address of its own."""
+    """Its address; the other engines have fixed ones."""
     api_key: SecretStr | None = None
     engine_id: str | None = None
     """The id of a Google programmable search engine (`cx`)."""
@@ -27,7 +27,7 @@ class WebSettings(SettingsModel):
     """Seconds that a web search may take, with all its attempts."""
     retries: int = Field(default=1, ge=0, le=5)
     cache_hours: float = Field(default=24.0, ge=0, le=8760)
-    """How long results are kept; 0 keeps none."""
+    """Hours that results are kept; 0 keeps none."""
 
     @model_validator(mode="after")
     def _has_what_it_needs(self) -> WebSettings:
@@ -48,9 +48,9 @@ class CacheSettings(SettingsModel):
     """Caches of searches and answers, by tenant and valid while the kb does not change."""
 
     search_seconds: float = Field(default=60.0, ge=0, le=600)
-    """How long a result is given again for the same search; 0 keeps none. Names of tenants rest for longer."""
+    """Seconds for which the same search gets the same result; 0 keeps none. Names of tenants rest for longer."""
     memory_mb: int = Field(default=32, ge=1)
     answers: bool = False
-    """Whether an answer is given again to nearly the same question while every passage it cites is unchanged."""
+    """Give an answer again to nearly the same question while every passage it cites is unchanged."""
     answer_similarity: float = Field(default=0.95, ge=0.5, le=1)
     """Cosine from which two questions are nearly the same."""

@@ -21,7 +21,7 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 SETTLED_SECONDS = 3600.0
 """A file this old that no job needs was left behind by a crash; a younger one may be on its way in."""
 NAME_CHARACTERS = 32
-"""What an opaque id has. A draft is named by the file that it is to replace and an id of its own."""
+"""The length of an opaque id. A draft is named by the file that it is to replace and an id of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,9 @@ PROVIDERS = {
 EMBEDDED = ("chroma", "qdrant", "milvus", "memory")
 """Providers that run in this process when they have no address."""
 FOLDERS = {"chroma": "vector_db"}
-"""Where in the data folder a provider keeps its files, when that is not `vectors/KIND`."""
+"""The folder of a provider's files in the data folder, when that is not `vectors/KIND`."""
 STRICTEST: dict[str, Isolation] = {"pinecone": "namespace"}
-"""How tenants are kept apart where a collection each cannot be had."""
+"""The separation of tenants where a collection each cannot be had."""
 VECTORS = Registry("vector DB", BUILTIN | PROVIDERS)
 LEXICAL = Registry(
     "lexical index",
@@ -70,7 +70,7 @@ MEANT: dict[tuple[str, str], set[str]] = {
     ("vectors", "pgvector"): {"options"},
     **{("lexical", kind): set() for kind in ("sqlite", "postgres", "postgres_fts", "bm25", WORDS)},
 }
-"""What else can be said of a store that lives with the ledger; the others say themselves what they take."""
+"""Further settings of a store that lives with the ledger; the others check their own."""
 
 
 @dataclass(frozen=True, slots=True)

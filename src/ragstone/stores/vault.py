@@ -30,7 +30,7 @@ MARK = bytes.fromhex("f5d2e9a0b7c3fe91")
 SEALED = "sealed:"
 KEY_BYTES = 32
 LARGEST = 2**31 - 1 - 16
-"""What AES-GCM takes in one piece here."""
+"""The bytes that AES-GCM takes in one piece here."""
 
 _HEAD = struct.Struct(">8sB8s12s")
 _CHECKSUM = struct.Struct(">I")

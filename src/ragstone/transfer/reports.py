@@ -10,7 +10,7 @@ from ragstone.core.types import Json
 OnMove = Callable[[str, int, int], None]
 """Hears what is being done, how much of it is, and how much there is; 0 when that is not known."""
 SHOWN = 100
-"""How many of what differs are named."""
+"""The number of differences that are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ImportReport:
     differing: tuple[str, ...]
     """Some of those that were left as they are here, by uri."""
     left: int
-    """How many were left so."""
+    """The number that were left so."""
     chunks: int
     files: int
     sources: int
@@ -81,7 +81,7 @@ class TenantMove:
     vectors: int
     """Vectors that were compared, over all Spaces."""
     written: int
-    """What had to be written: points of a vector database, documents of a ledger."""
+    """The number of writes: points of a vector database, documents of a ledger."""
     searches: int
     agreement: float
     """The share of results that both sides gave to the same questions."""

@@ -176,7 +176,7 @@ def _key(query: str) -> str:
 
 
 LONGEST_QUERY, MOST_WORDS = 400, 50
-"""What the strictest engine takes; more words find less."""
+"""The most characters and words that the strictest engine takes; more words find less."""
 
 LONGEST_TITLE, LONGEST_SNIPPET, LONGEST_URL = 300, 2000, 2000
 

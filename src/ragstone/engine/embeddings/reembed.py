@@ -33,7 +33,7 @@ from ragstone.query.pipeline import SearchPipeline
 MOST_GRACE_DAYS = 3650
 ATTEMPTS = 20
 FLIP_SECONDS = 45.0
-"""How long writers may wait while the last few chunks are embedded."""
+"""Seconds that writers may wait while the last few chunks are embedded."""
 Outcome = Literal["promoted", "not promoted", "beside", "filled", "rolled back"]
 
 
@@ -236,7 +236,7 @@ class SpaceRetriever:
     tenant: str
     kb: KnowledgeBase
     known: frozenset[str]
-    """What the judgements call documents by: their id, their dataset's id for them, or their address."""
+    """The names of documents in the judgements: their id, their dataset's id for them, or their address."""
 
     async def retrieve(self, query: str, k: int) -> SearchResult:
         """Hits labelled the way the judgements do."""

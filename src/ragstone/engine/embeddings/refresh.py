@@ -62,7 +62,7 @@ class RefreshReport:
     """Chunks that the model gives no vector for."""
     freshness: Freshness
     anew: ReembedReport | None = None
-    """How everything was made anew, if it was."""
+    """The report on re-embedding everything, if that was done."""
 
     def __str__(self) -> str:
         if not self.model:

@@ -31,14 +31,14 @@ logger = logging.getLogger(__name__)
 Report = Callable[[str, str, int], Awaitable[SearchReport]]
 """Reports how searches of a tenant's kb did in some days."""
 QUALITY_DAYS = 30
-"""How far back searches count."""
+"""The period whose searches count."""
 FEWEST_JUDGED = 20
 """Judged searches below which a figure says nothing."""
 QUIET = timedelta(days=7)
-"""How long nothing more is said or done about the same kb's quality."""
+"""The period in which the same kb's quality is not reported or acted on again."""
 JUDGE_SECONDS = 24 * 3600.0
 ALARMING = {"recall@10": Target(above=0.8, alert=0.6)}
-"""What is alarming where the settings' `targets` say nothing."""
+"""Alarming values where the settings' `targets` say nothing."""
 
 
 @dataclass(frozen=True, slots=True)

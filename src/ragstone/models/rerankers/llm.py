@@ -11,11 +11,11 @@ from ragstone.core.protocols import LLM
 from ragstone.core.types import Json
 
 PASSAGE_CHARS = 1200
-"""How much of a passage the model sees: twenty of them fit a small model's window."""
+"""The part of a passage that the model sees: twenty of them fit a small model's window."""
 QUERY_CHARS = 2000
 LONGEST_REPLY = 20_000
 TOKENS_EACH = 16
-"""What one line of the reply may take."""
+"""The tokens that one line of the reply may take."""
 MOST_POINTS = 10
 
 _RULES = """\

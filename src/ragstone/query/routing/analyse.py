@@ -120,7 +120,7 @@ def _depth(words: str) -> tuple[Mode | None, str]:
 
 
 OWN_NAME = 2
-"""What a name of the tenant's own list weighs against a word such as "price" or "book"."""
+"""The weight of a name of the tenant's own list against a word such as "price" or "book"."""
 _Terms = tuple[tuple[QueryType, str, str], ...]
 
 

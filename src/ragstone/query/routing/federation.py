@@ -122,7 +122,7 @@ def _ms_since(started: float) -> float:
 CONFIDENCE: Mapping[SourceKind, float] = {"documents": 1.0, "database": 1.0, "internet": 0.7}
 """Weight of a source: the tenant's own words come first."""
 OWN_SCORE = 0.5
-"""How much of its relevance is what its own source made of it."""
+"""The share of a passage's relevance that comes from its own source."""
 MOST_TERMS = 64
 
 

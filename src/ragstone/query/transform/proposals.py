@@ -24,7 +24,7 @@ class Proposal:
     meaning: tuple[str, ...] = ()
     """Further texts for the dense arm alone."""
     words: tuple[str, ...] = ()
-    """What is added to the text that is matched by word."""
+    """Words that are added to the text that is matched by word."""
 
 
 def combine(

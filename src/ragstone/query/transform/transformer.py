@@ -35,7 +35,7 @@ Passages = Callable[[str], Awaitable[Sequence[str]]]
 FIRST_PASSAGES = 10
 """Passages that transforms may read of the kb's own text."""
 KEPT_FOR_SEARCH_MS = 300.0
-"""What an LLM must leave of the time for the search that follows it."""
+"""The time that an LLM must leave for the search that follows it."""
 
 
 class Transformer:

@@ -25,7 +25,7 @@ _ENDINGS: Mapping[str, Sequence[tuple[str, str]]] = {
     "adj": [("er", ""), ("er", "e"), ("est", ""), ("est", "e")],
     "adv": [],
 }
-"""How an inflected form becomes a base form, by part of speech."""
+"""The rules that turn an inflected form into a base form, by part of speech."""
 
 
 class WordNet:

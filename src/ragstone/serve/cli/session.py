@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ragstone.settings.tree import Settings
 
 SLOW_SECONDS = 1.0
-"""How long something may take before a line says what is going on."""
+"""Seconds after which a line says what is going on."""
 CATCHING_UP = "bringing the vector store up to date …"
 
 

@@ -22,7 +22,7 @@ LONGEST_QUERY = 500
 MOST_ROWS = 20_000
 """Of a tenant, the last to expire."""
 KEPT_STALE = timedelta(days=30)
-"""How long results that are no longer fresh are kept, for when the engine wants no more requests."""
+"""The time that outdated results are kept, for when the engine limits requests."""
 WRITE_SECONDS = 2.0
 """A search waits no longer for its results to be kept."""
 

@@ -25,9 +25,9 @@ LOST, READ = "audit.lost", "document.read"
 MOST = 1_000_000
 """Of what was looked at, and of what was refused, the newest: a flood of questions does not fill the disk."""
 PIECE = 20_000
-"""How many are pruned at once: whoever waits for these tables waits for that."""
+"""The number of entries that are pruned at once: other users of these tables wait for that."""
 CHANGE_DAYS = 365
-"""How long changes and refusals are kept where what is looked at is not recorded at all."""
+"""Days that changes and refusals are kept where reads are not recorded at all."""
 KB_CHARS = 63
 COLUMNS = (
     "moment, tenant_id, tenant, actor, action, outcome, target, kb, count, document_ids, counts, detail, request_id"
@@ -44,7 +44,7 @@ class SqlAuditTrail:
         self._noted: BatchWriter[AuditEntry] = BatchWriter(self._write)
         self._failed = 0
         self._told = 0
-        """How many of those that were dropped, or could not be written, are recorded as lost."""
+        """The number of dropped or unwritten entries that were recorded as lost."""
         self._read: tuple[str, str, str, datetime] | None = None
         self._prune_after: datetime | None = None
 

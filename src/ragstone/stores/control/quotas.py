@@ -16,10 +16,10 @@ from ragstone.core.tenants import QUOTA_NAMES, STOCK, QuotaName, Reservation, St
 from ragstone.stores.sql.database import Connection
 
 LAPSES = timedelta(hours=1)
-"""How long a promise holds when whoever it was made to is not heard of any more."""
+"""The time that a reservation holds when its holder is not heard of any more."""
 MINUTE, MONTH = "%Y-%m-%dT%H:%M", "%Y-%m"
 COST = "cost."
-"""What names of costs begin with; the kind follows."""
+"""The prefix of the names of costs; the kind follows."""
 SLACK = 1e-9
 """Sums of cents are not exact."""
 

@@ -22,7 +22,7 @@ from ragstone.stores.sql.database import Connection
 
 TENANT = "SELECT id, name, state, created_at, quotas, retention_days, settings, coalesce(seed, name) FROM tenants"
 REST_SECONDS = 600
-"""How long a name that was let go is given to nobody: whatever still runs under it must not meet another tenant."""
+"""Seconds that a released name is not given to another tenant: work that still runs under it must not meet one."""
 
 
 def register(connection: Connection, name: str, moment: datetime, who: Caller = NO_CALLER) -> str:

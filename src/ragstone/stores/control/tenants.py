@@ -58,7 +58,7 @@ class SqlTenantBook:
         self._clock = clock
         self.revision = 0
         self._counted: dict[str, tuple[int, Stock]] = {}
-        """What each tenant had at which place in its change feed."""
+        """The stock of each tenant at a place in its change feed."""
 
     async def create(self, name: str, quotas: Quotas = UNLIMITED) -> Tenant:
         who = caller()

@@ -65,7 +65,7 @@ def _chunk(key: str, entry: dict[str, Any]) -> ChunkMetadata:
 
 ASIDE = ".next"
 DATA = "data"
-"""What the data folder is called in paths of the settings, wherever it is."""
+"""The name of the data folder in paths of the settings, wherever it is."""
 USUAL = "default", COLLECTION
 """Tenant and collection whose files are where the settings say. Fixed, or `--kb` would lead to another one's files."""
 

@@ -46,9 +46,9 @@ class _Trouble(NamedTuple):
     what: str
     detail: str
     done: str
-    """What a repair has done about it."""
+    """The repair that was made."""
     breaks: bool = False
-    """Whether searches miss something because of it; the rest only takes up room, or heals by itself."""
+    """True when searches miss something because of it; the rest only takes up room, or heals by itself."""
 
     def finding(self, store: str, tenant: str, *, repaired: bool) -> HealthFinding:
         state: FindingState = "fail" if self.breaks else "warn"

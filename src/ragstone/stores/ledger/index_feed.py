@@ -35,13 +35,13 @@ LIVE = "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id A
 NO_VECTOR: Vector = np.empty(0, np.float32)
 SCANNED_TOGETHER = 4096
 USUAL, AS_MANY_AS = 100.0, 5
-"""What is taken for the average before there are chunks, and how many of them it counts for when there are few."""
+"""The average before there are chunks, and the number of chunks it counts for when there are few."""
 FAR_OFF = 1.25
 """An average that is off by more than this factor is given up."""
 GROWN, AT_LEAST = 2, 20
 """The average is looked at again when there have been so many times the chunks, and so many more."""
 PLACES, AT_EACH = 32, 8
-"""How many places of a kb are looked at, and how many chunks at each."""
+"""The number of places of a kb that are sampled, and of chunks at each."""
 SCALE = 1000
 
 

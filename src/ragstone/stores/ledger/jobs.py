@@ -19,9 +19,9 @@ from ragstone.stores.sql.database import Connection, in_parts, marks, next_numbe
 
 _TOLD = tuple(field.name for field in fields(JobProgress) if field.name != "remedy")
 KEPT_JOBS = 10_000
-"""How many ended jobs are remembered, besides those whose originals are kept."""
+"""The number of ended jobs that are remembered, besides those whose originals are kept."""
 Weigh = Callable[[str, str], int]
-"""How many bytes an original takes, by document id and name."""
+"""The bytes of an original, by document id and name."""
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
     "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "

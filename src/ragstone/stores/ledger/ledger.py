@@ -40,7 +40,7 @@ class SqlLedger(ABC):
     largest_dimension: int | None = None
     """The longest vectors that this ledger's own index can hold; None when any will do."""
     tending: Sequence[Callable[[str], Awaitable[object]]] = ()
-    """What this ledger's own indexes want done for a tenant from time to time."""
+    """Periodic work of this ledger's own indexes for a tenant."""
 
     @abstractmethod
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 NOTICE = "SELECT id, kind, job_id, document_id, uri, message, created_at, seen FROM notices WHERE tenant_id = ?"
 KEPT = 1000
-"""How many notices are kept that were read and sent."""
+"""The number of notices that are kept after they were read and sent."""
 
 
 class SqlQueue:

@@ -51,7 +51,7 @@ class Erased(NamedTuple):
     traces: erasure.Traces
     rows: dict[str, int]
     removed: Removed
-    """What the retrieval log is to be cleaned of."""
+    """The removed things that the retrieval log is to be cleaned of."""
     activity: int
     """Rows of conversations, votes and golden queries."""
 
@@ -63,7 +63,7 @@ class SqlTransaction:
         self._unit = unit
         self._check_dimension = check_dimension
         self.changed = False
-        """Whether something that could be found cannot any more, or the other way round."""
+        """True when something that could be found no longer can, or the other way round."""
         self.removed = Removed()
         """For the retrieval log, which may lie elsewhere."""
         self._originals: dict[str, list[str]] = {}

@@ -32,7 +32,7 @@ ARRAYS: Mapping[str, str] = {
     "counts": "<f4",
     "ids": "<u1",
 }
-"""What the file holds behind its header, in this order."""
+"""The parts of the file behind its header, in this order."""
 REBUILD = "build it again: save_index writes it from the ledger"
 
 

@@ -21,7 +21,7 @@ NEWEST: dict[Schema, Path] = {
     "tenant": Path(__file__).parent / "tenant" / "newest.sql",
     "log": Path(__file__).parent / "log" / "newest.sql",
 }
-"""What all migrations together make of an empty file; written by `scripts/newest_schema.py`."""
+"""Files with the statements that make an empty database current; written by `scripts/newest_schema.py`."""
 ONE_AT_A_TIME = threading.Lock()
 """Alembic keeps what it works on in the module, for the whole process."""
 

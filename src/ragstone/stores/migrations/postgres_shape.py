@@ -53,7 +53,7 @@ TYPES: dict[tuple[str, str], TypeEngine[Any]] = {
     ("terms", "terms"): Text(),
     ("vectors", "vector"): HalfVectorColumn(),
 }
-"""What SQLite packs into bytes and PostgreSQL keeps as what it is."""
+"""Columns that SQLite packs into bytes and PostgreSQL keeps in types of their own."""
 
 
 class ShapedTables(PostgresqlImpl):

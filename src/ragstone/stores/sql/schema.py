@@ -325,7 +325,7 @@ imported_files = Table(
 """Files of earlier versions whose rows were taken over, so that a file is taken over once."""
 
 postgres = MetaData()
-"""What only PostgreSQL has: the indexes in its own tables, which on SQLite are FTS5's."""
+"""Tables that only PostgreSQL has: its indexes, which on SQLite are FTS5's."""
 postings = Table(
     "postings",
     postgres,

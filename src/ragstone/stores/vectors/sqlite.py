@@ -39,7 +39,7 @@ PATIENCE = 50
 """Scans on one core before all are tried again."""
 
 FORGETTING = 1.05
-"""How fast the best time of one core gives way to worse ones: machines change."""
+"""The factor by which the best time of one core grows with each measurement: machines change."""
 
 
 class Scan:

@@ -45,7 +45,7 @@ COMMON: Mapping[str, Filter] = {
         "nested": {"and": [{"not": {"or": [{"a": "x"}, {"b.c": 1}]}}, {"d-e": True}]},
     }.items()
 }
-"""What people ask for, by name. A provider says which of these its engine cannot do; it does all others itself."""
+"""Filters that people use, by name. A provider says which of these its engine cannot do; it does all others itself."""
 
 
 def sample_payloads() -> list[dict[str, Json]]:

@@ -32,7 +32,7 @@ class ProviderFilterSuite(OpensProvider):
     refuses: ClassVar[frozenset[str]] = frozenset()
     """Names of `filter_cases.COMMON` that the engine cannot do, so that the ledger does them."""
     examples: ClassVar[int] = 25
-    """How many random filters are tried."""
+    """The number of random filters that are tried."""
 
     async def test_hostile_payloads_are_kept_as_they_are(self, provider: VectorProvider) -> None:
         place = new_partition()

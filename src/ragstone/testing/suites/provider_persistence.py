@@ -40,9 +40,9 @@ from ragstone.testing.suites.provider_cases import (
 
 BATCH = 40
 KILLED = VectorPartition("killed", "space", DIMENSION)
-"""Where `write_until_killed` writes."""
+"""The partition that `write_until_killed` writes to."""
 REFUSED = 77
-"""How a forked child ends that was told that it cannot use the engine."""
+"""The exit code of a forked child that was told that it cannot use the engine."""
 PATIENCE = 60.0
 """Seconds after which a child is taken to hang."""
 
@@ -64,7 +64,7 @@ class ProviderPersistenceSuite(OpensProvider):
     """Inherit beside `ProviderSuite`, and say how a child that writes is started."""
 
     forks: ClassVar[bool] = True
-    """Whether a child may open it that was forked after its parent used it; otherwise it must say so, not hang."""
+    """True when a child that was forked after its parent used it may open it; otherwise it must say so, not hang."""
 
     def writer(self, folder: Path) -> Sequence[str]:
         """The command of a process that opens the provider on this folder and calls `write_until_killed`."""

@@ -22,7 +22,7 @@ DEEPEST = 64
 LONG = 1 << 20
 """Bytes of JSON from which on it has to be text for the most part: other values take many times as much memory."""
 MOST_QUOTES, MOST_MARKS = 1 << 20, 1 << 22
-"""How many quotation marks it then may have, and how many bytes that are not inside of them."""
+"""The number of quotation marks it may then have, and of bytes that are not inside of them."""
 AGAIN = "copy it again from where it was made, or export it again"
 
 

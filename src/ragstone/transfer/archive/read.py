@@ -52,7 +52,7 @@ SMALLEST_ENTRY = 46
 MOST_ORIGINAL = 1 << 31
 """Bytes of a file that was uploaded."""
 EXPANDS = 100
-"""How many times its own size an archive may unpack to, once that is more than `FREELY`."""
+"""The factor of its own size that an archive may unpack to, once that is more than `FREELY`."""
 FREELY = 1 << 28
 PART_EXPANDS = 32
 """The same for what is in memory at once: the manifest, or a part. Two thousand chunks with their vectors are less than

@@ -115,7 +115,7 @@ class Carrier:
         self._tell = tell
         self._restorer = Restorer(there.ledger, tenant, origin=origin)
         self.differences = NONE
-        """What of the tenant itself is not there as it was here when it was last carried."""
+        """Facts of the tenant itself that are not there as they were here when it was last copied."""
 
     @property
     def documents_written(self) -> int:

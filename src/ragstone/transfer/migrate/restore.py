@@ -271,7 +271,7 @@ def _finish(
 
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
-"""How a reference to the environment begins, with or without a default."""
+"""The start of a reference to the environment, with or without a default."""
 
 
 async def add_sources(

@@ -170,7 +170,7 @@ def _state(status: DocumentStatus) -> str:
 
 
 QUIET_SECONDS = 1.0
-"""How long files must stay as they are before they are read."""
+"""Seconds that files must stay unchanged before they are read."""
 
 
 async def keep_ingesting(session: CliSession, paths: Sequence[Path]) -> int:

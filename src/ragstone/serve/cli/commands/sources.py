@@ -192,7 +192,7 @@ def _draw_one(out: Console, source: SourceRecord, options: Common) -> None:
 
 
 NAMED = 5
-"""How many documents are named one by one."""
+"""The number of documents that are named one by one."""
 
 
 def describe_overlaps(overlaps: Overlaps, added: SourceRecord, options: Common) -> list[str]:

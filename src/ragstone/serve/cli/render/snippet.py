@@ -12,7 +12,7 @@ MARKUP = re.compile(r"^#{1,6} |^```.*$|\*\*|`", re.MULTILINE)
 WORD = re.compile(r"[^\W_](?:[\w.'’/-]*[^\W_])?")
 Span = tuple[int, int]
 Mark = tuple[Span, set[str]]
-"""Where a word stands, and what of the query it has."""
+"""The place of a word, and the terms of the query that it has."""
 
 
 @dataclass(frozen=True, slots=True)

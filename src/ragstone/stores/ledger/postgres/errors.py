@@ -21,7 +21,7 @@ from ragstone.core.errors import (
 LOCK_SECONDS = 60
 STATEMENT_SECONDS = 600
 IDLE_SECONDS = 600
-"""How long a lock is waited for, a statement may run, and a transaction may be left alone."""
+"""Limits of waiting for a lock, running a statement, and leaving a transaction idle."""
 
 REFUSED = {
     "authentication failed": "check the user and the password in store.ledger.dsn",
@@ -30,7 +30,7 @@ REFUSED = {
     'role "': "make the role that store.ledger.dsn names, or name another",
     'database "': "make the database first: CREATE DATABASE … OWNER …",
 }
-"""What a server that let nobody in says about it, and what to do."""
+"""Messages of a server that refuses a connection, and the advice for each."""
 BUSY = {
     "40001": "others changed the same rows",
     "40P01": "two transactions waited for each other",

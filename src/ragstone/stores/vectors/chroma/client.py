@@ -98,7 +98,7 @@ SIGNS: tuple[tuple[tuple[str, ...], type[StoreError], str], ...] = (
         "remove the folder; it is rebuilt from the ledger at the next start",
     ),
 )
-"""What the engine's own messages say of its files."""
+"""Messages of the engine about its files."""
 
 
 def translate_error(error: Exception, address: str) -> RagstoneError:

@@ -32,15 +32,15 @@ logger = logging.getLogger(__name__)
 Search = Callable[[int], Awaitable[list[Candidate]]]
 """Asks the engine for so many."""
 SPARE = 10
-"""How many more than wanted are asked for at first, for those that drop out."""
+"""The number of extra candidates that are asked for at first, for those that drop out."""
 SAME = 1e-6
 NOT_HELD = frozenset((*RESERVED, "created_at", "updated_at"))
 """Fields that a provider does not hold, or holds as Ragstone's own."""
 REST_SECONDS = 10.0
-"""How long searches leave an engine alone that could not catch up."""
+"""Seconds that searches leave an engine alone that could not catch up."""
 ALL = ""
 CATCH_UP_SECONDS = 1.0
-"""How long searches wait for an engine to catch up before the ledger answers in its place."""
+"""Seconds that searches wait for an engine to catch up before the ledger answers in its place."""
 
 
 class _CatchUp(NamedTuple):

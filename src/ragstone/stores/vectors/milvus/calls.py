@@ -30,7 +30,7 @@ class MilvusOptions:
     database: str = ""
     """A database of the server; its default one when empty."""
     ef: int = 128
-    """How many candidates a search on a server keeps in view; twice `k` when that is more."""
+    """The number of candidates that a search on a server keeps in view; twice `k` when that is more."""
     strong_reads: bool = False
     """Let every read wait for the server's clock: for collections that somebody loads in several replicas."""
 

@@ -23,7 +23,7 @@ NOTHING = 'id == ""'
 EXACT = 2**53
 """Whole numbers from here on lose digits as floats, so that no bound may lie there."""
 COMPARED = 64
-"""How many bytes of a text are kept for comparing: enough for any bound that is shorter."""
+"""The bytes of a text that are kept for comparing: enough for any bound that is shorter."""
 MOST_VALUES = 2000
 """A filter that names more values is quicker answered by the ledger than parsed by the server."""
 SYMBOLS = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}

@@ -23,7 +23,7 @@ from ragstone.stores.vectors.checks import unit
 from ragstone.stores.vectors.pgvector.maintenance import Order, PgVectorOptions, orders, serving, tend
 
 SPARE = 50
-"""How many more than asked for are looked at: some may be staged, and equals are told apart by their ids."""
+"""The fewest extra candidates: some may be staged, and equals are told apart by their ids."""
 MOST_EF = 1_000
 ONLY_BY_INDEX = ("enable_seqscan", "enable_bitmapscan", "enable_sort", "enable_hashjoin", "enable_mergejoin")
 """Ways to answer that are switched off: the planner cannot know how good the order of an approximate index is."""

@@ -13,7 +13,7 @@ from ragstone.stores.sql.partitions import part, refresh
 Kind = Literal["hnsw", "ivfflat", "none"]
 LARGEST_INDEXED = 4_000
 LARGEST = 16_000
-"""How many dimensions pgvector takes in a `halfvec` with an index and without one."""
+"""The dimensions that pgvector takes in a `halfvec`, with an index and without one."""
 MOST = {"exact_below": 10_000_000, "lists": 32_768, "probes": 32_768, "ef_search": 1_000}
 
 
@@ -86,7 +86,7 @@ class Built:
     """False when its making was cut short."""
     made_with: str
     vectors: int
-    """How many it was built on; 0 when that was not noted down."""
+    """The number of vectors it was built on; 0 when that was not noted down."""
 
     @property
     def space_id(self) -> int:

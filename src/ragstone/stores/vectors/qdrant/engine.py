@@ -36,7 +36,7 @@ class Form(NamedTuple):
 
     dimension: int
     words: bool
-    """Whether it holds words beside the vectors; the vectors then have a name as well."""
+    """True when it holds words beside the vectors; the vectors then have a name as well."""
 
 
 class IdPage(NamedTuple):

@@ -35,7 +35,7 @@ from ragstone.stores.vectors.qdrant.server import ServerCalls
 T = TypeVar("T")
 BATCH = 256
 BATCH_NUMBERS = 1_000_000
-"""How many numbers go in one request at most: a server takes 32 MB, and a number may be 20 characters."""
+"""The most numbers in one request: a server takes 32 MB, and a number may be 20 characters."""
 PAGE = 1000
 OPTIONS = ("engine", "exact", "grpc_port", "prefer_grpc", "timeout")
 ISOLATIONS: frozenset[Isolation] = frozenset({"collection", "namespace", "filter"})
