@@ -349,8 +349,8 @@ async def test_an_engine_is_filled_although_no_search_has_the_time_to_wait(
     world.now += CATCH_UP_SECONDS
     # While it is being filled the ledger answers, and nobody waits.
     assert len(await world.second.search("default", kb, QUERY, 5)) == 1
-    go_on.set()
     under_way = world.second._catching_up[(await world.place(kb)).tenant_id]
+    go_on.set()
     await under_way.task
     monkeypatch.setattr(index_feed, "nearest", _never)
     assert len(await world.second.search("default", kb, QUERY, 5)) == 1
