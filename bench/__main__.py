@@ -137,8 +137,15 @@ def _modes(folder: Path) -> list[Row]:
     return modes.run()
 
 
+def _concurrent(folder: Path) -> list[Row]:
+    from bench import at_once
+
+    return at_once.run()
+
+
 PARTS: dict[str, Part] = {
     "start": _start,
+    "concurrent": _concurrent,
     "10k": _scale(10_000),
     "100k": _scale(100_000),
     "modes": _modes,

@@ -146,6 +146,7 @@ def _clean(words: str) -> str:
 
 
 NO_EVIDENCE = "Nothing in the knowledge base answers this question."
+NOT_ALL_DONE = "No answer was found, but not everything could be searched or read."
 FLAG = "(unsupported)"
 """Follows a sentence that its source does not bear out, where such sentences are kept."""
 
@@ -175,7 +176,8 @@ class Writer:
     ) -> Answer:
         """Return the answer of all that was added; without a sentence it says that there is no evidence."""
         if not self._written:
-            return Answer(question, NO_EVIDENCE, (), (), "no_evidence", tuple(degraded))
+            said = NOT_ALL_DONE if degraded else NO_EVIDENCE
+            return Answer(question, said, (), (), "no_evidence", tuple(degraded))
         text = " ".join(ready.text for ready in self._written)
         return Answer(
             question,

@@ -102,6 +102,26 @@ def test_what_is_degraded_is_a_warning(filled: Cli, embedder: FakeEmbedder) -> N
     assert (ran.json["degraded"], ran.err) == (["dense: the model is out of order"], "")
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("search", "Nothing was found in what could be searched.\n"),
+        ("ask", "No answer was found, but not everything could be searched or read.\n"),
+        ("research", "Nothing about this topic was found in what could be searched.\n"),
+    ],
+)
+def test_nothing_found_is_said_only_where_everything_was_searched(
+    filled: Cli, embedder: FakeEmbedder, command: str, said: str
+) -> None:
+    embedder.errors = [ModelError("the model is out of order")] * 9
+    ran = filled(command, "zeppelins")
+    assert ran.code == 3
+    assert ran.out.startswith(said)
+    embedder.errors = [ModelError("the model is out of order")] * 9
+    ran = filled(command, "zeppelins", "--json")
+    assert (ran.code, ran.json["degraded"][0]) == (3, "dense: the model is out of order")
+
+
 def test_a_search_that_could_not_be_done_is_no_empty_result(filled: Cli, embedder: FakeEmbedder) -> None:
     embedder.errors = [ModelError("the model is out of order")] * 2
     ran = filled("search", "lighthouse", "--arms", "dense")

@@ -12,7 +12,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ragstone.answer.styles import DEFAULT_FORMAT, FLAG, INDEX, NO_EVIDENCE, add_marks, list_sources, word_sentence
+from ragstone.answer.styles import (
+    DEFAULT_FORMAT,
+    FLAG,
+    INDEX,
+    NO_EVIDENCE,
+    NOT_ALL_DONE,
+    add_marks,
+    list_sources,
+    word_sentence,
+)
 from ragstone.core.answers import Answer, Citation, Sentence
 from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
@@ -41,7 +50,7 @@ def is_made_of(
 ) -> bool:
     """Return whether the sentences, written down in this way, are this answer."""
     if not answered or not sentences:
-        return not answered and not sentences and not citations and answer == NO_EVIDENCE
+        return not answered and not sentences and not citations and answer in (NO_EVIDENCE, NOT_ALL_DONE)
     if INDEX not in wording.format:
         return False
     numbered = {citation.n: citation for citation in citations}

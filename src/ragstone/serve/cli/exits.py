@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Sequence
 
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SettingsError
 
@@ -25,6 +26,11 @@ def exit_code(error: RagstoneError) -> int:
             return NOTHING_FOUND
         case _:
             return FAILURE
+
+
+def search_code(found: object, degraded: Sequence[str]) -> int:
+    """The exit code of a search: nothing was found only where everything could be searched."""
+    return OK if found else PARTIAL if degraded else NOTHING_FOUND
 
 
 def report_error(error: BaseException, *, as_json: bool, debug: bool) -> int:

@@ -32,7 +32,7 @@ terminal; `NO_COLOR` turns colours off. `ragstone --install-completion` installs
 | 0 | success |
 | 1 | failure; `verify --receipt`: the receipt was altered; `tune`: no settings are significantly better |
 | 2 | wrong arguments or settings |
-| 3 | partial success: some documents failed; `verify --receipt`: the receipt no longer holds |
+| 3 | partial success: documents failed, or part of an empty search; `verify --receipt`: the receipt no longer holds |
 | 4 | nothing found |
 | 130 | interrupted |
 """

@@ -12,7 +12,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.commands.search import MODEL_WAIT
-from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.exits import search_code
 from ragstone.serve.cli.options import Conversation, K, ModeOption, Web, Where, read_where
 from ragstone.serve.cli.render.output import console, one_line, place, text, write_json_line
 from ragstone.serve.cli.session import CliSession
@@ -74,7 +74,7 @@ async def ask(
         receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")
         check = session.options.command("verify", "--receipt", str(receipt))
         session.remark("receipt", f"written to {receipt}; check it with: {check}")
-    return OK if answer.status == "answered" else NOTHING_FOUND
+    return search_code(answer.status == "answered", answer.degraded)
 
 
 def check_writable(file: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.exits import search_code
 from ragstone.serve.cli.options import Arms, Conversation, Fusion, K, ModeOption, Strategy, Web, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, table, text
 from ragstone.serve.cli.session import CliSession
@@ -67,7 +67,7 @@ async def search(
 
     session.show(SearchSchema.of(result), lambda out: draw_result(out, result, trace=trace))
     session.warn(f"degraded: {note}" for note in result.degraded)
-    return OK if result.hits or result.records or result.web else NOTHING_FOUND
+    return search_code(result.hits or result.records or result.web, result.degraded)
 
 
 def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
@@ -75,7 +75,7 @@ def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
     from ragstone.core.search import web_hits
 
     if not (result.hits or result.records or result.web):
-        out.print("Nothing was found.")
+        out.print("Nothing was found in what could be searched." if result.degraded else "Nothing was found.")
     for rank, hit in enumerate((*result.hits, *result.records), start=1):
         draw_hit(out, str(rank), hit, result.query)
     pages = web_hits(result.web)
@@ -198,13 +198,14 @@ async def research(
 
     session.show(ResearchSchema.of(found), lambda out: draw_research(out, found))
     session.warn(f"degraded: {note}" for note in found.degraded)
-    return OK if found.findings else NOTHING_FOUND
+    return search_code(found.findings, found.degraded)
 
 
 def draw_research(out: Console, found: Research) -> None:
     """The findings under their sources, then what was looked for without finding it."""
     if not found.findings:
-        out.print("Nothing about this topic was found.")
+        where = " in what could be searched" if found.degraded else ""
+        out.print(f"Nothing about this topic was found{where}.")
     for source, findings in found.by_source.items():
         out.print(text(source, "bold cyan"))
         for finding in findings:

@@ -9,7 +9,7 @@ import typer
 
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.commands.search import MODEL_WAIT
-from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK, PARTIAL
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL, search_code
 from ragstone.serve.cli.options import ModeOption, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, text
 from ragstone.serve.cli.session import CliSession
@@ -62,7 +62,7 @@ async def verify(
 
     session.show(VerdictSchema.of(verdict), lambda out: draw_verdict(out, verdict))
     session.warn(f"degraded: {note}" for note in verdict.degraded)
-    return OK if verdict.evidence else NOTHING_FOUND
+    return search_code(verdict.evidence, verdict.degraded)
 
 
 def draw_verdict(out: Console, verdict: Verdict) -> None:
