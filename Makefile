@@ -21,7 +21,7 @@ CHECKS = format lint types layers requirement-ids shape
 EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench peers requirements lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -94,6 +94,9 @@ shape: .venv/.setup ## Print the shape of src: sizes, names, docstrings, modules
 
 bench: .venv/.setup ## Measure speed, memory and quality on this machine
 	@$(BIN)/python -m bench $(ARGS)
+
+faults: .venv/.setup ## Inject every fault in its long form (about an hour), and write docs/faults.md
+	@$(BIN)/python -m scripts.faults $(ARGS)
 
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0

@@ -13,11 +13,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.long_runs import take_rounds
+
 import ragstone.engine.components
 from ragstone import Ragstone
 from ragstone.core.collections import BuildRequest
 from ragstone.testing.fakes import FakeEmbedder
 
+TIMES = range(take_rounds("RAGSTONE_CRASHES", 1))
+"""A crash at a named point is repeated so often."""
 _forking = multiprocessing.get_context("forkserver")
 _forking.set_forkserver_preload(["ragstone.blocking", "ragstone.engine.engine", "ragstone.testing.fakes"])
 

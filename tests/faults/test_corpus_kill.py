@@ -1,4 +1,7 @@
-"""kill -9 at any point of a build: the collection is the old one or the new one, whole, and a rerun clears away."""
+"""kill -9 at any point of a build: the collection is the old one or the new one, whole, and a rerun clears away.
+
+`RAGSTONE_CRASHES=20 pytest tests/faults/test_corpus_kill.py tests/faults/test_rename_kill.py` is the long run.
+"""
 
 from __future__ import annotations
 
@@ -94,7 +97,10 @@ def kill_a_build(built: Path, point: str, vectors: str) -> None:
 
 @pytest.mark.req("R-REL-24", "R-REL-25")
 @pytest.mark.parametrize(("live", "point", "vectors"), CASES)
-def test_a_build_that_is_killed(live: list[str], point: str, vectors: str, stock: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("_time", corpus_process.TIMES)
+def test_a_build_that_is_killed(
+    live: list[str], point: str, vectors: str, stock: Callable[[str], Path], _time: int
+) -> None:
     kill_a_build(stock(vectors), point, vectors)
     with corpus_process.engine(vectors) as stone:
         assert found(stone) == [live, live]
@@ -107,7 +113,10 @@ def test_a_build_that_is_killed(live: list[str], point: str, vectors: str, stock
 
 @pytest.mark.req("R-REL-25")
 @pytest.mark.parametrize("point", [AFTER["the swap committed"], AFTER["the index in place"]])
-def test_files_that_were_not_put_in_place_are_by_whoever_comes_next(point: str, stock: Callable[[str], Path]) -> None:
+@pytest.mark.parametrize("_time", corpus_process.TIMES)
+def test_files_that_were_not_put_in_place_are_by_whoever_comes_next(
+    point: str, stock: Callable[[str], Path], _time: int
+) -> None:
     kill_a_build(stock("sqlite"), point, "sqlite")
     with corpus_process.engine("sqlite") as stone:
         assert in_files() != [ids(stone)] * 2

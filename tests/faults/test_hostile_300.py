@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -258,6 +258,9 @@ class Run:
     """What came of all files of a run, and of the process that had them parsed."""
 
     report: str
+    files: int
+    slowest: float
+    """Seconds that the slowest file took."""
     wrong: list[str]
     changes: list[str]
     children: set[int]
@@ -267,11 +270,17 @@ class Run:
 
 @pytest.mark.timeout(3600)
 def test_hostile_files_become_text_or_typed_errors(
-    tmp_path: Path, bait: Bait, doorkeeper: Doorkeeper, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    bait: Bait,
+    doorkeeper: Doorkeeper,
+    record_property: Callable[[str, object], None],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     # A child counts its parent's memory as its own until it runs a program, so the parent is a new, small process.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
         run = apart.submit(run_files, bait).result()
+    record_property("injected", run.files)
+    record_property("noted", f"slowest file {run.slowest:.1f} s, largest child {run.largest_child // MEGABYTE} MB")
     with capsys.disabled():
         print(f"\n{run.report}")
     assert run.wrong == []
@@ -304,7 +313,9 @@ def run_files(bait: Bait) -> Run:
     with recorded_changes() as changes:
         asyncio.run(drive_all())
     largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    return Run(told(outcomes), wrong, changes, {pid for lane in lanes for pid in lane.pids}, largest)
+    slowest = max(outcome.seconds for outcome in outcomes.values())
+    pids = {pid for lane in lanes for pid in lane.pids}
+    return Run(told(outcomes), len(outcomes), slowest, wrong, changes, pids, largest)
 
 
 def told(outcomes: dict[str, Outcome]) -> str:
@@ -319,7 +330,9 @@ def told(outcomes: dict[str, Outcome]) -> str:
     )
 
 
-async def test_no_bomb_makes_the_parent_grow(files: list[Hostile]) -> None:
+async def test_no_bomb_makes_the_parent_grow(
+    files: list[Hostile], record_property: Callable[[str, object], None]
+) -> None:
     bombs = [file for file in files if file.bomb][:: 1 if ALL else 3]
     grown: dict[str, int] = {}
     wrong: list[str] = []
@@ -331,6 +344,8 @@ async def test_no_bomb_makes_the_parent_grow(files: list[Hostile]) -> None:
         grown[bomb.name] = memory_peak("self") - before
         wrong.extend(f"{printable(bomb.name)}: {problem}" for problem in problems(bomb, outcome))
     await lane.pool.close()
+    record_property("injected", len(bombs))
+    record_property("noted", f"of the bombs the worst made the parent grow by {max(grown.values()) // MEGABYTE} MB")
     assert wrong == []
     assert len(grown) >= (30 if ALL else 10)
     assert {name: size for name, size in grown.items() if size >= 50 * MEGABYTE} == {}

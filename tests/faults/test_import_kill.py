@@ -11,6 +11,7 @@ import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ async def lines_of(one: Site, archive: Path, what: str) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("vectors", ["sqlite", "chroma"])
 async def test_an_import_that_is_killed_leaves_nothing_half_done(
-    tmp_path: Path, vectors: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, vectors: str, monkeypatch: pytest.MonkeyPatch, record_property: Callable[[str, object], None]
 ) -> None:
     monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 15)
     seed = random.randrange(10**6)
@@ -55,6 +56,7 @@ async def test_an_import_that_is_killed_leaves_nothing_half_done(
             kb = await there.kb()
             stats = await there.stores.ledger.of("default").stats(kb)
             assert (stats.documents, stats.chunks) == (DOCUMENTS, 3 * DOCUMENTS)
+    record_property("injected", KILLS)
 
 
 def _kill_one(archive: Path, folder: Path, vectors: str, choose: random.Random) -> None:

@@ -1,4 +1,7 @@
-"""A model that does whatever a planted passage tells it to: nothing of that reaches the answer."""
+"""A model that does whatever a planted passage tells it to: nothing of that reaches the answer.
+
+`RAGSTONE_INJECTIONS=500 pytest tests/faults/test_injection.py` is the long run.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 from tests.faults.injections import SILENCING, TRUTH, payloads
+from tests.long_runs import take_rounds
 
 from ragstone import Answer, Item, Ragstone
 from ragstone.core.answers import AnswerReady, SentenceReady
@@ -16,7 +20,7 @@ from ragstone.testing.fakes import FakeEmbedder
 
 QUESTION = "The pump stops at how many degrees?"
 MANUAL = "Our pumps are sold in blue. The pump stops at 80 degrees. Fans are sold in green."
-PAYLOADS = payloads()
+PAYLOADS = payloads(take_rounds("RAGSTONE_INJECTIONS", 0))
 LINK = re.compile(
     r"://|\bwww\.|\w\.example|@|javascript:|data:|mailto:|\]\s*[(\[:]|!\[|<[a-z/!|]|[\x00-\x08\x0b-\x1f\x7f]", re.I
 )

@@ -117,8 +117,8 @@ async def test_nothing_acknowledged_is_lost(
         some = others if turn == ROUNDS - 1 else choose.sample(others, min(SAMPLE, len(others)))
         await _check_searches(ledger, expected, sorted(expected.touched) + some)
         await ledger.close()
-    record_property("rounds", ROUNDS)
-    record_property("acknowledged", expected.acknowledged)
+    record_property("injected", ROUNDS)
+    record_property("noted", f"{expected.acknowledged} acknowledged changes, none lost")
     assert expected.acknowledged >= ROUNDS
     with capsys.disabled():
         print(f" [{ROUNDS} kills, {expected.acknowledged} acknowledged changes]", end="")

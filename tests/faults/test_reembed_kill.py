@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -45,7 +46,9 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.req("R-EMB-22")
-async def test_a_move_that_is_killed_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_move_that_is_killed_goes_on(
+    tmp_path: Path, record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+) -> None:
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     choose = random.Random(seed)
@@ -64,6 +67,8 @@ async def test_a_move_that_is_killed_goes_on(tmp_path: Path, capsys: pytest.Capt
         moves, built = (moves + 1, 0) if live else (moves, now_built)
     assert await asyncio.to_thread(_run, tmp_path, f"model{moves}", None)
     assert await _check(tmp_path) == [(f"model{moves}@1", "live", DOCUMENTS)]
+    record_property("injected", killed)
+    record_property("noted", f"{moves} moves, all complete")
     with capsys.disabled():
         print(f" [{KILLS} kills, {moves} moves]", end="")
 

@@ -37,7 +37,8 @@ def asked(stone: Ragstone, kb: str) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.parametrize("point", POINTS.values(), ids=POINTS)
-def test_a_renaming_that_is_killed(point: str) -> None:
+@pytest.mark.parametrize("_time", corpus_process.TIMES)
+def test_a_renaming_that_is_killed(point: str, _time: int) -> None:
     Path("data").mkdir()
     Path("data/corpus.txt").write_text("The dragon sleeps under the mill.")
     with corpus_process.engine("sqlite") as stone:

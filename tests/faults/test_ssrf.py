@@ -1,23 +1,32 @@
 """FAULTS 27 and 28: no address that a user or a document gives leads into the operator's own network.
 
 A server listens on loopback and counts connections. Whatever is asked for, the count stays at zero; once
-`fetch.allow` names the server, the same requests reach it.
+`fetch.allow` names the server, the same requests reach it. `RAGSTONE_REBINDS=1000 pytest tests/faults/test_ssrf.py` is
+the long run.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import random
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.doubles.web import WebDouble, html, redirect
+from tests.long_runs import take_rounds
 
 import ragstone
 from ragstone.core.errors import AddressRefused, FetchError
 from ragstone.fetch.fetcher import Fetcher
+from ragstone.fetch.guard import parse_literal
 from ragstone.settings.tree import FetchSettings
 
+REBINDS = take_rounds("RAGSTONE_REBINDS", 30)
 LOOPBACK = [
     "127.0.0.1", "127.0.0.2", "127.1", "127.0.1", "127.255.255.254", "127.0.0.1.", "2130706433", "2130706434",
     "017700000001", "0x7f000001", "0x7F000001", "0X7f000001", "0x7f.0.0.1", "0x7f.0x0.0x0.0x1", "0x7f.1",
@@ -179,6 +188,63 @@ async def test_a_name_that_rebinds_between_redirects_is_refused(web: WebDouble) 
         await fetcher.get(web.url("/start", host="first.example"))
     await fetcher.close()
     assert web.paths == ["/start"]
+
+
+_connects: list[list[Any]] = []
+
+
+def _note_connects(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "socket.connect":
+        for noted in _connects:
+            noted.append(arguments[1])
+
+
+sys.addaudithook(_note_connects)
+
+
+@pytest.fixture
+def connects() -> Iterator[list[Any]]:
+    """The addresses that this process connects to during a test."""
+    _connects.append([])
+    yield _connects[-1]
+    _connects.pop()
+
+
+async def test_no_name_that_changes_its_mind_leads_inside(
+    web: WebDouble, connects: list[Any], record_property: Callable[[str, object], None]
+) -> None:
+    """A name that was harmless once, twice or three times leads inside at its next look-up, alone or among others.
+
+    Loopback's first address, which is allowed, stands for the public net: 0 connections go anywhere else.
+    """
+    choose = random.Random(27)
+    inside = _internal_addresses()
+    assert len(inside) > 50
+    for attempt in range(REBINDS):
+        harmless, name = choose.randrange(1, 4), f"rebind{attempt}.example"
+        turned = [choose.choice(inside), *choose.sample([PUBLIC, "127.0.0.1"], choose.randrange(3))]
+        choose.shuffle(turned)
+        resolver = Rebinding(*[["127.0.0.1"]] * harmless, turned)
+        for step in range(harmless):
+            web.on(f"/{step}", redirect(web.url(f"/{step + 1}", host=name), choose.choice([301, 302, 303, 307, 308])))
+        settings = FetchSettings(allow=("127.0.0.1",), retries=0, timeout=5, seconds_per_host=0)
+        fetcher = Fetcher(settings, resolver)
+        with pytest.raises(AddressRefused):
+            await fetcher.get(web.url("/0", host=name))
+        await fetcher.close()
+        assert resolver.asked == harmless + 1
+    record_property("injected", REBINDS)
+    assert set(connects) == {("127.0.0.1", web.port)}
+    assert web.connections == len(connects) >= REBINDS
+
+
+def _internal_addresses() -> list[str]:
+    """Return what a resolver could answer among the forms above, except for the allowed address and its carriers."""
+    found = {}
+    for host in [*LOOPBACK, *INTERNAL]:
+        with suppress(ValueError):
+            found[str(parse_literal(host.strip("[]")))] = host
+    return [address for address in found if not re.search(r"^None$|127\.0\.0\.1$|7f00:1\b", address)]
 
 
 @pytest.mark.parametrize(

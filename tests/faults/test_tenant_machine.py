@@ -20,7 +20,14 @@ import psycopg
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import MIGRATED, server
 from tests.faults.tenant_model import COLOURS, KBS, WORDS, Life
@@ -63,8 +70,9 @@ queries = words | numbers.map(str)
 class TenantMachine(RuleBasedStateMachine):
     """What the rules plan is done by several tenants at once, by each in its own order."""
 
-    def __init__(self, settings: Settings, lives: list[Life]) -> None:
+    def __init__(self, settings: Settings, lives: list[Life], steps: Iterator[int]) -> None:
         super().__init__()
+        self._steps = steps
         self._plans: defaultdict[int, list[tuple[str, tuple[Any, ...]]]] = defaultdict(list)
         self._whole = False
         self._loop = asyncio.Runner()
@@ -167,6 +175,10 @@ class TenantMachine(RuleBasedStateMachine):
     def work(self) -> None:
         self._run(self.world.work)
 
+    @invariant()
+    def count_step(self) -> None:
+        next(self._steps)
+
     def teardown(self) -> None:
         try:
             if self._whole:
@@ -243,7 +255,12 @@ def database_stock(lives: list[Life], tmp_path_factory: pytest.TempPathFactory) 
     ],
 )
 def test_nobody_is_told_what_is_anothers(
-    store: Store, limits: settings, lives: list[Life], stock: Path, tmp_path: Path
+    store: Store,
+    limits: settings,
+    lives: list[Life],
+    stock: Path,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
     numbers = count()
 
@@ -251,19 +268,28 @@ def test_nobody_is_told_what_is_anothers(
         place = shutil.copytree(stock, tmp_path / str(next(numbers)))
         return Settings(data_dir=place, store={"open_tenants": FEW, **store}, jobs={"retry_seconds": 0})
 
-    run_state_machine_as_test(lambda: TenantMachine(fresh(), lives), settings=limits)
+    steps = count()
+    run_state_machine_as_test(lambda: TenantMachine(fresh(), lives, steps), settings=limits)
+    record_property("injected", next(steps))
 
 
 @pytest.mark.req("R-TEN-18", "R-REL-14")
 @pytest.mark.parametrize(("lexical", "limits"), [("postgres", LIMITS), ("postgres_fts", FEWER)], ids=["bm25", "fts"])
 def test_nobody_is_told_what_is_anothers_in_one_database(
-    lexical: str, limits: settings, lives: list[Life], database_stock: str, tmp_path: Path
+    lexical: str,
+    limits: settings,
+    lives: list[Life],
+    database_stock: str,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
     def fresh() -> Settings:
         name = server(POSTGRES).create(database_stock)
         return Settings(data_dir=tmp_path / name, store=database(name, lexical))
 
-    run_state_machine_as_test(lambda: TenantMachine(fresh(), lives), settings=limits)
+    steps = count()
+    run_state_machine_as_test(lambda: TenantMachine(fresh(), lives, steps), settings=limits)
+    record_property("injected", next(steps))
 
 
 def database(name: str, lexical: str = "postgres") -> Store:

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -125,7 +126,9 @@ async def undisturbed(folder: Path, files: dict[str, bytes]) -> tuple[Live, dict
 
 @pytest.mark.req("R-ING-16", "R-ING-18")
 @pytest.mark.timeout(3600)
-async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_workers_may_die_at_any_moment(
+    tmp_path: Path, record_property: Callable[[str, object], None], capsys: pytest.CaptureFixture[str]
+) -> None:
     files = mixed_documents(DOCUMENTS)
     expected, ends = await undisturbed(tmp_path / "undisturbed", files)
     assert {state for state, _ in ends.values()} == {"completed", "failed"}
@@ -153,10 +156,13 @@ async def test_workers_may_die_at_any_moment(tmp_path: Path, capsys: pytest.Capt
             kills += workers.kills
             assert await outcomes(engine) == ends
             assert await what_is_live(engine) == expected
+    record_property("injected", kills)
+    again = _spread([wait.tried_again for wait in waited])
+    record_property("noted", f"they held {len(waited)} jobs; tried again: {again}")
     with capsys.disabled():
         print(f"\n{kills} workers killed in {rounds} rounds of {len(files)} files, which held {len(waited)} jobs")
         print(f"given back to the queue: {_spread([wait.given_back for wait in waited])}")
-        print(f"tried again: {_spread([wait.tried_again for wait in waited])}")
+        print(f"tried again: {again}")
 
 
 def _spread(seconds: list[float]) -> str:

@@ -6,11 +6,11 @@ Of these 200 an even choice is judged; `RAGSTONE_CLAIM_PAIRS=200 pytest tests/qu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from bench.twins import Pair, pairs
+from tests.long_runs import take_rounds
 
 from ragstone import Ragstone
 from ragstone.core.answers import Verdict
@@ -20,7 +20,7 @@ from ragstone.samples import corpus_path
 pytestmark = pytest.mark.timeout(1200)
 """Up to four hundred verdicts by the real model, on a machine that may be busy."""
 ALL_PAIRS = 200
-PAIRS = int(os.environ.get("RAGSTONE_CLAIM_PAIRS", "50"))
+PAIRS = take_rounds("RAGSTONE_CLAIM_PAIRS", 50)
 LEAST_RIGHT = 0.6
 FEWEST_WORDS, MOST_WORDS = 5, 40
 

@@ -63,6 +63,8 @@ _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.I | re.S)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.M)
 _EMPHASIS = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__|`")
 _SPACE_BEFORE_STOP = re.compile(r"\s+(?=[.,;:!?。！？](?:\W|$))")
+_DOT_OF_A_HOST = re.compile(r"(?<=[a-z0-9-])[。．｡](?=[a-z0-9-])", re.I)
+"""Browsers read these stops as the dot of a host name, so they must not part an address into two sentences."""
 _FULL_WIDTH = re.compile(r"[！-～]+")
 _FULL_WIDTH_LATIN = re.compile(r"[Ａ-Ｚａ-ｚ]")
 _OPEN_MARK = re.compile(r"[\[【][^\[\]【】]{0,300}$")
@@ -95,6 +97,7 @@ def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> lis
     """Return the sentences of a reply in order, with and without citations; those in `known` are not read again."""
     known = {} if known is None else known
     text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_fold_latin, strip_hidden(reply))))
+    text = _DOT_OF_A_HOST.sub(".", text)
     # "It stops. [2]" cites for the sentence before: the marks move in front of its stop.
     text = _MARKS_BEHIND_STOP.sub(r" \2\1 ", text)
     raw = [text[start:end] for start, end in sentence_spans(text)]

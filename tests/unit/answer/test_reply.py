@@ -28,6 +28,7 @@ def read(reply: str) -> list[tuple[str, tuple[int, ...]]]:
         ("<think>Let me [1] see.</think>Pumps stop [1].", [("Pumps stop.", (1,))]),
         ("<think>It never ends [1].", []),
         ("```text\nPumps stop [1].\n```", [("Pumps stop.", (1,))]),
+        ("evil。example/a says that pumps stop [1].", [("evil.example/a says that pumps stop.", (1,))]),
         ("", []),
     ],
 )
