@@ -15,10 +15,10 @@ class RefreshSettings(SettingsModel):
     """Triggers by which a worker refreshes a kb. Changed content is always embedded again."""
 
     every: str = "manual"
-    """`monthly`, `weekly`, another word or five cron fields, as for sources; `manual` is never."""
+    """`monthly`, `weekly`, another word or five cron fields, as for sources; each time everything is re-embedded."""
     when: tuple[RefreshTrigger, ...] = ()
     """Besides: `model`, when the settings name another one; `quality`, when people find too little."""
     sample: int = Field(default=256, ge=1, le=100_000)
-    """The number of stored vectors that are compared with fresh ones; if one differs, all are made again."""
+    """The number of stored vectors that an unscheduled refresh compares with fresh ones; if one differs, all are re-embedded."""
     sources: bool = True
     """Let a scheduled refresh also read the sources of the kb from their beginning."""

@@ -1,6 +1,7 @@
-"""One refresh of a kb: what is missing is filled in, what is stale is made anew beside the live Space.
+"""Refresh the embeddings of a kb: fill in missing vectors, and build all of them again beside the live Space.
 
-Nothing but the ledger remembers how far it is. Run again after a crash, it finds less to do.
+A scheduled refresh always builds all of them; the others only when a sample shows that the model's vectors changed.
+Progress is kept in the ledger alone, so a refresh that is run again after a crash goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -68,10 +69,12 @@ class RefreshReport:
         if not self.model:
             return f"nothing is embedded in '{self.kb}' yet"
         looked = self.freshness
-        said = [
-            f"{self.written:,} missing vector{'' if self.written == 1 else 's'} filled in",
-            f"{looked.differing} of {looked.sampled} sampled vectors differ from what {self.model} makes today",
-        ]
+        said = []
+        if looked.sampled:
+            said = [
+                f"{self.written:,} missing vector{'' if self.written == 1 else 's'} filled in",
+                f"{looked.differing} of {looked.sampled} sampled vectors differ from what {self.model} makes today",
+            ]
         return "; ".join([*said, describe_reembedding(self.anew)] if self.anew else said)
 
 
@@ -88,19 +91,25 @@ class Refresher:
         self._access = access
         self._filler = SpaceFiller(book, embedders.for_space)
 
-    async def run(self, tenant: str, kb_name: str, *, sample: int, on_progress: OnFill | None = None) -> RefreshReport:
-        """Fill the live Space, compare some of it with what its model makes today, and make it anew if that differs."""
+    async def run(
+        self, tenant: str, kb_name: str, *, sample: int, full: bool = False, on_progress: OnFill | None = None
+    ) -> RefreshReport:
+        """Fill the live Space, compare a sample with what its model makes today, and re-embed everything if that differs.
+
+        With `full` everything is re-embedded without looking first.
+        """
         kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
         if kb.space is None:
             return RefreshReport(kb_name, "nothing embedded", "", 0, 0, Freshness())
-        filled = FillResult()
-        await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
-        await self._book.of(tenant).note_embedded(kb, filled.refused)
-        embedder = await self._embedders.for_space(kb.space.model)
-        looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
-        anew = await self._anew(tenant, kb, on_progress) if looked.is_stale else None
+        filled, looked = FillResult(), Freshness()
+        if not full:
+            await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
+            await self._book.of(tenant).note_embedded(kb, filled.refused)
+            embedder = await self._embedders.for_space(kb.space.model)
+            looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
+        anew = await self._anew(tenant, kb, on_progress) if full or looked.is_stale else None
         outcome: Outcome = "filled" if filled.written else "fresh"
         if anew:
             outcome = "promoted" if anew.outcome == "promoted" else "not promoted"
@@ -135,7 +144,8 @@ class Refresher:
                     moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
                     said.append(describe_reembedding(moved))
                 else:
-                    report = await self.run(tenant, job.kb, sample=sample, on_progress=on_progress)
+                    full = bool(job.facts.get("full"))  # a job that an older version queued says nothing of it
+                    report = await self.run(tenant, job.kb, sample=sample, full=full, on_progress=on_progress)
                     said.append(str(report))
         except ModelUnavailable as error:
             # One kb's model that is not here ends this job, not the worker.

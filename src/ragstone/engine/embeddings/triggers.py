@@ -51,6 +51,8 @@ class DueRefresh:
     """The name of what to move to; empty to refresh what there is."""
     model_id: str = ""
     sources: bool = False
+    full: bool = False
+    """Re-embed everything, also what looks fresh."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,13 @@ class Triggers:
             external_id=due.name,
             uri=f"reembed:{kb.name}",
             priority=Priority.BATCH,
-            facts={"because": due.because, "model": due.model, "model_id": due.model_id, "sources": due.sources},
+            facts={
+                "because": due.because,
+                "model": due.model,
+                "model_id": due.model_id,
+                "sources": due.sources,
+                "full": due.full,
+            },
             notify=True,
         )
         async with self._ledger.transaction(tenant) as tx:
@@ -145,7 +153,7 @@ class Triggers:
         if moment is None or moment > now():
             return None
         because = f"due since {canonical(moment)} ({self._refresh.every})"
-        return DueRefresh(f"schedule {canonical(moment)}", because, sources=self._refresh.sources)
+        return DueRefresh(f"schedule {canonical(moment)}", because, sources=self._refresh.sources, full=True)
 
     async def _next_at(self, tenant: str, kb: KnowledgeBase, last: Job | None) -> datetime | None:
         """The first time that the schedule names after the last refresh, or after the live Space was made."""
