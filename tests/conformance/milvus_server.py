@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MADE_HERE = (sys.platform, platform.machine()) in {("linux", "x86_64"), ("darwin", "arm64")}
-"""Whether there is a package of the server for this platform, as requirements/milvus.in says."""
+"""Whether there is a package of the server for this platform, as requirements/servers.in says."""
 BINARIES = Path(sys.prefix) / "milvus" / "bin"
 PATIENCE = 90.0
 TRIES = 3

@@ -28,6 +28,18 @@ class RecordFindings:
     problem: str = ""
 
 
+class SharedCache(Protocol):
+    """Keeps values for the processes of an installation, each tenant's apart. It may lose any of them."""
+
+    async def get(self, tenant_id: str, key: str) -> bytes | None:
+        """Return what is kept under a key, or None; never fails."""
+        ...
+
+    async def put(self, tenant_id: str, key: str, value: bytes, seconds: float) -> None:
+        """Keep a value for some seconds, if that is possible now; never fails."""
+        ...
+
+
 class Tokenizer(Protocol):
     """Splits text the way a model does."""
 

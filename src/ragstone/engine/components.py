@@ -78,7 +78,11 @@ class Components:
         """The search pipeline of some retrieval settings: tenants may have their own."""
         self.first_reads = FirstReads(settings.retrieval.timeout)
         cache = SearchCache(
-            self.ledger, self.access.identity, seconds=settings.cache.search_seconds, memory_mb=settings.cache.memory_mb
+            self.ledger,
+            self.access.identity,
+            seconds=settings.cache.search_seconds,
+            memory_mb=settings.cache.memory_mb,
+            shared=self.stores.shared_cache,
         )
         self.federated_search = FederatedSearch(
             self.pipeline_for, cache, self.web.find if self.web else None, self.records

@@ -38,6 +38,8 @@ LEDGER, FILES, VECTORS, ACTIVITY, CORPORA = "ledger", "files", "vectors", "activ
 LATER = "the next search or change finishes it, or", Remedy(Action.REPAIR_STORES)
 ASKED = "what was asked of it may still be in this log"
 REWRITTEN = "the next deletion or build writes them"
+CACHE = "shared cache"
+EXPIRE = "no search returns them, and Redis removes them when their time is over (cache.search_seconds)"
 DEPTH = 100
 """The depth to which a search for a chunk's own words and vector looks for it."""
 WORDS = 12
@@ -93,6 +95,7 @@ class Eraser:
         self._provider = stores.derived.provider if stores.derived else None
         self._tenants = stores.tenants
         self._file_upkeep = file_upkeep
+        self._shared_cache = stores.shared_cache
         self._audit = Auditor(stores.audit, self._tenant_id)
 
     async def erase(self, tenant: str, targets: Sequence[ErasureTarget]) -> list[Receipt]:
@@ -135,6 +138,7 @@ class Eraser:
         case.after[FILES] = {"files": left.pop("files")}
         case.after[ACTIVITY] = {"rows": left.pop("activity", 0)}
         case.after[LEDGER] = left
+        await self._forget_cached(tenant.id, case)
         await self._look_elsewhere(name, case, samples)
         receipt = case.receipt(name)
         await self._audit.record_erasure(receipt, tenant.id)
@@ -195,9 +199,15 @@ class Eraser:
                 await self._ledger.forget_logged(tenant, case.removed)
         for error in await self._file_upkeep.refresh(tenant):
             common.note_unfinished(CORPORA, error, REWRITTEN)
+        await self._forget_cached(await self._tenant_id(tenant), common)
         for case in cases:
             # What could not be counted before may be done by now, so that only this is to be told.
             case.unfinished, case.scrubbed = list(common.unfinished), common.scrubbed
+
+    async def _forget_cached(self, tenant_id: str, case: _Case) -> None:
+        if self._shared_cache:
+            with case.unless(CACHE, EXPIRE):
+                await self._shared_cache.forget(tenant_id)
 
     async def _verify(self, tenant: str, case: _Case) -> None:
         traces = case.traces

@@ -1,4 +1,4 @@
-"""Remember results for a minute, and only while nothing has changed.
+"""Remember results for a minute, and only while nothing has changed; with Redis, for all processes.
 
 A result is kept under everything that it depends on: the tenant and its id, the kb, its Space, the last commit's
 place in the change feed, the settings and the whole request. So a deleted passage cannot come back from here, and
@@ -14,10 +14,14 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from functools import cache
+
+from pydantic import TypeAdapter
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import SharedCache
 from ragstone.core.search import SearchResult, Stage
 from ragstone.core.types import KnowledgeBase
 from ragstone.query.context import SearchRequest
@@ -82,9 +86,11 @@ class SearchCache:
         *,
         seconds: float = 60.0,
         memory_mb: int = 32,
+        shared: SharedCache | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._ledger = ledger
+        self._shared = shared
         self._identity = identity
         self._seconds = seconds
         self._room = memory_mb * MB
@@ -115,12 +121,27 @@ class SearchCache:
         self._tidy(tenant, tenant_id, sequence)
         key = tenant, tenant_id, sequence, _fingerprint(kb, settings, request)
         kept = self._kept.get(key)
-        if kept is not None:
-            return _again(kept.packed.unpack(), (time.perf_counter() - started) * 1000)
+        known = kept.packed.unpack() if kept else await self._recall(tenant_id, key)
+        if known is not None:
+            return _again(known, (time.perf_counter() - started) * 1000)
         found = await search()
         if _is_whole(found):
             self._keep(key, found)
+            if self._shared:
+                value = await asyncio.to_thread(_as_json().dump_json, found)
+                await self._shared.put(tenant_id, content_hash(repr(key)), value, self._seconds)
         return found
+
+    async def _recall(self, tenant_id: str, key: _Key) -> SearchResult | None:
+        """Return the result that another process has found, or None."""
+        if self._shared is None:
+            return None
+        value = await self._shared.get(tenant_id, content_hash(repr(key)))
+        try:
+            return None if value is None else _as_json().validate_json(value)
+        except ValueError as error:
+            logger.warning("cannot read a shared search result: %s", error)
+            return None
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -155,6 +176,11 @@ class SearchCache:
 def _fingerprint(kb: KnowledgeBase, settings: RetrievalSettings, request: SearchRequest) -> str:
     # By their written form: to Python 1, 1.0 and True are equal, to a filter they are not.
     return content_hash(repr((kb, settings, request)))
+
+
+@cache
+def _as_json() -> TypeAdapter[SearchResult]:
+    return TypeAdapter(SearchResult)
 
 
 def _is_whole(found: SearchResult) -> bool:

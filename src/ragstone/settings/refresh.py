@@ -19,6 +19,6 @@ class RefreshSettings(SettingsModel):
     when: tuple[RefreshTrigger, ...] = ()
     """Besides: `model`, when the settings name another one; `quality`, when people find too little."""
     sample: int = Field(default=256, ge=1, le=100_000)
-    """The number of stored vectors that an unscheduled refresh compares with fresh ones; if one differs, all are re-embedded."""
+    """Stored vectors that a refresh without a schedule compares with fresh ones; if one differs, all are made again."""
     sources: bool = True
     """Let a scheduled refresh also read the sources of the kb from their beginning."""

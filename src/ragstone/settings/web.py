@@ -50,6 +50,8 @@ class CacheSettings(SettingsModel):
     search_seconds: float = Field(default=60.0, ge=0, le=600)
     """Seconds for which the same search gets the same result; 0 keeps none. Names of tenants rest for longer."""
     memory_mb: int = Field(default=32, ge=1)
+    redis: SecretStr | None = None
+    """The address of a Redis server by which processes share search results: `redis://HOST:6379/0`."""
     answers: bool = False
     """Give an answer again to nearly the same question while every passage it cites is unchanged."""
     answer_similarity: float = Field(default=0.95, ge=0.5, le=1)

@@ -23,6 +23,7 @@ from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sources import SecretKeys, SqlSourceBook
 from ragstone.stores.ledger.spaces import SqlSpaceBook
+from ragstone.stores.redis_cache import RedisCache, open_redis_cache
 from ragstone.stores.vault import Vault
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class Stores:
     """The vector index, when it lives outside the ledger."""
     audit: SqlAuditTrail
     corpora: CorpusFiles
+    shared_cache: RedisCache | None = None
 
     async def identity(self, tenant: str) -> str:
         """Return the id of the tenant of a name; empty when there is none."""
@@ -98,6 +100,8 @@ class Stores:
         """Close the engines; one that fails to close keeps none of the others open."""
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self.ledger.close)
+            if self.shared_cache:
+                stack.push_async_callback(self.shared_cache.close)
             if self.derived:
                 stack.push_async_callback(self.derived.close)
 
@@ -135,7 +139,8 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
     beside = {"derived": derived} if store.lexical.kind == WORDS else {}
     lexical = lexical_type(ledger, cache, **beside)
     spaces = SqlSpaceBook(ledger)
-    return Stores(ledger, vectors, lexical, SqlQueue(ledger), sources, tenants, spaces, derived, audit, corpora)
+    shared = open_redis_cache(settings, vault)
+    return Stores(ledger, vectors, lexical, SqlQueue(ledger), sources, tenants, spaces, derived, audit, corpora, shared)
 
 
 def open_own_index(ledger: SqlLedger, cache: IndexCache, adapter: Adapter) -> Any:

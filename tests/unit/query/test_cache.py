@@ -249,3 +249,59 @@ async def test_what_two_searched_for_at_once_is_kept_once(cache: SearchCache, kb
     looks = (cache.search("acme", KB, PLAIN, REQUEST, search) for _ in range(2))
     await asyncio.gather(*looks)
     assert (kb.searches, len(cache)) == (2, 1)
+
+
+class Shared:
+    """What two processes share, with the seconds for which each value is to be kept."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str], bytes] = {}
+        self.seconds: set[float] = set()
+
+    async def get(self, tenant_id: str, key: str) -> bytes | None:
+        return self.values.get((tenant_id, key))
+
+    async def put(self, tenant_id: str, key: str, value: bytes, seconds: float) -> None:
+        self.values[tenant_id, key] = value
+        self.seconds.add(seconds)
+
+
+@pytest.fixture
+def shared() -> Shared:
+    return Shared()
+
+
+@pytest.fixture
+def processes(kb: Kb, shared: Shared) -> list[SearchCache]:
+    return [SearchCache(kb, kb.identity, shared=shared) for _ in range(2)]
+
+
+@pytest.mark.req("R-MOD-16")
+async def test_processes_share_what_they_find_for_the_same_tenant_and_commit(
+    processes: list[SearchCache], kb: Kb, shared: Shared
+) -> None:
+    one, other = processes
+    first, again = await look(one, kb), await look(other, kb)
+    assert (kb.searches, again.hits) == (1, first.hits)
+    assert [stage.stage for stage in again.trace] == ["cache"]
+    assert ({tenant for tenant, _ in shared.values}, shared.seconds) == ({"id 1"}, {60.0})
+    await look(other, kb, tenant="globex")
+    assert kb.searches == 2
+    kb.numbers["acme"] += 1
+    await look(other, kb)
+    assert kb.searches == 3
+
+
+async def test_less_than_a_whole_result_is_not_shared(processes: list[SearchCache], kb: Kb, shared: Shared) -> None:
+    kb.result = found(degraded=("dense",))
+    await look(processes[0], kb)
+    assert shared.values == {}
+
+
+async def test_a_shared_value_that_is_no_result_is_not_used(
+    processes: list[SearchCache], kb: Kb, shared: Shared
+) -> None:
+    await look(processes[0], kb)
+    shared.values = dict.fromkeys(shared.values, b"{}")
+    assert (await look(processes[1], kb)).hits == found().hits
+    assert kb.searches == 2

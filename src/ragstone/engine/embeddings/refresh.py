@@ -94,9 +94,9 @@ class Refresher:
     async def run(
         self, tenant: str, kb_name: str, *, sample: int, full: bool = False, on_progress: OnFill | None = None
     ) -> RefreshReport:
-        """Fill the live Space, compare a sample with what its model makes today, and re-embed everything if that differs.
+        """Fill the live Space, compare a sample with what its model makes today, and re-embed all if that differs.
 
-        With `full` everything is re-embedded without looking first.
+        With `full` all is re-embedded without looking first.
         """
         kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.clock import canonical, now
 from ragstone.core.collections import is_draft
-from ragstone.core.errors import RagstoneError, StoreCorrupt, TenantGone
+from ragstone.core.errors import RagstoneError, StoreBusy, StoreCorrupt, TenantGone
 from ragstone.core.health import REPAIR, HealthFinding, failure_finding, repair_finding
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Tenant
@@ -188,6 +188,7 @@ async def examine(stores: Stores, *, repair: bool = False, forget: str = "") -> 
         lambda: check_vectors(stores, present, repair=repair),
         lambda: check_corpora(stores, present, repair=repair),
         lambda: check_abandoned_indexes(stores, present, forget if repair else ""),
+        lambda: _shared_cache(stores),
     ]
     for check in checks:
         try:
@@ -227,6 +228,16 @@ def _database(connection: Connection) -> tuple[str, list[HealthFinding]]:
         return "sqlite", [HealthFinding("sqlite", "reachable", "ok", f"SQLite {version}")]
 
     return "postgres", check_database(connection)
+
+
+async def _shared_cache(stores: Stores) -> list[HealthFinding]:
+    """Check that Redis answers; without it searches only cost more, so its absence is a warning."""
+    if stores.shared_cache is None:
+        return []
+    try:
+        return [HealthFinding("redis", "reachable", "ok", f"Redis {await stores.shared_cache.check()}")]
+    except StoreBusy as error:
+        return [HealthFinding("redis", "reachable", "warn", str(error), error.hint)]
 
 
 async def _deletions(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[HealthFinding]:

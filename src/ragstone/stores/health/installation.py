@@ -37,6 +37,7 @@ EXTRAS = {
     "chroma": (("chromadb",), "vectors in Chroma"),
     "qdrant": (("qdrant_client",), "vectors in Qdrant"),
     "milvus": (("pymilvus", "milvus_lite"), "vectors in Milvus"),
+    "redis": (("redis",), "search results that processes share"),
     "agents": (("langchain_core", "langgraph"), "tools for LangChain and LangGraph"),
     "mcp": (("mcp",), "tools over the Model Context Protocol"),
 }
