@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -12,7 +13,7 @@ from ragstone import Item, Settings, load_settings, open_engine
 from ragstone.core.errors import RemoteError, SettingsError
 from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Mode
-from ragstone.settings.retrieval import RerankingSettings
+from ragstone.settings.retrieval import RerankingSettings, RerankingStage
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 from ragstone.testing.workspaces import workspace_of
@@ -34,23 +35,53 @@ async def search(settings: Settings) -> SearchResult:
         return await workspace_of(engine).search(SearchQuery("harbour notice about the ferry", mode="thorough"))
 
 
+def number_of(text: str) -> int:
+    return int(text.split()[2].rstrip(":"))
+
+
+class ByNumber(FakeReranker):
+    """Prefers notices of a high number; those under `least` get less than 0.3. Remembers what it was built for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[tuple[str, str | None]] = []
+        self.numbers: list[int] = []
+        self.least = 0
+
+    def build(self, stage: RerankingStage) -> ByNumber | None:
+        self.asked.append((stage.kind, stage.model))
+        return None if stage.kind == "none" else self
+
+    async def score(self, query: str, passages: Sequence[str]) -> list[float]:
+        numbers = [number_of(passage) for passage in passages]
+        self.numbers += numbers
+        return [0.3 + number / 1000 if number >= self.least else number / 1000 for number in numbers]
+
+
+@pytest.fixture
+def judge(monkeypatch: pytest.MonkeyPatch) -> ByNumber:
+    """The reranker of every engine that the test opens."""
+    judge = ByNumber()
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", judge.build)
+    return judge
+
+
 def left(result: SearchResult) -> dict[str, int]:
     return {stage.stage: stage.left for stage in result.trace}
 
 
-@pytest.mark.req("R-HYB-10")
+@pytest.mark.req("R-HYB-10", "R-RRK-01")
 async def test_ghostwriter_fuses_100_and_100_reranks_50_and_returns_10(
-    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    fake_model: FakeEmbedder, data_dir: Path, judge: ByNumber
 ) -> None:
-    judge = FakeReranker()
-    monkeypatch.setattr("ragstone.engine.components.build_reranker", lambda _: judge)
     settings = profile("ghostwriter", data_dir)
     result = await search(settings)
     stages = left(result)
     assert (stages["dense"], stages["lexical"], stages["read_back"]) == (100, 100, 50)
-    assert sum(len(passages) for _, passages in judge.calls) == 50
-    assert len(result.hits) == 10
-    assert (settings.retrieval.fusion, settings.reranking.kind) == ("rrf", "cross_encoder")
+    assert judge.asked == [("cross_encoder", "cross-encoder/ms-marco-MiniLM-L-12-v2")]
+    assert len(judge.numbers) == 50
+    assert settings.retrieval.fusion == "rrf"
+    assert [number_of(hit.text) for hit in result.hits] == sorted(judge.numbers, reverse=True)[:10]
 
 
 @pytest.mark.req("R-HYB-11")
@@ -63,15 +94,13 @@ async def test_tulia_merges_10_and_10_and_returns_5(fake_model: FakeEmbedder, da
 
 @pytest.mark.req("R-HYB-12")
 async def test_kosmos_takes_20_above_the_similarity_threshold(
-    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    fake_model: FakeEmbedder, data_dir: Path, judge: ByNumber
 ) -> None:
-    judge = FakeReranker()
-    monkeypatch.setattr("ragstone.engine.components.build_reranker", lambda _: judge)
     settings = profile("kosmos", data_dir)
     assert settings.retrieval.min_similarity == 0.5
     stages = left(await search(settings))
     assert (stages["dense"], stages["lexical"], stages["read_back"]) == (20, 20, 20)
-    assert sum(len(passages) for _, passages in judge.calls) == 20
+    assert len(judge.numbers) == 20
     async with open_engine(settings) as engine:
         far = await workspace_of(engine).search(SearchQuery("an unrelated question of somebody", mode="thorough"))
     assert left(far)["dense"] == 0
@@ -138,7 +167,34 @@ async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
     assert again.degraded == ("rerank: no answer",)
 
 
-@pytest.mark.req("R-RRK-01", "R-RRK-02", "R-RRK-12", "R-RRK-13")
+@pytest.mark.req("R-RRK-02")
+@pytest.mark.parametrize("least", [0, 120])
+async def test_kosmos_keeps_10_of_those_that_score_at_least_03(
+    fake_model: FakeEmbedder, data_dir: Path, judge: ByNumber, least: int
+) -> None:
+    judge.least = least
+    result = await search(profile("kosmos", data_dir))
+    assert judge.asked == [("cross_encoder", "cross-encoder/ms-marco-MiniLM-L-6-v2")]
+    kept = [number for number in sorted(judge.numbers, reverse=True) if number >= least]
+    assert 0 < len(kept[:10]) < len(judge.numbers) == 20
+    assert [number_of(hit.text) for hit in result.hits] == kept[:10]
+
+
+@pytest.mark.req("R-RRK-12")
+async def test_rpg_reranks_nothing_until_a_cross_encoder_is_set(
+    fake_model: FakeEmbedder, data_dir: Path, judge: ByNumber
+) -> None:
+    rpg = profile("rpg", data_dir)
+    async with open_engine(rpg) as engine:
+        await workspace_of(engine).documents.ingest_items(NOTICES)
+        plain = await workspace_of(engine).search(SearchQuery("ferry", mode="thorough"))
+    assert ([kind for kind, _ in judge.asked], judge.numbers, "rerank" in left(plain)) == (["none"], [], False)
+    reranking = RerankingSettings(kind="cross_encoder")
+    async with open_engine(rpg.model_copy(update={"reranking": reranking})) as engine:
+        reranked = await workspace_of(engine).search(SearchQuery("ferry", mode="thorough"))
+    assert [number_of(hit.text) for hit in reranked.hits] == sorted(judge.numbers, reverse=True)[:10]
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "model", "candidates", "threshold", "k"),
     [

@@ -188,11 +188,12 @@ def test_rows_of_an_unknown_database_are_refused_at_once(data_dir: Path) -> None
 async def test_a_search_that_names_its_transform(
     data_dir: Path, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    llm = FakeLLM(["opening hours of the shop in the morning"])
+    llm = FakeLLM(["hours when the shop is open"])
     monkeypatch.setattr("ragstone.engine.components.build_llm", lambda _: llm)
     async with open_engine(settings(data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items([GUIDE])
-        found = await workspace_of(engine).search(SearchQuery("shop hours", strategy="rewrite"))
-        plain = await workspace_of(engine).search("shop hours")
-    assert (found.query, found.rewritten_query) == ("shop hours", "opening hours of the shop in the morning")
-    assert (plain.rewritten_query, len(llm.requests)) == ("shop hours", 1)
+        found = await workspace_of(engine).search(SearchQuery("hours", strategy="rewrite", arms="lexical"))
+        plain = await workspace_of(engine).search(SearchQuery("hours", arms="lexical"))
+    assert (found.query, found.rewritten_query) == ("hours", "hours when the shop is open")
+    assert [hit.uri for hit in found.hits] == ["guide.md"]
+    assert (plain.rewritten_query, plain.hits, len(llm.requests)) == ("hours", (), 1)

@@ -86,7 +86,6 @@ def test_words(text: str, terms: list[str]) -> None:
     assert analyze(text) == terms
 
 
-@pytest.mark.req("R-NRM-11")
 def test_a_query_is_lower_cased_freed_of_stop_words_and_stemmed() -> None:
     assert analyze_query("What are the EFFECTS of Vaccinations?") == ["effect", "vaccin"]
 

@@ -9,12 +9,13 @@ from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_mode
 
 from ragstone.core.errors import ModelUnavailable, SettingsError
 from ragstone.core.model_types import WordTokenizer
-from ragstone.models import build_embedder, build_llm, build_reranker, build_tokenizer, tokenizer_of
+from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, build_tokenizer, tokenizer_of
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
 from ragstone.models.embedders.static import StaticEmbedder
 from ragstone.models.rerankers.cross_encoder import CrossEncoder
+from ragstone.models.rerankers.llm import LLMReranker
 from ragstone.models.runtime import inference
 from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import EmbeddingSettings, LLMSettings, RemoteModel
@@ -85,6 +86,11 @@ def test_rerankers() -> None:
     reranker = build_reranker(RerankingSettings(kind="cross_encoder"))
     assert isinstance(reranker, CrossEncoder)
     assert reranker.name == "cross-encoder/ms-marco-MiniLM-L-6-v2"
+    own = LLMSettings(model="small", base_url="http://127.0.0.1:1/v1")
+    by_llm = build_llm_reranker(RerankingSettings(kind="llm", model="large"), own)
+    assert isinstance(by_llm, LLMReranker)
+    assert by_llm.name == "large"
+    assert build_llm_reranker(RerankingSettings(kind="llm"), own).name == "small"
 
 
 def test_llms() -> None:

@@ -156,7 +156,6 @@ def test_scores_are_between_0_and_1_and_sorted(
     assert found == sorted(found, key=lambda one: (-one.score, one.chunk_id))
 
 
-@pytest.mark.req("R-HYB-09")
 @pytest.mark.parametrize("strategy", ["rrf", "weighted", "weighted_rrf", "zscore"])
 def test_every_named_strategy_can_be_set(strategy: Fusion) -> None:
     assert RetrievalSettings(fusion=strategy).fusion == strategy

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
+from ragstone.core.errors import InputError
 from ragstone.core.search import Arm, SearchQuery, SearchResult
 from ragstone.core.types import Candidate, Hit
 from ragstone.query.arms import fuse
@@ -57,20 +58,35 @@ async def test_scores_by_word_are_from_0_to_1_and_bm25_s_own_stand_beside_them()
 
 
 @pytest.mark.req("R-HYB-23")
-async def test_every_way_to_search_is_called_alike_and_gives_the_same_kind_of_result() -> None:
-    assert (SearchQuery("words").k, SearchQuery("words").where) == (None, None)
-    assert profile("rpg").retrieval.k == 10
-    where = {"source": "files"}
-    for arms in get_args(Arm):
-        request = search_request(profile("rpg"), SearchQuery("words", arms=arms, where=where))
-        assert request.k == 10
-        dense, lexical = Index(DENSE), Index(LEXICAL)
-        pipeline = make_pipeline(SHELF, dense, lexical)
-        result = await pipeline.search("default", KB, request)
-        assert all(isinstance(hit, Hit) for hit in result.hits)
-        # The filter goes to the indexes, which let nothing through that it does not fit.
-        assert result.hits == ()
-        assert (bool(dense.asked), bool(lexical.asked)) == (arms != "lexical", arms != "dense")
+@pytest.mark.parametrize("arms", get_args(Arm))
+async def test_every_way_to_search_takes_a_query_a_count_and_a_filter_and_gives_hits(arms: Arm) -> None:
+    names = [f"d{number:02}#0" for number in range(60)]
+    metadata = {name: {"source": "files" if number % 2 else "mail"} for number, name in enumerate(names)}
+    dense, lexical = Index(candidates(*names[:40]), metadata), Index(candidates(*names[20:]), metadata)
+    pipeline = make_pipeline(Shelf({name: f"text of {name}" for name in names}), dense, lexical)
+    places = {"dense": range(40), "lexical": range(20, 60), "hybrid": range(60)}[arms]
+    found: dict[int | None, tuple[Hit, ...]] = {}
+    for k in (None, 3, 60):
+        request = search_request(profile("rpg"), SearchQuery("words", k=k, arms=arms, where={"source": "files"}))
+        found[k] = (await pipeline.search("default", KB, request)).hits
+    assert [len(hits) for hits in found.values()] == [10, 3, len(places) // 2]
+    assert {hit.chunk_id for hit in found[60]} == {names[place] for place in places if place % 2}
+    assert found[3] == found[None][:3] == found[60][:3]
+    assert all(isinstance(hit, Hit) and hit.text == f"text of {hit.chunk_id}" for hit in found[60])
+
+
+@pytest.mark.req("R-HYB-09")
+async def test_ranks_are_fused_unless_a_request_asks_for_weighted_scores() -> None:
+    rpg = profile("rpg")
+    default, by_rank, by_score = [
+        {hit.chunk_id: hit.score for hit in (await found_by("hybrid", rpg, **more)).hits}
+        for more in ({}, {"fusion": "rrf"}, {"fusion": "weighted"})
+    ]
+    assert default == by_rank
+    assert by_rank == pytest.approx({"b#0": (1 + 61 / 62) / 2, "a#0": 1 / 2, "c#0": 61 / 62 / 2})
+    assert by_score["c#0"] == 0.0
+    with pytest.raises(InputError, match="fusion is 'borda'; it must be one of: zscore, rrf, weighted"):
+        search_request(rpg, SearchQuery("words", fusion="borda"))
 
 
 @pytest.mark.req("R-HYB-27")
