@@ -12,7 +12,6 @@ from safetensors.numpy import save_file
 from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer
 
-from ragstone.core.protocols import Embedder
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
@@ -58,14 +57,6 @@ class TestGraniteOnOpenVino(LocalSuite):
     model = "granite-embedding-30m-english"
     runtime = "openvino"
     alike = 0.9995  # without bf16 it multiplies in int8, and rounds a little otherwise in batches of another shape
-
-    @pytest.mark.req("R-EMB-13")
-    async def test_a_vector_does_not_depend_on_its_neighbours(self, embedder: Embedder) -> None:
-        await super().test_a_vector_does_not_depend_on_its_neighbours(embedder)
-
-    @pytest.mark.req("R-EMB-13")
-    async def test_calls_at_once_do_not_mix(self, embedder: Embedder) -> None:
-        await super().test_calls_at_once_do_not_mix(embedder)
 
 
 class TestGraniteOnOnnxruntime(LocalSuite):

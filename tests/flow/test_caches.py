@@ -49,7 +49,7 @@ def is_cached(found: SearchResult) -> bool:
     return [stage.stage for stage in found.trace] == ["cache"]
 
 
-@pytest.mark.req("R-MOD-13", "R-MOD-14", "R-MOD-15")
+@pytest.mark.req("R-MOD-13", "R-MOD-15")
 async def test_a_repeated_search_is_remembered_until_something_changes(engine: Engine) -> None:
     await workspace_of(engine).documents.ingest_items(
         [letter("ferry", "The ferry leaves at nine."), letter("pier", "The pier has lamps.")]

@@ -6,15 +6,18 @@ import asyncio
 import io
 import os
 import zipfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
+import docx
 import pytest
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.errors import EmptyDocument, InputError, ModelError, NotFoundError, ParserLimit, UnsupportedFormat
 from ragstone.core.jobs import Priority
+from ragstone.core.model_types import Embeddings
 from ragstone.core.search import SearchQuery
+from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
@@ -64,7 +67,45 @@ async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engin
     )
 
 
-@pytest.mark.req("R-ING-12", "R-ING-20")
+@pytest.mark.req("R-ING-12")
+async def test_an_upload_is_checked_read_cut_embedded_stored_and_reported_in_this_order(
+    engine: Engine, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace = workspace_of(engine)
+    with pytest.raises(UnsupportedFormat):
+        await workspace.documents.upload(b"MZ", "ferry.exe")
+    assert await workspace.jobs.list() == []
+    file = io.BytesIO()
+    letter = docx.Document()
+    for place in ("north", "south"):
+        letter.add_paragraph(f"The ferry to the {place} leaves at nine. " * 60)
+    letter.save(file)
+    embedded: list[str] = []
+    embed = fake_model.embed
+
+    async def watched(texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if role == "document":
+            embedded.extend(texts)
+            # Nothing is stored or reported before it is embedded.
+            assert (await found(engine, "ferry"), await workspace.jobs.notices()) == ([], [])
+        return await embed(texts, role)
+
+    monkeypatch.setattr(fake_model, "embed", watched)
+    taken = await workspace.documents.upload(file.getvalue(), "ferry.docx")
+    assert (taken.status, embedded) == ("pending", [])
+    await work(engine)
+    chunks = [live.chunk for live in await workspace.documents.chunks(taken.document_id)]
+    assert len(chunks) > 1
+    assert sorted(embedded) == sorted(chunk.contextual for chunk in chunks)
+    (space,) = await workspace.embeddings.spaces()
+    assert space.vectors == len(chunks)
+    hits = (await workspace.search(SearchQuery("the ferry to the south", arms="dense"))).hits
+    assert {hit.document_id for hit in hits} == {taken.document_id}
+    assert "The ferry to the south" in await workspace.documents.text(taken.document_id)
+    assert [notice.kind for notice in await workspace.jobs.notices()] == ["completed"]
+
+
+@pytest.mark.req("R-ING-20")
 async def test_completion_is_noticed(engine: Engine) -> None:
     taken = await workspace_of(engine).documents.upload(b"Words.", "a.txt")
     await work(engine)

@@ -10,6 +10,7 @@ import pytest
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.types import Block, Item, Parsed
 from ragstone.ingest.prepare import chunking_kind, make_preparer
+from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Settings
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -34,7 +35,30 @@ def test_a_document_is_cut_as_what_it_is_or_where_it_is_from(
     assert chunking_kind(Item("s", "x", "x", b"", metadata=metadata), parsed) == kind
 
 
-@pytest.mark.req("R-CHK-09", "R-CHK-13")
+@pytest.mark.req("R-CHK-09")
+@pytest.mark.parametrize(
+    ("source_type", "media_type", "strategy"),
+    [
+        ("email", "message/rfc822", "semantic"),
+        ("paper", "application/pdf", "paper"),
+        ("rss", "text/html", "hybrid"),
+        ("web", "text/html", "hybrid"),
+        ("files", "text/plain", "recursive"),
+    ],
+)
+async def test_ghostwriter_cuts_a_document_by_where_it_is_from(
+    source_type: str, media_type: str, strategy: str
+) -> None:
+    settings = load_settings(overrides={"profile": "ghostwriter"}, environment={})
+    preparer, close = make_preparer(settings, FakeEmbedder(), WordTokenizer(), None, "fake@1")
+    item = Item("s", "x", "x", b"", metadata={"source_type": source_type})
+    parsed = Parsed(TEXT, (Block("paragraph", 0, len(TEXT)),), media_type=media_type)
+    chunker = preparer._options.chunker_for(chunking_kind(item, parsed))
+    await close()
+    assert chunker.fingerprint.split()[0] == strategy
+
+
+@pytest.mark.req("R-CHK-13")
 async def test_each_kind_of_source_may_be_cut_its_own_way() -> None:
     settings = Settings.model_validate(
         {

@@ -93,7 +93,7 @@ def test_the_fallback_of_kosmos_is_recursive() -> None:
     assert all(0 < before.end - after.start <= 50 for before, after in itertools.pairwise(chunks))
 
 
-@pytest.mark.req("R-CHK-09", "R-CHK-13")
+@pytest.mark.req("R-CHK-13")
 def test_ghostwriter_cuts_each_kind_of_source_its_own_way() -> None:
     chosen = {kind: its.strategy for kind, its in profile("ghostwriter").chunking_by_source.items()}
     assert chosen == {"email": "semantic", "paper": "paper", "rss": "hybrid", "web": "hybrid", "files": "recursive"}

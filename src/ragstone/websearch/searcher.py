@@ -23,14 +23,20 @@ class WebSearcher:
         self.hits = 0
         self.misses = 0
 
+    @property
+    def hit_rate(self) -> float | None:
+        """Return the share of searches that the cache answered; None before the first."""
+        searches = self.hits + self.misses
+        return self.hits / searches if searches else None
+
     async def find(self, tenant: str, query: str, k: int | None = None) -> WebFindings:
         """Return results for a query; when the engine fails none or earlier ones, and the problem."""
         cache, wanted = self._cache(tenant), k or self._k
         kept = await cache.get(self._engine.name, query, wanted)
         if kept is not None and kept.is_fresh:
-            self.hits += 1
+            self._count(hit=True)
             return WebFindings(query, kept.results, cached=True)
-        self.misses += 1
+        self._count(hit=False)
         try:
             found = await self._engine.search(query, wanted)
         except RemoteError as error:
@@ -45,6 +51,11 @@ class WebSearcher:
         """Return the cached results of a query that are still fresh; None when there are none."""
         kept = await self._cache(tenant).get(self._engine.name, query, k or self._k)
         return kept.results if kept and kept.is_fresh else None
+
+    def _count(self, *, hit: bool) -> None:
+        self.hits += hit
+        self.misses += not hit
+        logger.info("web search cache: %d of %d searches answered from it", self.hits, self.hits + self.misses)
 
     async def close(self) -> None:
         await self._engine.close()

@@ -151,7 +151,17 @@ def test_documents_that_fail_are_named_and_end_with_3(cli: Cli, tmp_path: Path) 
     assert [failure["code"] for failure in ran.json["failed"]] == ["empty_document"]
 
 
-@pytest.mark.req("R-EVL-17")
+@pytest.mark.req("R-EVL-22")
+def test_words_vectors_and_both_stand_side_by_side_and_both_lose_no_recall(cli: Cli, rocks: Path) -> None:
+    arms = ("lexical", "dense", "hybrid")
+    report = cli("eval", rocks, "--systems", ",".join(arms), "--json").json
+    recall = {row["system"]: row["recall@10"] for row in report["rows"]}
+    assert tuple(recall) == arms
+    assert recall["hybrid"] >= max(recall.values()) > 0.5
+    against = {(entry["system"], entry["against"]) for entry in report["compare"] if entry["metric"] == "recall@10"}
+    assert {("hybrid", "lexical"), ("hybrid", "dense")} <= against
+
+
 def test_each_mode_has_a_row_with_its_times(cli: Cli, rocks: Path) -> None:
     rows = cli("eval", rocks, "--systems", "fast,balanced,thorough", "--json").json["rows"]
     assert [row["system"] for row in rows] == ["fast", "balanced", "thorough"]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from ragstone import Item, Ragstone
 from ragstone.serve.cli.commands.evaluate import read_sizes, why_not
 from ragstone.settings.load import load_settings
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 STONES = [f"stone{number:02}" for number in range(40)]
+FILLER = "this is a note about a thing that lies in the quarry and nobody has moved it since the day"
 
 
 @pytest.fixture
@@ -22,8 +24,7 @@ def stones(tmp_path: Path) -> Path:
     """Documents that are told apart by a single word, which words find better than the fake model's vectors."""
     folder = tmp_path / "stones"
     (folder / "qrels").mkdir(parents=True)
-    filler = "this is a note about a thing that lies in the quarry and nobody has moved it since the day"
-    corpus = [{"_id": name, "title": "", "text": f"{name} {filler} {number}"} for number, name in enumerate(STONES)]
+    corpus = [{"_id": name, "title": "", "text": f"{name} {FILLER} {number}"} for number, name in enumerate(STONES)]
     queries = [{"_id": name, "text": f"where in the quarry does {name} lie since the day"} for name in STONES]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, corpus)))
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, queries)))
@@ -33,6 +34,24 @@ def stones(tmp_path: Path) -> Path:
 
 
 @pytest.mark.req("R-TOL-37")
+def test_votes_move_the_weights_by_which_results_are_ranked(cli: Cli, tmp_path: Path) -> None:
+    notes = [Item("test", name, name, f"{name} {FILLER} {number}") for number, name in enumerate(STONES)]
+    with Ragstone(data_dir=tmp_path / "ragstone-data") as stone:
+        stone.ingest_items(notes)
+        for name in STONES:
+            query = f"where in the quarry does {name} lie since the day"
+            (hit,) = stone.search(query, arms="lexical", k=1).hits
+            assert hit.text.startswith(name)
+            stone.feedback(query, [hit.chunk_id], "up")
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("retrieval: {dense_weight: 1.0, fusion: weighted}")
+    tuning = cli("tune", "--from-feedback", "--config", bad, "--budget-ms", "60000", "--json").json
+    assert tuning["trained_on"] + tuning["held_out"] == len(STONES)
+    assert tuning["better"] is True
+    assert tuning["changes"].keys() & {"retrieval.fusion", "retrieval.dense_weight"}
+    assert tuning["after"]["ndcg@10"] > tuning["before"]["ndcg@10"]
+
+
 def test_settings_that_are_better_are_written_and_can_be_used(cli: Cli, stones: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.yaml"
     bad.write_text("retrieval: {dense_weight: 1.0, fusion: weighted}")

@@ -12,7 +12,7 @@ from ragstone import SearchQuery, Workspace
 from ragstone.agents.agent import Agent, asking_node, should_use_tools
 from ragstone.agents.chat import OpenAIChat, Reply, ToolCall, Turn
 from ragstone.agents.toolbox import Toolbox
-from ragstone.core.errors import RemoteError
+from ragstone.core.errors import InputError, RemoteError
 from ragstone.engine.engine import Engine
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.workspaces import workspace_of
@@ -50,7 +50,42 @@ def search(query: str, **more: Any) -> ToolCall:
     return ToolCall(f"call {query}", "search_knowledge", {"query": query, **more})
 
 
-@pytest.mark.req("R-TOL-31", "R-REL-18")
+@pytest.mark.req("R-TOL-31")
+async def test_a_call_without_tools_goes_to_the_provider_of_the_agents_model() -> None:
+    with OpenAIDouble(lambda _: chat_reply("First.")) as first, OpenAIDouble(lambda _: chat_reply("Second.")) as second:
+        chats = [
+            OpenAIChat(LLMSettings(model=name, base_url=double.url, retries=0))
+            for name, double in (("llama-3.3-70b-versatile", first), ("gpt-4o", second))
+        ]
+        said = [await Agent(chat).call_llm("Hi") for chat in chats]
+        said.append(await Agent(chats[1], "You write.").call_llm("Hi", "Be short.", temperature=0.1))
+        for chat in chats:
+            await chat.close()
+    assert said == ["First.", "Second.", "Second."]
+    bodies = [request.body for request in (*first.requests, *second.requests)]
+    assert [(body["model"], body["temperature"], "tools" in body) for body in bodies] == [
+        ("llama-3.3-70b-versatile", 0.7, False),
+        ("gpt-4o", 0.7, False),
+        ("gpt-4o", 0.1, False),
+    ]
+    assert bodies[0]["messages"] == [{"role": "user", "content": "Hi"}]
+    assert bodies[2]["messages"][0] == {"role": "system", "content": "You write.\n\nBe short."}
+
+
+@pytest.mark.req("R-REL-18")
+async def test_an_agent_that_has_nothing_to_look_up_is_offered_no_tool_and_gets_none(engine: Engine) -> None:
+    for stage in ("VoiceValidate", "QualityGate"):
+        with pytest.raises(InputError, match=f"there is no role '{stage}'"):
+            Toolbox.for_role(workspace_of(engine), stage)
+    model = Scripted([Reply("", (search("hooks"),)), Reply("Good enough.")])
+    answer = await Agent(model).call_llm_with_tools("Judge this.", Toolbox(workspace_of(engine), ()))
+    assert [tools for _, tools, _ in model.seen] == [[], []]
+    (refused,) = answer["tool_results"]
+    assert refused["result"]["error"]["code"] == "call_refused"
+    assert answer["response"].text == "Good enough."
+
+
+@pytest.mark.req("R-TOL-31")
 async def test_a_model_can_be_called_without_tools() -> None:
     model = Scripted([Reply("Hello.")])
     agent = Agent(model, persona="You write.")

@@ -331,7 +331,7 @@ async def test_plain_callables_carry_name_description_and_schema(engine: Engine)
     assert "takes at most 3" in await search("hooks", "all", 1, 2)
 
 
-@pytest.mark.req("R-TOL-26", "R-TOL-27")
+@pytest.mark.req("R-TOL-26")
 def test_what_each_agent_of_the_article_pipeline_has() -> None:
     own = {"get_writing_examples", "find_similar_critiques", "get_style_references"}
     table = {name: (set(role.tools) - own, role.frequency, role.priority) for name, role in ROLES.items()}

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,13 @@ from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.model_types import Embeddings, WordTokenizer
 from ragstone.core.remedies import Action, Remedy
 from ragstone.models.embedders.local import LocalEmbedder
+from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.models.runtime import inference
 from ragstone.models.runtime.encoder import Ids
 from ragstone.models.runtime.inference import open_runtime
 from ragstone.models.weights import artefacts
 from ragstone.models.weights.folder import ModelFolder
+from ragstone.testing.fakes import FakeEmbedder
 
 
 @pytest.fixture
@@ -148,6 +151,20 @@ async def test_batches_have_32_texts_by_default(folder: Path, flaky: Callable[..
     assert len(made.vectors) == 300
     assert max(runtime.batches) == 32
     await embedder.close()
+
+
+@pytest.mark.req("R-EMB-13")
+async def test_texts_alone_in_batches_and_of_a_model_by_name_have_the_same_vectors(folder: Path) -> None:
+    texts = [" ".join(words) for words in permutations(("the", "cat", "and", "mat", "rates"), 3)]
+    pool = EmbedderPool(FakeEmbedder(), lambda name: open_tiny(folder))
+    batched = (await (await pool.get("tiny")).embed(texts)).vectors
+    embedder = open_tiny(folder)
+    one_by_one = [(await embedder.embed([text])).vectors[0] for text in texts]
+    as_query = [(await embedder.embed([text], "query")).vectors[0] for text in texts[:3]]
+    np.testing.assert_allclose(batched, one_by_one, atol=1e-5)
+    np.testing.assert_allclose(batched[:3], as_query, atol=1e-5)
+    assert len(np.unique(batched.round(3), axis=0)) > 32
+    await asyncio.gather(embedder.close(), pool.close())
 
 
 async def test_a_query_does_not_wait_for_the_batches(folder: Path, flaky: Callable[..., FlakyRuntime]) -> None:

@@ -72,7 +72,7 @@ async def rows(ledger: SqliteLedger, tenant: str = "acme") -> list[tuple[object,
     )
 
 
-@pytest.mark.req("R-MOD-14", "R-CSA-15", "R-CSA-17")
+@pytest.mark.req("R-CSA-15")
 async def test_results_are_kept_for_a_day_and_over_a_restart(ledger: SqliteLedger, clock: Clock) -> None:
     engine = Engine([PAGE], [LATER])
     first = searcher(ledger, clock, engine)
@@ -86,6 +86,24 @@ async def test_results_are_kept_for_a_day_and_over_a_restart(ledger: SqliteLedge
     assert await again.find("acme", "ferry times") == WebFindings("ferry times", (LATER,))
     assert engine.asked == [("ferry times", 3), ("ferry times", 3)]
     assert (again.hits, again.misses) == (1, 1)
+
+
+@pytest.mark.req("R-CSA-17")
+async def test_the_share_of_searches_that_the_cache_answered_is_counted_and_logged(
+    ledger: SqliteLedger, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "ragstone.websearch")
+    searching = searcher(ledger, clock, Engine([PAGE], [PAGE]))
+    assert searching.hit_rate is None
+    for query in ("ferry times", "ferry times", "pier", "ferry times"):
+        await searching.find("acme", query)
+    assert (searching.hits, searching.misses, searching.hit_rate) == (2, 2, 0.5)
+    assert [record.getMessage() for record in caplog.records] == [
+        "web search cache: 0 of 1 searches answered from it",
+        "web search cache: 1 of 2 searches answered from it",
+        "web search cache: 1 of 3 searches answered from it",
+        "web search cache: 2 of 4 searches answered from it",
+    ]
 
 
 @pytest.mark.req("R-MOD-16")
