@@ -53,14 +53,18 @@ def test_an_upgrade_may_drop_all_embeddings_and_the_next_run_makes_everything_an
 @pytest.mark.req("R-DOM-42")
 def test_a_document_has_versions_of_which_one_is_live(fake_model: FakeEmbedder) -> None:
     with Ragstone(data_dir="data") as stone:
-        versions, seen = [], []
+        documents, seen, receipts = [], [], []
         for words in ("The ferry sails at six.", "The ferry sails at six.", "The ferry sails at nine."):
             stone.ingest_items([Item("test", "a", "a", words)])
-            (document,) = stone.documents()
-            versions.append((document.id, document.version, stone.text(document.id)))
-            seen.append({hit.text for hit in stone.search("ferry", k=10).hits})
-            assert {one.version for one in stone.chunks(document.id)} == {document.version}
-    assert [number for _, number, _ in versions] == [1, 1, 2]
-    assert len({identity for identity, _, _ in versions}) == 1
-    assert versions[2][2] == "The ferry sails at nine."
-    assert seen == [{"The ferry sails at six."}, {"The ferry sails at six."}, {"The ferry sails at nine."}]
+            documents += stone.documents()
+            seen.append((stone.text(documents[-1].id), {hit.text for hit in stone.search("ferry", k=10).hits}))
+            assert {live.version for live in stone.chunks(documents[-1].id)} == {documents[-1].version}
+            receipts.append(stone.receipt(stone.ask("When does the ferry sail?")))
+        # What was answered from an earlier version is no longer borne out.
+        assert [stone.check_receipt(receipt).holds for receipt in receipts] == [False, False, True]
+    assert [document.version for document in documents] == [1, 1, 2]
+    assert len({(document.id, document.created_at) for document in documents}) == 1
+    assert documents[0].updated_at == documents[1].updated_at
+    assert seen == [
+        (words, {words}) for words in ("The ferry sails at six.", "The ferry sails at six.", "The ferry sails at nine.")
+    ]

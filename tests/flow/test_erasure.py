@@ -330,7 +330,6 @@ async def test_a_tenant_s_deletion_that_an_engine_holds_up_is_finished_by_asking
     await stores.close()
 
 
-@pytest.mark.req("R-SEC-13")
 def test_an_uploaded_document_leaves_no_byte_behind(tmp_path: Path, fake_model: FakeEmbedder) -> None:
     uploaded: list[str] = []
     with Ragstone(data_dir=tmp_path / "data") as stone:

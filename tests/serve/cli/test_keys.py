@@ -60,7 +60,6 @@ def test_without_a_key_files_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
     assert "security.key" in refused.err
 
 
-@pytest.mark.req("R-SEC-01")
 def test_files_and_secrets_are_encrypted_with_the_key_of_the_settings(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

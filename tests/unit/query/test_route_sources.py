@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.errors import InputError, RagstoneError, SourceError, StoreError
+from ragstone.core.errors import InputError, ModelError, RagstoneError, RemoteError, SourceError, StoreError
 from ragstone.core.filters import parse_filter
 from ragstone.core.protocols import RecordFindings
 from ragstone.core.search import QueryType, SearchResult, Stage, WebFindings, WebResult
@@ -176,6 +176,16 @@ async def test_a_kb_that_fails_is_named_and_the_web_answers(query: str) -> None:
     world.error = StoreError("the disk is gone")
     found = await look(world, query)
     assert (found.hits, found.web, found.degraded) == ((), (PAGE,), ("documents: the disk is gone",))
+
+
+@pytest.mark.req("R-REL-03")
+@pytest.mark.parametrize("kind", [StoreError, RemoteError, ModelError])
+async def test_sources_that_all_fail_are_named_and_the_result_is_empty(kind: type[RagstoneError]) -> None:
+    world = World()
+    world.error, world.problem, world.broken = kind("it is gone"), "double is down", SourceError("no rows")
+    found = await look(world, PRICE, rows=True)
+    assert (found.hits, found.web, found.records) == ((), (), ())
+    assert found.degraded == ("documents: it is gone", "database: no rows", "web: double is down")
 
 
 @pytest.mark.parametrize("ask", [{"web": False}, {"routing": "off"}])

@@ -66,7 +66,7 @@ def partition_of(folder: Path, name: str) -> Path:
     return place
 
 
-@pytest.mark.req("R-SEC-11", "R-SEC-13")
+@pytest.mark.req("R-SEC-11")
 @pytest.mark.parametrize("together", [1, 50], ids=["one by one", "at once"])
 @pytest.mark.parametrize("chosen", [0, 24, 49])
 async def test_a_canary_is_in_no_byte_of_any_file(

@@ -67,7 +67,7 @@ def without_nul(value: Any) -> Any:
     return value
 
 
-@pytest.mark.req("R-STO-26", "R-SEC-08")
+@pytest.mark.req("R-STO-26")
 @settings(deadline=None)
 @given(where=filter_cases.filters, metadata=filter_cases.payloads)
 def test_sql_and_python_agree(rows: PostgresConnection, where: Filter, metadata: dict[str, Any]) -> None:

@@ -80,7 +80,7 @@ def selects(where: Filter, metadata: Mapping[str, Any], **columns: Scalar | None
         connection.close()
 
 
-@pytest.mark.req("R-STO-26", "R-SEC-08")
+@pytest.mark.req("R-STO-26")
 @given(raw=FILTERS, metadata=METADATA)
 def test_sql_and_python_agree(raw: dict[str, Any], metadata: dict[str, Any]) -> None:
     where = parse_filter(raw)

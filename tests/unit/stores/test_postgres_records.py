@@ -71,7 +71,7 @@ async def fill(engine: Engine, documents: int = 12) -> None:
     await engine._components.ledger.clean_up("default")
 
 
-@pytest.mark.req("R-DOM-04", "R-DOM-07")
+@pytest.mark.req("R-DOM-04")
 async def test_kosmos_keeps_768_dimensions_under_an_ivfflat_index_of_100_lists(
     app: psycopg.Connection, tmp_path: Path, models: None
 ) -> None:

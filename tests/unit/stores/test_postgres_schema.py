@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -18,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import EMPTY, VERSIONS, server
 
+from ragstone import Item, Settings, open_engine
 from ragstone.core.errors import StoreError
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.migrations import HEADS
@@ -25,6 +28,8 @@ from ragstone.stores.migrations.postgres import SERVICE, ensure
 from ragstone.stores.migrations.postgres_shape import PARTITIONED, HalfVectorColumn, on_postgres
 from ragstone.stores.sql import schema
 from ragstone.testing.builders import make_version, put, unit_vectors
+from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 postgres_databases = postgres_server.postgres_databases
 GUARDED = """
@@ -104,7 +109,7 @@ async def test_every_table_of_tenants_is_guarded_and_so_is_every_partition(
     assert parts == {f"{table}_{tenant_id}" for table in PARTITIONED & set(tables) for tenant_id in ids.values()}
 
 
-@pytest.mark.req("R-TEN-06", "R-DOM-01")
+@pytest.mark.req("R-TEN-06")
 async def test_nobody_sees_or_writes_rows_of_another_tenant_even_by_hand(version: int, tmp_path: Path) -> None:
     dsn = server(version).database(tmp_path)
     ids = await fill(dsn, tmp_path, "one", "two")
@@ -180,6 +185,60 @@ def columns(admin: psycopg.Connection, view: str) -> dict[str, str]:
         (f"ragstone_views.{view}",),
     )
     return dict(rows.fetchall())
+
+
+@pytest.mark.req("R-DOM-01")
+async def test_every_row_of_a_tenant_names_it(
+    admin: psycopg.Connection, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+    store = {"ledger": {"kind": "postgres", "dsn": server(version).database(tmp_path)}}
+    async with open_engine(Settings(data_dir=tmp_path / "data", store=store)) as engine:
+        assert engine.settings.tenant == "default"
+        await workspace_of(engine).documents.ingest_items([Item("test", "a", "a", "The ferry sails at six.")])
+        await engine.tenants.set_settings("default", {"retrieval.k": 3})
+        await workspace_of(engine).search("ferry")
+        await engine._components.search_log.flush()
+        tenant = await engine.tenants.get("default")
+    found = admin.execute("SELECT id, settings FROM tenants WHERE name = 'default'").fetchall()
+    assert tenant is not None
+    assert found == [(tenant.id, '{"retrieval.k": 3}')]
+    shown = admin.execute("SELECT DISTINCT tenant_id FROM ragstone_views.documents").fetchall()
+    assert shown == [(UUID(tenant.id),)]
+    required = admin.execute(
+        "SELECT table_name FROM information_schema.columns "
+        "WHERE table_schema = 'ragstone' AND column_name = 'tenant_id' AND is_nullable = 'NO'"
+    )
+    named = {name for (name,) in required.fetchall()}
+    owned = {table.name for table in (*schema.tenant.sorted_tables, *schema.postgres.tables.values())}
+    assert owned <= named
+    for table in ("documents", "chunks", "vectors", "retrieval_log"):
+        assert table in named
+        assert admin.execute(f"SELECT DISTINCT tenant_id FROM {table}").fetchall() == [(tenant.id,)], table
+
+
+@pytest.mark.req("R-DOM-03")
+async def test_a_document_lacks_none_of_its_fields(admin: psycopg.Connection, version: int, tmp_path: Path) -> None:
+    required = admin.execute(
+        "SELECT table_name || '.' || column_name FROM information_schema.columns "
+        "WHERE table_schema = 'ragstone' AND table_name IN ('documents', 'versions') AND is_nullable = 'NO'"
+    )
+    fields = {name for (name,) in required.fetchall()}
+    assert {f"documents.{name}" for name in ("id", "tenant_id", "metadata", "created_at", "updated_at")} <= fields
+    assert "versions.text" in fields
+    (key,) = admin.execute(
+        "SELECT pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE conrelid = 'ragstone.documents'::regclass AND contype = 'p'"
+    ).fetchone() or ("",)
+    assert "id" in key
+    before = datetime.now(UTC).replace(microsecond=0)
+    await fill(server(version).database(tmp_path), tmp_path, "one")
+    rows = admin.execute(
+        "SELECT id, tenant_id, content, metadata, created_at, updated_at FROM ragstone_views.documents"
+    ).fetchall()
+    ((made, tenant, content, metadata, created, updated),) = rows
+    assert (type(made), type(tenant), content, metadata) == (UUID, UUID, "words of one\n\nmore", {})
+    assert before <= created <= updated <= datetime.now(UTC)
 
 
 @pytest.mark.req("R-DOM-03")
