@@ -37,7 +37,7 @@ class TestChromaInAFolder(ProviderSuite, ProviderPersistenceSuite):
     def writer(self, folder: Path) -> Sequence[str]:
         return [sys.executable, chroma_writer.__file__, str(folder)]
 
-    @pytest.mark.req("R-STO-06")
+    @pytest.mark.req("R-STO-06", "R-TST-25")
     async def test_all_is_there_after_close_and_open(self, tmp_path: Path) -> None:
         await super().test_all_is_there_after_close_and_open(tmp_path)
 
@@ -49,7 +49,7 @@ class TestChromaInAFolder(ProviderSuite, ProviderPersistenceSuite):
     async def test_the_filter_acts_before_the_cut(self, provider: VectorProvider) -> None:
         await super().test_the_filter_acts_before_the_cut(provider)
 
-    @pytest.mark.req("R-STO-29")
+    @pytest.mark.req("R-STO-29", "R-TST-25")
     async def test_the_nearest_come_first_with_their_cosine(self, provider: VectorProvider) -> None:
         await super().test_the_nearest_come_first_with_their_cosine(provider)
 

@@ -61,7 +61,7 @@ class TestMilvusServer(ProviderSuite):
     async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
         return connected(self.address, isolation)
 
-    @pytest.mark.req("R-STO-13")
+    @pytest.mark.req("R-STO-13", "R-FUT-21")
     async def test_the_nearest_come_first_with_their_cosine(self, provider: VectorProvider) -> None:
         await super().test_the_nearest_come_first_with_their_cosine(provider)
 

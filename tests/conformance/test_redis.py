@@ -57,7 +57,7 @@ def is_cached(found: SearchResult) -> bool:
     return [stage.stage for stage in found.trace] == ["cache"]
 
 
-@pytest.mark.req("R-MOD-13", "R-MOD-14", "R-FUT-24")
+@pytest.mark.req("R-MOD-13", "R-FUT-24")
 async def test_what_one_process_has_found_another_gets_for_a_minute(data_dir: Path, server: RedisServer) -> None:
     wanted = settings_of(data_dir, server)
     async with open_engine(wanted) as one, open_engine(wanted) as other:

@@ -33,7 +33,7 @@ class TestWeaviateProvider(ProviderSuite):
         adapter = Adapter(kind="weaviate", url=self.service.url, api_key=SecretStr(self.service.api_key))
         return WeaviateProvider(adapter, folder, isolation)
 
-    @pytest.mark.req("R-STO-11", "R-STO-36")
+    @pytest.mark.req("R-STO-11", "R-STO-36", "R-FUT-21")
     async def test_the_nearest_come_first_with_their_cosine(self, provider: VectorProvider) -> None:
         await super().test_the_nearest_come_first_with_their_cosine(provider)
 

@@ -114,7 +114,7 @@ async def test_metadata_that_claims_to_be_anothers(engine: Engine) -> None:
     assert await texts(engine, THIEF) == [SHARED, "The vault opens with a lie."]
 
 
-@pytest.mark.req("R-TEN-18", "R-REL-14")
+@pytest.mark.req("R-TEN-18", "R-REL-14", "R-TST-33")
 @pytest.mark.parametrize("arms", ["dense", "lexical", "hybrid"])
 async def test_a_filter_does_not_reach_beyond_the_tenant(engine: Engine, arms: str) -> None:
     victim = await engine.tenants.get(VICTIM)
@@ -150,7 +150,7 @@ async def test_the_same_document_is_made_anew_for_each(engine: Engine, model: Fa
     assert await texts(engine, VICTIM) == [SHARED, SECRET]
 
 
-@pytest.mark.req("R-TEN-18", "R-TEN-07")
+@pytest.mark.req("R-TEN-18", "R-TEN-07", "R-TST-33")
 async def test_a_kb_of_another_tenant_opens_nothing(engine: Engine) -> None:
     """Every read names the tenant: what else it names cannot widen it."""
     parts = engine._components
@@ -166,7 +166,7 @@ async def test_a_kb_of_another_tenant_opens_nothing(engine: Engine) -> None:
         assert {one.title for one in await parts.ledger.of(THIEF).documents(forged)} <= {"shared"}
 
 
-@pytest.mark.req("R-TEN-09", "R-TEN-18")
+@pytest.mark.req("R-TEN-09", "R-TEN-18", "R-TST-33")
 async def test_files_of_the_same_bytes_are_each_tenants_own(engine: Engine) -> None:
     taken = [await engine.workspace(who).documents.upload(b"Zanzibar.", "z.txt", kb=KB) for who in (VICTIM, THIEF)]
     assert taken[0].document_id != taken[1].document_id

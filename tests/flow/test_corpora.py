@@ -22,7 +22,7 @@ from ragstone.testing.fakes import FakeEmbedder
 stone = corpus_kit.stone
 
 
-@pytest.mark.req("R-ING-11", "R-ING-23", "R-ING-24", "R-ING-27")
+@pytest.mark.req("R-ING-11", "R-ING-23", "R-ING-24", "R-ING-27", "R-TST-22")
 def test_a_corpus_becomes_a_collection(stone: Ragstone) -> None:
     result = asdict(stone.corpora.build(BUILD))
     assert result.pop("duration_seconds") > 0
@@ -87,7 +87,7 @@ def test_a_collection_that_exists_is_not_replaced_unasked(stone: Ragstone, fake_
     assert (live_ids(stone), Path("data/indices/chunks.json").read_bytes()) == before
 
 
-@pytest.mark.req("R-ING-26")
+@pytest.mark.req("R-ING-26", "R-TST-22")
 def test_overwrite_replaces_collection_index_and_metadata(stone: Ragstone) -> None:
     stone.corpora.build(BUILD)
     stone.ingest_items([Item("test", "x", "x", "Something of another source in it.")], kb=NAME)

@@ -275,6 +275,7 @@ def test_a_log_that_cannot_be_written_fails_no_search(
     assert "1 searches were not logged: no space left" in caplog.text
 
 
+@pytest.mark.req("R-FUT-17")
 def test_what_was_asked_and_not_found(quarry: Ragstone) -> None:
     with quarry:
         for query in ("zeppelin fares to Vienna", "Zeppelin fares to vienna", "fares of the zeppelin"):

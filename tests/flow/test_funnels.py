@@ -11,8 +11,10 @@ import pytest
 
 from ragstone import Item, Settings, load_settings, open_engine
 from ragstone.core.errors import RemoteError, SettingsError
+from ragstone.core.model_types import Message
 from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Mode
+from ragstone.evaluate.metrics import score
 from ragstone.settings.retrieval import RerankingSettings, RerankingStage
 from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
@@ -146,6 +148,30 @@ async def test_takaro_fuses_20_and_20_has_an_llm_rank_20_and_returns_5(
     assert (asked[0].model, asked[0].base_url) == ("meta-llama/llama-3.1-8b-instruct", "https://openrouter.ai/api/v1")
 
 
+class KnowsBetter(FakeLLM):
+    """Gives a passage points by the number of its notice."""
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
+        passages = json.loads(messages[1].content)["passages"]
+        return json.dumps([{"id": each["id"], "points": number_of(each["text"]) / 15} for each in passages])
+
+
+@pytest.mark.req("R-TST-07")
+async def test_an_llm_that_knows_better_improves_what_takaro_returns(
+    fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.models.build_llm", lambda _: KnowsBetter())
+    async with open_engine(profile("takaro", data_dir)) as engine:
+        await workspace_of(engine).documents.ingest_items(NOTICES)
+        rankings = {
+            mode: [hit.uri for hit in (await workspace_of(engine).search(SearchQuery("late ferry", mode=mode))).hits]
+            for mode in get_args(Mode)
+        }
+    grades = {item.uri: int(item.external_id) for item in NOTICES}
+    quality = {mode: score(ranking, grades, ("ndcg@5",))["ndcg@5"] for mode, ranking in rankings.items()}
+    assert quality["fast"] == quality["balanced"] < quality["thorough"]
+
+
 @pytest.mark.req("R-RRK-10", "R-RRK-06", "R-MOD-02", "R-REL-22")
 async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
@@ -180,7 +206,7 @@ async def test_kosmos_keeps_10_of_those_that_score_at_least_03(
     assert [number_of(hit.text) for hit in result.hits] == kept[:10]
 
 
-@pytest.mark.req("R-RRK-12")
+@pytest.mark.req("R-RRK-12", "R-FUT-23")
 async def test_rpg_reranks_nothing_until_a_cross_encoder_is_set(
     fake_model: FakeEmbedder, data_dir: Path, judge: ByNumber
 ) -> None:

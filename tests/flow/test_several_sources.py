@@ -15,6 +15,7 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
 from ragstone.core.errors import InputError, SettingsError, TenantSuspended
 from ragstone.core.search import Question, SearchQuery
+from ragstone.query.routing.federation import passages_of, source_kind
 from ragstone.schemas.search import SearchSchema
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
@@ -82,6 +83,24 @@ async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> No
     assert "database:shop/products#1" in {citation.uri for citation in answer.citations}
     await engine.workspace("globex").documents.ingest_items([GUIDE])
     assert (await engine.workspace("globex").search(PRICE)).records == ()
+
+
+@pytest.mark.req("R-TST-32")
+async def test_documents_rows_and_the_web_are_searched_together_and_each_is_named(
+    engine: Engine, data_dir: Path, tmp_path: Path
+) -> None:
+    page = {"title": "Perfumes", "url": "https://scent.example/", "snippet": "Oriental Spice has a base of amber."}
+    (tmp_path / "web.json").write_text(json.dumps({"*": [page]}), encoding="utf-8")
+    with_web = settings(data_dir, web={"kind": "fixture", "path": tmp_path / "web.json"})
+    async with open_engine(with_web) as opened:
+        found = await workspace_of(opened).search(SearchQuery(PRICE, web=True))
+        answer = await workspace_of(opened).ask(Question("Is Oriental Spice a perfume with a base of amber?", web=True))
+    assert [hit.uri for hit in (*found.hits, *found.records)] == ["guide.md", "database:shop/products#1"]
+    assert [result.url for result in found.web] == ["https://scent.example/"]
+    ranked = passages_of(found)
+    assert {source_kind(hit) for hit in ranked} == {"documents", "database", "internet"}
+    assert source_kind(ranked[0]) == "database"
+    assert {"guide.md", "https://scent.example/"} <= {citation.uri for citation in answer.citations}
 
 
 @pytest.mark.req("R-REL-02")

@@ -53,7 +53,7 @@ async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     assert (document.metadata["line"], document.metadata["filename"]) == ("north", "ferry.txt")
 
 
-@pytest.mark.req("R-ING-16", "R-ING-21")
+@pytest.mark.req("R-ING-16", "R-ING-21", "R-TST-27")
 async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engine) -> None:
     taken = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
     await work(engine)
@@ -67,7 +67,7 @@ async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engin
     )
 
 
-@pytest.mark.req("R-ING-12")
+@pytest.mark.req("R-ING-12", "R-TST-31")
 async def test_an_upload_is_checked_read_cut_embedded_stored_and_reported_in_this_order(
     engine: Engine, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

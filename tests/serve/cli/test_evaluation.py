@@ -168,6 +168,7 @@ def test_each_mode_has_a_row_with_its_times(cli: Cli, rocks: Path) -> None:
     assert all(0 < row["p50_ms"] <= row["p95_ms"] for row in rows)
 
 
+@pytest.mark.req("R-FUT-20")
 def test_two_settings_side_by_side(cli: Cli, rocks: Path) -> None:
     report = cli("eval", rocks, "--compare", "retrieval.arms=lexical,retrieval.k=3", "--json").json
     changed = "balanced, retrieval.arms=lexical,retrieval.k=3"

@@ -57,6 +57,7 @@ def asked(question: str = QUESTION, tenant: str = "acme", kb: KnowledgeBase = KB
     return Asked(tenant, kb, way, question, EMBEDDER)
 
 
+@pytest.mark.req("R-FUT-04")
 async def test_nearly_the_same_question_gets_the_answer_again(cache: AnswerCache) -> None:
     await cache.keep(asked(), [HIT], ANSWER)
     again = "when does the ferry leave the north pier"

@@ -31,7 +31,7 @@ def answer(make_hit: MakeHit) -> Answer:
     return writer.finish("When do pumps stop?", degraded=["dense arm"])
 
 
-@pytest.mark.req("R-ANS-13")
+@pytest.mark.req("R-ANS-13", "R-TST-30")
 def test_citations_are_numbered_by_first_use_and_say_where_they_stand(answer: Answer) -> None:
     assert answer.citations == (
         Citation(1, "Fans never stop.", "doc:100", "doc", "Manual", "manual.pdf", 4, "Limits", 126, 142),

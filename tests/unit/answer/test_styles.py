@@ -20,7 +20,7 @@ def shown(style: CitationStyle) -> str:
     return text + list_sources([CATALOG, NET], style)
 
 
-@pytest.mark.req("R-ANS-05", "R-ANS-06")
+@pytest.mark.req("R-ANS-05", "R-ANS-06", "R-TST-30")
 def test_inline() -> None:
     assert shown("inline") == (
         "Our collection includes Oriental Spice ($42), perfect for evening occasions [Source: Product Catalog]. "
@@ -28,7 +28,7 @@ def test_inline() -> None:
     )
 
 
-@pytest.mark.req("R-ANS-05", "R-ANS-07")
+@pytest.mark.req("R-ANS-05", "R-ANS-07", "R-TST-30")
 def test_endnote() -> None:
     assert shown("endnote") == (
         f"{SPICE} {NOTES}\n"
@@ -39,7 +39,7 @@ def test_endnote() -> None:
     )
 
 
-@pytest.mark.req("R-ANS-05", "R-ANS-15")
+@pytest.mark.req("R-ANS-05", "R-ANS-15", "R-TST-30")
 def test_footnote() -> None:
     assert shown("footnote") == (
         f"{SPICE} [1] {NOTES} [2]\n"
@@ -49,7 +49,7 @@ def test_footnote() -> None:
     )
 
 
-@pytest.mark.req("R-ANS-08")
+@pytest.mark.req("R-ANS-08", "R-TST-30")
 def test_none() -> None:
     assert shown("none") == f"{SPICE} {NOTES}"
 

@@ -19,7 +19,7 @@ def test_a_factory_is_imported_when_it_is_asked_for() -> None:
         registry.load("broken")
 
 
-@pytest.mark.req("R-STO-04")
+@pytest.mark.req("R-STO-04", "R-TST-25")
 def test_an_unknown_vector_store_is_a_value_error_with_the_known_names() -> None:
     with pytest.raises(ValueError, match=r"^Unsupported vector DB provider: nope$") as caught:
         VECTORS.load("nope")

@@ -143,7 +143,7 @@ async def test_the_event_loop_does_not_run_the_model(folder: Path, flaky: Callab
     await embedder.close()
 
 
-@pytest.mark.req("R-EMB-12")
+@pytest.mark.req("R-EMB-12", "R-TST-21")
 async def test_batches_have_32_texts_by_default(folder: Path, flaky: Callable[..., FlakyRuntime]) -> None:
     runtime = flaky(lambda ids: False)
     embedder = open_tiny(folder)
@@ -153,7 +153,7 @@ async def test_batches_have_32_texts_by_default(folder: Path, flaky: Callable[..
     await embedder.close()
 
 
-@pytest.mark.req("R-EMB-13")
+@pytest.mark.req("R-EMB-13", "R-TST-21", "R-TST-27")
 async def test_texts_alone_in_batches_and_of_a_model_by_name_have_the_same_vectors(folder: Path) -> None:
     texts = [" ".join(words) for words in permutations(("the", "cat", "and", "mat", "rates"), 3)]
     pool = EmbedderPool(FakeEmbedder(), lambda name: open_tiny(folder))

@@ -60,7 +60,7 @@ async def test_the_arms_run_at_the_same_time() -> None:
     assert {hit.chunk_id for hit in result.hits} == {"a#0", "b#0"}
 
 
-@pytest.mark.req("R-HYB-15", "R-HYB-26")
+@pytest.mark.req("R-HYB-15", "R-HYB-26", "R-TST-23")
 @pytest.mark.parametrize(
     ("arms", "found"), [("dense", ["a#0", "b#0"]), ("lexical", ["b#0", "c#0"]), ("hybrid", ["b#0", "a#0", "c#0"])]
 )

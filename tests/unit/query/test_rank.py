@@ -23,7 +23,7 @@ ROW = hit("row:1", "Oriental Spice. Price: 42 USD", 1.0, database=1.0)
 PAGE = hit("web:1", "Oriental Spice. Price: 42 USD", 1.0, web=1.0)
 
 
-@pytest.mark.req("R-HYB-33")
+@pytest.mark.req("R-HYB-33", "R-TST-28")
 def test_results_are_ranked_across_sources_by_relevance_and_confidence() -> None:
     ranked = rank_results([FAR, PAGE, KB, ROW], QUERY)
     assert [one.chunk_id for one in ranked] == ["row:1", "kb", "web:1", "far"]

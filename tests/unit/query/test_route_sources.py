@@ -101,7 +101,7 @@ async def look(
     return await federated.search("acme", KB, retrieval, request, world.confidence, overrides or RoutingOverrides())
 
 
-@pytest.mark.req("R-MOD-18")
+@pytest.mark.req("R-MOD-18", "R-FUT-16", "R-FUT-27")
 async def test_kb_and_web_are_asked_at_the_same_time_for_what_changes() -> None:
     world = World()
     world.together = asyncio.Barrier(2)
@@ -196,7 +196,7 @@ async def test_with_no_other_source_its_failure_is_raised(ask: dict[str, Any]) -
         await look(world, PLAIN, **ask)
 
 
-@pytest.mark.req("R-MOD-18", "R-QRY-15")
+@pytest.mark.req("R-MOD-18", "R-QRY-15", "R-FUT-16")
 async def test_databases_are_asked_beside_the_kb_for_what_they_know() -> None:
     world = World()
     world.together = asyncio.Barrier(2)

@@ -37,7 +37,7 @@ async def found_by(arms: Arm, settings: Settings, **more: Any) -> SearchResult:
     return await pipeline.search("default", KB, request)
 
 
-@pytest.mark.req("R-HYB-14")
+@pytest.mark.req("R-HYB-14", "R-TST-28")
 async def test_documents_are_searched_by_meaning_by_word_or_both_and_five_are_given() -> None:
     tulia = profile("tulia")
     request = search_request(tulia, SearchQuery("words"))
@@ -57,7 +57,7 @@ async def test_scores_by_word_are_from_0_to_1_and_bm25_s_own_stand_beside_them()
     assert [(hit.score, hit.scores["lexical"]) for hit in found.hits] == [(1.0, 9.0), (0.0, 6.0)]
 
 
-@pytest.mark.req("R-HYB-23")
+@pytest.mark.req("R-HYB-23", "R-TST-23")
 @pytest.mark.parametrize("arms", get_args(Arm))
 async def test_every_way_to_search_takes_a_query_a_count_and_a_filter_and_gives_hits(arms: Arm) -> None:
     names = [f"d{number:02}#0" for number in range(60)]
@@ -89,7 +89,7 @@ async def test_ranks_are_fused_unless_a_request_asks_for_weighted_scores() -> No
         search_request(rpg, SearchQuery("words", fusion="borda"))
 
 
-@pytest.mark.req("R-HYB-27")
+@pytest.mark.req("R-HYB-27", "R-TST-28")
 async def test_a_weighted_merge_of_ten_and_ten_gives_five() -> None:
     tulia = profile("tulia").retrieval
     assert (tulia.dense_weight, tulia.fusion, tulia.candidates, tulia.k) == (0.7, "weighted", 10, 5)

@@ -29,7 +29,7 @@ def open_index(folder: Path) -> tuple[SqliteLedger, ResidentBm25Index]:
     return ledger, ResidentBm25Index(ledger, IndexCache(64))
 
 
-@pytest.mark.req("R-STO-19", "R-STO-20")
+@pytest.mark.req("R-STO-19", "R-STO-20", "R-TST-20")
 def test_a_loaded_index_gives_the_same_results(tmp_path: Path) -> None:
     path = tmp_path / "data" / "indices" / DEFAULT_PATH.name
     index = build_index(CHUNKS)

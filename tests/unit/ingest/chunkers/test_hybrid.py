@@ -86,7 +86,7 @@ def test_a_model_is_not_asked_when_everything_fits() -> None:
     assert "".join(model.asked) == ""
 
 
-@pytest.mark.req("R-CHK-04", "R-CHK-27")
+@pytest.mark.req("R-CHK-04", "R-CHK-27", "R-TST-27")
 @pytest.mark.parametrize(("overlap", "repeated"), [(0, 0), (7, 0), (8, 1), (15, 1), (16, 2), (60, 2)])
 def test_one_or_two_sentences_are_repeated_within_the_limit(overlap: int, repeated: int) -> None:
     text = f"{sentences('sea', 20)} {sentences('hill', 20)}"

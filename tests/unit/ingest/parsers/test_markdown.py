@@ -46,7 +46,7 @@ def shape(parsed: Parsed) -> list[tuple[str, int, str, str]]:
     return [(block.kind, block.level, block.label, parsed.text[block.start : block.end]) for block in parsed.blocks]
 
 
-@pytest.mark.req("R-NRM-05", "R-EXT-11")
+@pytest.mark.req("R-NRM-05", "R-EXT-11", "R-TST-08")
 def test_structure_is_found_and_text_is_the_source() -> None:
     parsed = parse_markdown(PAGE.encode(), "page.md")
     assert shape(parsed) == [

@@ -174,6 +174,7 @@ def test_ocr_can_be_switched_off(make_scan: MakeScan) -> None:
         parse(png(Image.new("RGB", (50, 50))), "note.png", off)
 
 
+@pytest.mark.req("R-FUT-10")
 def test_a_picture_is_read_whatever_its_form_and_name(make_picture: MakePicture) -> None:
     picture = make_picture(["Opening hours: nine to five"])
     turned = picture.rotate(90, expand=True)

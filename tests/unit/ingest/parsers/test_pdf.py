@@ -25,7 +25,7 @@ def write(page: Any, x: float, y: float, lines: list[str], *, font: str = "Times
         page.drawString(x, y - index * size * 1.3, words)
 
 
-@pytest.mark.req("R-EXT-02")
+@pytest.mark.req("R-EXT-02", "R-TST-27")
 def test_headings_by_size_paragraphs_lists_and_pages(make_pdf: MakePdf) -> None:
     def draw(page: Any) -> None:
         write(page, 72, 780, ["The Title"], font="Helvetica", size=22)

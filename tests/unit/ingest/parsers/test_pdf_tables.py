@@ -42,7 +42,7 @@ AROUND = [
 ]
 
 
-@pytest.mark.req("R-EXT-02")
+@pytest.mark.req("R-EXT-02", "R-FUT-09")
 def test_a_ruled_table_is_one_block_between_its_paragraphs(make_pdf: MakePdf) -> None:
     parsed = parse_pdf(make_pdf(draw_page), "a.pdf")
     assert shape(parsed) == AROUND

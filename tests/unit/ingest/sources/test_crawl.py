@@ -31,7 +31,7 @@ def linking(*hrefs: str, head: str = "") -> Reply:
     return html(f"<html><head>{head}</head><body>{links}</body></html>")
 
 
-@pytest.mark.req("R-ING-05", "R-ING-47")
+@pytest.mark.req("R-ING-05", "R-ING-47", "R-FUT-05")
 async def test_links_are_followed_nearest_first(site: Site) -> None:
     site.web.on("/", linking("/a", "b#part", "/a?utm_source=x", "mailto:x@example.com", "https://other.example/"))
     site.web.on("/a", linking("/c", "/"))

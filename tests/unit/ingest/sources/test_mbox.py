@@ -41,7 +41,7 @@ def contents(data: bytes, max_bytes: int = 10_000) -> list[bytes | None]:
     return [message.content for message in read_mbox(io.BytesIO(data), max_bytes)]
 
 
-@pytest.mark.req("R-ING-47")
+@pytest.mark.req("R-ING-47", "R-FUT-08")
 async def test_messages_are_items(tmp_path: Path) -> None:
     path = tmp_path / "All mail.mbox"
     path.write_bytes(letter(1) + letter(2))

@@ -12,7 +12,7 @@ ENTRIES = Dictionary(
 )
 
 
-@pytest.mark.req("R-QRY-10")
+@pytest.mark.req("R-QRY-10", "R-TST-24", "R-FUT-01")
 def test_terms_get_the_names_the_dictionary_gives_them() -> None:
     assert synonyms("pto policy", [ENTRIES]).words == ("paid time off", "vacation")
 

@@ -119,7 +119,7 @@ async def test_the_parts_of_a_compound_question_are_searched_for_and_their_resul
     assert sorted(lexical.texts) == sorted((query, query, *parts))
 
 
-@pytest.mark.req("R-QRY-13")
+@pytest.mark.req("R-QRY-13", "R-TST-24", "R-FUT-22")
 async def test_a_statement_is_searched_for_as_the_fuller_one_that_an_llm_makes_of_it() -> None:
     said = "Arthur Dent lies in front of bulldozer"
     fuller = "Arthur Dent protests demolition of his house by lying in front of bulldozer"
@@ -164,7 +164,7 @@ async def test_the_example_is_searched_for_in_its_other_wordings(
     assert [hit.chunk_id for hit in result.hits] == ["a#0"]
 
 
-@pytest.mark.req("R-NRM-11")
+@pytest.mark.req("R-NRM-11", "R-TST-24")
 @pytest.mark.parametrize(
     ("cleaning", "embedded"),
     [

@@ -70,7 +70,7 @@ def test_the_other_words_of_the_most_frequent_sense(wordnet: WordNet, term: str,
     assert wordnet.others(term) == others
 
 
-@pytest.mark.req("R-QRY-10")
+@pytest.mark.req("R-QRY-10", "R-FUT-01")
 def test_a_query_gets_synonyms(wordnet: WordNet) -> None:
     assert synonyms("Where can I repair the car?", [wordnet]).words == ("mend", "fix", "auto", "motorcar")
 

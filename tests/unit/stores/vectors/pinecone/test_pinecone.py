@@ -57,7 +57,7 @@ def sent(pinecone: PineconeDouble, path: str) -> list[Any]:
     return [json.loads(one.body) for one in requests if one.path == path]
 
 
-@pytest.mark.req("R-STO-08")
+@pytest.mark.req("R-STO-08", "R-TST-25")
 async def test_the_index_is_made_as_the_settings_say(pinecone: PineconeDouble) -> None:
     provider = make_provider(pinecone, index_name="other", cloud="aws", region="us-east-1", dimension=4)
     pinecone.starting = 2
