@@ -112,6 +112,44 @@ async def test_a_field_that_only_the_ledger_knows_is_filtered_there(tmp_path: Pa
     await ledger.close()
 
 
+async def test_points_from_before_layouts_were_recorded_are_filtered_by_the_ledger(tmp_path: Path) -> None:
+    class OldPoints(MemoryProvider):
+        async def upsert(self, place: VectorPartition, points: Sequence[Point]) -> None:
+            old = [
+                point._replace(payload={**point.payload, "source": "letters", "connector": None}) for point in points
+            ]
+            await super().upsert(place, old)
+
+    provider = OldPoints(Adapter(kind="memory"), tmp_path, "collection")
+    ledger, index = open_derived(tmp_path, provider)
+    vectors = unit_vectors(2)
+    mail, web = (
+        make_version(name, vectors=vectors[n : n + 1], source="letters", metadata={"source": source})
+        for n, (name, source) in enumerate((("a", "gmail"), ("b", "outlook")))
+    )
+    kb = await put(ledger, mail, web)
+    await ledger.write("default", lambda c, _: c.execute("DELETE FROM counters WHERE name LIKE 'layout%'") and None)
+    await index.catch_up("default")
+    for where, count in (({"source": "gmail"}, 1), ({"source": "letters"}, 0), ({"connector": "letters"}, 2)):
+        assert len(await index.search("default", kb, vectors[0], 5, parse_filter(where))) == count
+    await ledger.close()
+
+
+@pytest.mark.parametrize("where", [{"source": "gmail"}, {"connector": "letters"}])
+async def test_the_engine_itself_filters_by_source_and_connector(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: dict[str, str]
+) -> None:
+    ledger, index = open_derived(tmp_path, memory(tmp_path))
+    vectors = unit_vectors(2)
+    mail = make_version("a", vectors=vectors[:1], source="letters", metadata={"source": "gmail"})
+    kb = await put(ledger, mail, make_version("b", vectors=vectors[1:]))
+    await index.search("default", kb, vectors[0], 2)
+    monkeypatch.setattr(index_feed, "nearest", _never)
+    [found] = await index.search("default", kb, vectors[0], 1, parse_filter(where))
+    assert round(found.score, 2) == 1.0
+    await ledger.close()
+
+
 async def test_ids_that_the_engine_makes_up_do_not_take_anybody_s_place(tmp_path: Path) -> None:
     provider = Unreliable(tmp_path)
     ledger, index = open_derived(tmp_path, provider)

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragstone.core.answers import Depth
-from ragstone.core.types import Mode
+from ragstone.core.types import Json, Mode
 
-SourceType = Literal["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus"]
-STORED_AS = {
-    "emails": "email",
-    "papers": "paper",
-    "rss": "rss",
-    "web": "web",
-    "files": "files",
-    "docs": "docs",
-    "uploads": "upload",
-    "corpus": "corpus",
+SourceType = Literal["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus", "database"]
+DOCUMENTATION = ("text/markdown", "text/html", "text/plain")
+"""Media types of files of documentation; reStructuredText and AsciiDoc are plain text."""
+FILTERS: Mapping[SourceType, Mapping[str, Json] | None] = {
+    "all": None,
+    "emails": {"source_type": "email"},
+    "papers": {"source_type": "paper"},
+    "rss": {"source_type": {"in": ["rss", "hacker_news"]}},
+    "web": {"source_type": "web"},
+    "files": {"source_type": "files"},
+    "docs": {
+        "or": [
+            {"source_type": {"in": ["git", "docs"]}},
+            {"source_type": "files", "media_type": {"in": list(DOCUMENTATION)}},
+        ]
+    },
+    "uploads": {"source_type": "upload"},
+    "corpus": {"source_type": "corpus"},
+    "database": {"source_type": "database"},
 }
-"""The `source_type` that documents of each source type carry."""
+"""The documents of each source type, as a filter."""
 
 Query = Annotated[str, Field(min_length=1, description="What to look for, in natural language.")]
+SOURCE_TYPES = (
+    "Search only one kind of source, or all: docs are Git repositories and files of documentation, "
+    "rss are feeds and Hacker News."
+)
 Topic = Annotated[str, Field(min_length=1, description="The topic to research.")]
 TopK = Annotated[int, Field(ge=1, le=20, description="How many passages to return.")]
 
@@ -35,7 +49,7 @@ class Arguments(BaseModel):
 
 class SearchKnowledge(Arguments):
     query: Query
-    source_type: Annotated[SourceType, Field(description="Search only one kind of source, or all.")] = "all"
+    source_type: Annotated[SourceType, Field(description=SOURCE_TYPES)] = "all"
     top_k: TopK = 5
 
 

@@ -66,9 +66,7 @@ class Tool:
 
 
 async def _search_knowledge(context: ToolContext, asked: takes.SearchKnowledge) -> Outcome:
-    where = None
-    if asked.source_type != "all":
-        where = {"source_type": takes.STORED_AS[asked.source_type]}
+    where = takes.FILTERS[asked.source_type]
     found = await context.workspace.search(
         SearchQuery(asked.query, k=asked.top_k, mode=context.mode, where=where, kb=context.kb)
     )

@@ -23,6 +23,7 @@ FILE_TYPE = 20
 SECTION_TITLE = 255
 SAID_BY_US = (
     "source",
+    "connector",
     "parent_doc_id",
     "attachment",
     "hidden_characters",
@@ -35,6 +36,23 @@ _NAMED = {
     "text/plain": "txt",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
 }
+
+
+PATH_TYPES = ("files", "upload", "corpus")
+"""Source types of documents whose origin is their path."""
+
+
+def origin_of(metadata: Metadata, connector: str, uri: str) -> str:
+    """Return the `source` of a document: its connector's word for it, its path, its site, or the connector's name.
+
+    Documents that were stored before connectors had to say it have the connector's name in its place.
+    """
+    stored, source_type, domain = (metadata.get(name) for name in ("source", "source_type", "domain"))
+    if isinstance(stored, str) and stored not in ("", connector):
+        return stored
+    if source_type in PATH_TYPES:
+        return uri
+    return domain if source_type == "web" and isinstance(domain, str) and domain else connector
 
 
 def checked_facts(title: str, metadata: Metadata) -> None:
@@ -176,6 +194,8 @@ def _record(live: LiveChunk, ids: Mapping[int, str], model: str) -> ChunkRecord:
             **placement(live),
             **live.metadata,
             **chunk.metadata,
+            "source": origin_of(live.metadata, live.source, live.uri),
+            "connector": live.source,
             "parent_id": above,
         },
         created_at=live.updated_at,

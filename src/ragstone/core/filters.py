@@ -13,7 +13,7 @@ Depth, number of terms, operators and field names are bounded here, so a store o
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
@@ -65,7 +65,8 @@ class Not:
     term: Filter
 
 
-Filter = Equals | In | Range | And | Or | Not
+Leaf = Equals | In | Range
+Filter = Leaf | And | Or | Not
 
 
 def parse_filter(raw: object) -> Filter | None:
@@ -166,7 +167,7 @@ def canonical_number(value: float) -> Scalar:
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 
-def leaves_of(where: Filter) -> Iterator[Equals | In | Range]:
+def leaves_of(where: Filter) -> Iterator[Leaf]:
     """Yield the conditions on single fields that a filter is made of."""
     match where:
         case And(terms) | Or(terms):
@@ -176,6 +177,19 @@ def leaves_of(where: Filter) -> Iterator[Equals | In | Range]:
             yield from leaves_of(term)
         case _:
             yield where
+
+
+def replace_leaves(where: Filter, change: Callable[[Leaf], Filter]) -> Filter:
+    """Return a filter whose conditions on single fields are those that `change` gives for them."""
+    match where:
+        case And(terms):
+            return And(tuple(replace_leaves(term, change) for term in terms))
+        case Or(terms):
+            return Or(tuple(replace_leaves(term, change) for term in terms))
+        case Not(term):
+            return Not(replace_leaves(term, change))
+        case _:
+            return change(where)
 
 
 def _same(stored: Any, wanted: Scalar) -> bool:

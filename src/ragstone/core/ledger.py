@@ -292,6 +292,10 @@ class TenantLedger(Protocol):
         """Return the last commit's place in the change feed."""
         ...
 
+    async def resolve_sources(self, kb: KnowledgeBase, where: Filter | None) -> Filter | None:
+        """Return a filter in which the name of a connector that is no `source` is asked for as `connector`."""
+        ...
+
     async def source_types(self) -> list[tuple[str, int, int]]:
         """Return source types of live documents, with how many documents and chunks there are of each."""
         ...

@@ -169,9 +169,9 @@ class Documents:
         """Return a page of documents in order of id, starting behind `after`."""
         checked_count("limit", limit, most=10_000)
         scope = await self._scope.kb(kb)
-        return await self._ledger.of(self._scope.tenant).documents(
-            scope, where=parse_filter(where), after=after, limit=limit
-        )
+        ledger = self._ledger.of(self._scope.tenant)
+        meant = await ledger.resolve_sources(scope, parse_filter(where))
+        return await ledger.documents(scope, where=meant, after=after, limit=limit)
 
     async def get(self, document_id: str) -> Document:
         """Return a document, or raise `NotFoundError`."""

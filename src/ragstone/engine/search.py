@@ -135,6 +135,7 @@ class Search:
         tenant = self._scope.tenant
         await self._access.query(tenant)
         scope = await self.kb(query.kb)
+        request = await self._resolve(request, scope)
         async with self._access.paying(tenant):
             sure = partial(self.confidence, kb=query.kb)
             overrides = RoutingOverrides(query.mode is not None, query.web)
@@ -143,6 +144,15 @@ class Search:
             )
         require_an_answer(request.arms, found)
         return found
+
+    async def _resolve(self, request: SearchRequest, scope: KnowledgeBase) -> SearchRequest:
+        """Return a request whose filter names connectors as `connector`, also where it calls one a `source`."""
+        if request.where is None:
+            return request
+        tenant = self._scope.tenant
+        async with self._components.first_reads.within(tenant, "filter"):
+            meant = await self._components.ledger.of(tenant).resolve_sources(scope, request.where)
+        return replace(request, where=meant)
 
     async def web(self, query: str, k: int | None = None) -> WebFindings:
         """Return what the web search engine of the settings finds; nothing, and why, when it fails."""
@@ -182,6 +192,7 @@ class Search:
         request = search_request(settings, query)
         await self._access.query(tenant)
         scope, pipeline = await self.kb(query.kb), components.pipeline_for(settings.retrieval)
+        request = await self._resolve(request, scope)
         async with self._access.paying(tenant):
             analysis = components.federated_search.analysis(settings.retrieval, request)
             try:

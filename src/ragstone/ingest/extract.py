@@ -21,7 +21,7 @@ from typing import Protocol
 from urllib.parse import urljoin, urlsplit
 
 from ragstone.core.clock import canonical, parse_moment
-from ragstone.core.documents import SAID_BY_US, clean_metadata
+from ragstone.core.documents import SAID_BY_US, clean_metadata, origin_of
 from ragstone.core.errors import NoTextSeen
 from ragstone.core.types import Block, Item, Json, Metadata, Parsed
 from ragstone.ingest.enrich.boilerplate import trim_boilerplate
@@ -179,7 +179,7 @@ def normalize(item: Item, parsed: Parsed, *, detect: bool = True) -> Parsed:
     if known.get("source_type") in WEB:
         parsed = trim_boilerplate(parsed)
     known["title"] = one_line(item.title)[:MAX_TITLE] or parsed.title or item.uri.rsplit("/", 1)[-1]
-    known.setdefault("source", item.source)
+    known["source"] = origin_of(known, item.source, item.uri)
     if parsed.media_type == MAIL:
         known.setdefault("content_type", "email")
     given = (item.metadata, stated)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ragstone.core.clock import canonical
+from ragstone.core.documents import origin_of
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import matches
 from ragstone.core.ledger import Ledger
@@ -103,7 +104,8 @@ def _passes(request: SearchRequest, document: Document, chunks: Sequence[LiveChu
         "external_id": document.external_id,
         "uri": document.uri,
         "title": document.title,
-        "source": document.source,
+        "source": origin_of(document.metadata, document.source, document.uri),
+        "connector": document.source,
         "media_type": document.media_type,
         "modified_at": canonical(document.modified_at) if document.modified_at else None,
         "created_at": canonical(document.created_at),

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragstone.core.documents import page_starts, placement, table_head, without_places
+from ragstone.core.documents import origin_of, page_starts, placement, table_head, without_places
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
 from ragstone.core.search import SearchResult
@@ -298,7 +298,8 @@ def pack_hit(item: RankedChunk, context: str = "") -> Hit:
         metadata={
             **live.metadata,
             **without_places(live.chunk.metadata),
-            "source": live.source,
+            "source": origin_of(live.metadata, live.source, live.uri),
+            "connector": live.source,
             "chunk_index": live.chunk.index,
         },
         start=live.chunk.start,

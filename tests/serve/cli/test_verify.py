@@ -28,7 +28,7 @@ def test_a_claim_that_a_document_makes(filled: Cli) -> None:
         "checker": "checks",
     }
     first = ran.json["evidence"][0]
-    assert (first["text"], first["source"], first["uri"]) == (CLAIM, "files", "pages/harbour.txt")
+    assert (first["text"], first["source"], first["uri"]) == (CLAIM, "pages/harbour.txt", "pages/harbour.txt")
     assert first["stance"] == "supported"
     assert 0 < first["relevance"] <= 1
 

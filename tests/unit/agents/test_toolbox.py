@@ -312,9 +312,10 @@ async def test_plain_callables_carry_name_description_and_schema(engine: Engine)
             "query": {"type": "string", "minLength": 1, "description": "What to look for, in natural language."},
             "source_type": {
                 "type": "string",
-                "enum": ["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus"],
+                "enum": ["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus", "database"],
                 "default": "all",
-                "description": "Search only one kind of source, or all.",
+                "description": "Search only one kind of source, or all: docs are Git repositories and files of "
+                "documentation, rss are feeds and Hacker News.",
             },
             "top_k": {
                 "type": "integer",

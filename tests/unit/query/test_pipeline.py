@@ -47,7 +47,7 @@ async def test_a_hit_says_what_and_where_and_why() -> None:
     assert (hit.section, hit.page, hit.text, hit.start, hit.end) == ("Guide > Part", 2, "some text", 7, 16)
     assert hit.score == 1.0
     assert hit.scores == {"dense": 0.75, "dense_rank": 1, "lexical": 4.5, "lexical_rank": 1}
-    assert hit.metadata == {"year": 2026, "of_chunk": True, "source": "files", "chunk_index": 1}
+    assert hit.metadata == {"year": 2026, "of_chunk": True, "source": "files", "connector": "files", "chunk_index": 1}
 
 
 @pytest.mark.req("R-HYB-01")

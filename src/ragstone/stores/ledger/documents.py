@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from ragstone.core.clock import ReadTime
+from ragstone.core.filters import Equals, Filter, In, Leaf, Or, Range, Scalar, replace_leaves
 from ragstone.core.types import KnowledgeBase, LiveContent, Space, Stats, Vector
 from ragstone.stores.ledger.versions import publish
 from ragstone.stores.sql.database import Connection, in_parts, last_number, marks
@@ -173,6 +174,34 @@ def is_taken(connection: Connection, tenant_id: str, document_id: str, external_
     return row is not None
 
 
+def resolve_sources(connection: Connection, tenant_id: str, kb: KnowledgeBase, where: Filter) -> Filter:
+    """Return a filter in which `source` is `connector` wherever its value is the name of a connector and no origin.
+
+    Until connectors had to say where their documents are from, `source` was the connector's name.
+    """
+
+    def has(field: str, value: Scalar) -> bool:
+        parameters: list[Scalar] = [tenant_id, kb.id]
+        condition = connection.dialect.condition(Equals(field, value), parameters, chunks=False)
+        held = f"SELECT 1 FROM documents d WHERE d.tenant_id = ? AND d.kb_id = ? AND d.version > 0 AND {condition}"
+        return connection.execute(f"{held} LIMIT 1", parameters).fetchone() is not None
+
+    def by_connector(value: Scalar) -> bool:
+        return isinstance(value, str) and has("connector", value) and not has("source", value)
+
+    def resolve(leaf: Leaf) -> Filter:
+        if leaf.field != "source" or isinstance(leaf, Range):
+            return leaf
+        values = leaf.values if isinstance(leaf, In) else (leaf.value,)
+        named = tuple(value for value in values if by_connector(value))
+        rest = tuple(value for value in values if value not in named)
+        if not named:
+            return leaf
+        return Or((In("source", rest), In("connector", named))) if rest else In("connector", named)
+
+    return replace_leaves(where, resolve)
+
+
 def is_live(connection: Connection, tenant_id: str, document_id: str) -> bool:
     """Return whether a version of the document was ever live."""
     row = connection.execute(
@@ -182,10 +211,19 @@ def is_live(connection: Connection, tenant_id: str, document_id: str) -> bool:
 
 
 def move_document(connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str) -> None:
-    """The same document is found under another external id from now on."""
+    """The same document is found under another external id from now on; a path that is its `source` moves with it."""
+    row = connection.execute(
+        "SELECT uri, metadata FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
+    ).fetchone()
+    if row is None:
+        return
+    old_uri, metadata = row[0], json.loads(row[1])
+    path = metadata.get("source")
+    if isinstance(path, str) and path and old_uri.endswith(path):
+        metadata["source"] = uri.removeprefix(old_uri.removesuffix(path))
     connection.execute(
-        "UPDATE documents SET external_id = ?, uri = ? WHERE id = ? AND tenant_id = ?",
-        (external_id, uri, document_id, tenant_id),
+        "UPDATE documents SET external_id = ?, uri = ?, metadata = ? WHERE id = ? AND tenant_id = ?",
+        (external_id, uri, connection.dialect.to_json(metadata), document_id, tenant_id),
     )
     live = connection.execute(
         "SELECT c.kb_id, c.seq, c.id FROM chunks c JOIN documents d ON d.tenant_id = c.tenant_id "

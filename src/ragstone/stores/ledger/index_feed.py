@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ragstone.core.documents import origin_of
 from ragstone.core.filters import Filter
+from ragstone.core.ids import content_hash
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import Point
 from ragstone.stores.ledger.documents import read_sequence
@@ -64,6 +66,8 @@ class Mark(NamedTuple):
     sequence: int
     kb_id: int | None
     """None when the Space is gone, and what the index holds of it should be too."""
+    layout: int = 0
+    """The collections and fields that its points were written with; 0 for those from before this was recorded."""
 
 
 def points(
@@ -140,19 +144,24 @@ def marks(connection: Connection, tenant_id: str, index: str) -> list[Mark]:
         "WHERE w.tenant_id = ? AND w.index_name = ? ORDER BY w.space_id",
         (tenant_id, index),
     )
-    return [Mark(*row) for row in rows]
+    return [
+        Mark(space_id, dimension, sequence, kb_id, last_number(connection, tenant_id, _layout(index, space_id)))
+        for space_id, dimension, sequence, kb_id in rows.fetchall()
+    ]
 
 
-def mark(connection: Connection, tenant_id: str, index: str, space: Space) -> None:
+def mark(connection: Connection, tenant_id: str, index: str, space: Space, layout: int) -> None:
     """Write down that an index is about to hold something of a Space.
 
     It has followed from the beginning: should filling it fail half-way, whoever follows next starts over.
     """
-    connection.execute(
+    made = connection.execute(
         "INSERT INTO watermarks (tenant_id, index_name, space_id, dimension, sequence) VALUES (?, ?, ?, ?, 0) "
-        "ON CONFLICT (tenant_id, index_name, space_id) DO NOTHING",
+        "ON CONFLICT (tenant_id, index_name, space_id) DO NOTHING RETURNING space_id",
         (tenant_id, index, space.id, space.dimension),
-    )
+    ).fetchone()
+    if made:
+        _set(connection, tenant_id, _layout(index, space.id), layout)
 
 
 def advance(connection: Connection, tenant_id: str, owner: str, index: str, reached: Mapping[int, int]) -> None:
@@ -165,11 +174,18 @@ def advance(connection: Connection, tenant_id: str, owner: str, index: str, reac
     )
 
 
+def set_layout(connection: Connection, tenant_id: str, owner: str, index: str, space_id: int, layout: int) -> None:
+    """Write down that all points of a Space have this layout; only where `owner` still has the tenant's name."""
+    if tenant_id == owner:
+        _set(connection, tenant_id, _layout(index, space_id), layout)
+
+
 def unmark(connection: Connection, tenant_id: str, index: str, space_id: int) -> None:
     """An index holds nothing of a Space any more."""
     connection.execute(
         "DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ? AND space_id = ?", (tenant_id, index, space_id)
     )
+    connection.execute("DELETE FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, _layout(index, space_id)))
 
 
 def known_among(connection: Connection, tenant_id: str, kb_id: int, chunk_ids: Sequence[str]) -> set[str]:
@@ -261,7 +277,7 @@ def _points(connection: Connection, rows: Iterable[Sequence[Any]], average: floa
 
 
 def _payload(row: Sequence[Any]) -> Mapping[str, Json]:
-    _, _, _, index, text, page, level, kind, document_id, source, external_id, is_live = row[:12]
+    _, _, _, index, text, page, level, kind, document_id, connector, external_id, is_live = row[:12]
     if is_live:
         uri, title, media_type, modified_at, metadata = *row[12:16], json.loads(row[16])
     else:
@@ -276,7 +292,8 @@ def _payload(row: Sequence[Any]) -> Mapping[str, Json]:
         "level": level,
         "kind": kind,
         "document_id": document_id,
-        "source": source,
+        "source": origin_of(metadata, connector, uri),
+        "connector": connector,
         "external_id": external_id,
         "uri": uri,
         "title": title,
@@ -354,6 +371,10 @@ def _set(connection: Connection, tenant_id: str, name: str, value: int) -> None:
         "ON CONFLICT (tenant_id, name) DO UPDATE SET value = ?",
         (tenant_id, name, value, value),
     )
+
+
+def _layout(index: str, space_id: int) -> str:
+    return f"layout.{content_hash(f'{index} {space_id}')[:16]}"
 
 
 def _average(space_id: int) -> str:

@@ -20,7 +20,7 @@ from ragstone.core.documents import (
     text_of,
 )
 from ragstone.core.errors import NotFoundError
-from ragstone.core.filters import Filter, Scalar
+from ragstone.core.filters import Filter, Scalar, leaves_of
 from ragstone.core.jobs import DocumentStatus, Job, JobState, Status, UnderWay, read_of
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
@@ -35,6 +35,7 @@ from ragstone.stores.ledger.documents import (
     read_kbs,
     read_sequence,
     read_stats,
+    resolve_sources,
 )
 from ragstone.stores.ledger.jobs import newest_job
 from ragstone.stores.ledger.repository import TenantRepository, UnknownTenant, in_snapshot, in_snapshot_or
@@ -325,6 +326,12 @@ class SqlTenantLedger(TenantRepository):
             (tenant_id,),
         )
         return [(str(source_type), int(documents), int(chunks)) for source_type, documents, chunks in rows]
+
+    async def resolve_sources(self, kb: KnowledgeBase, where: Filter | None) -> Filter | None:
+        """Return a filter in which the name of a connector that is no `source` is asked for as `connector`."""
+        if where is None or all(leaf.field != "source" for leaf in leaves_of(where)):
+            return where
+        return await self._ledger.read(self._tenant, resolve_sources, kb, where)
 
     async def keep_originals(self, contents: Sequence[tuple[str, bytes]]) -> list[str]:
         """Write files of documents down for good, and return their names."""

@@ -65,7 +65,7 @@ class QdrantLexicalIndex:
         self, tenant: str, partition: VectorPartition, kb: KnowledgeBase, words: Words, k: int, where: Filter | None
     ) -> list[Candidate] | None:
         """Return the engine's best that are live in the ledger; None when it cannot give as many as there may be."""
-        inside = where if self._derived.can_filter(where) else None
+        inside = where if self._derived.can_filter(partition, where) else None
         found, cut = await self._derived.found_live(
             tenant, kb, k, where, lambda asked: self._provider.search_words(partition, words, asked, inside)
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ragstone.core.documents import PATH_TYPES
 from ragstone.core.filters import And, Equals, Filter, In, Not, Or, Range, Scalar
 
 COLUMNS = {
@@ -14,7 +15,7 @@ COLUMNS = {
     "external_id": "d.external_id",
     "uri": "d.uri",
     "title": "d.title",
-    "source": "d.source",
+    "connector": "d.source",
     "media_type": "d.media_type",
     "modified_at": "d.modified_at",
     "created_at": "d.created_at",
@@ -52,9 +53,24 @@ def bounds_of(where: Range) -> list[tuple[str, Scalar]]:
     return [(sign, bound) for sign, bound in bounds if bound is not None]
 
 
-def column_of(field: str, *, chunks: bool) -> str | None:
+def origin_column(text: Callable[[str], str]) -> str:
+    """Return `core.documents.origin_of` as an expression; `text` gives the one of a text in the metadata, or NULL."""
+    source, source_type, domain = map(text, ("source", "source_type", "domain"))
+    paths = ", ".join(f"'{path_type}'" for path_type in PATH_TYPES)
+    return (
+        f"(CASE WHEN {source} NOT IN ('', d.source) THEN {source} WHEN {source_type} IN ({paths}) THEN d.uri "
+        f"WHEN {source_type} = 'web' AND {domain} <> '' THEN {domain} ELSE d.source END)"
+    )
+
+
+ORIGIN = origin_column(
+    lambda name: f"(CASE json_type(d.metadata, '$.{name}') WHEN 'text' THEN json_extract(d.metadata, '$.{name}') END)"
+)
+
+
+def column_of(field: str, *, chunks: bool, origin: str = ORIGIN) -> str | None:
     """Return the column that holds a field, None when it is in the metadata; without chunks theirs are metadata too."""
-    column = COLUMNS.get(field)
+    column = origin if field == "source" else COLUMNS.get(field)
     return None if column and column.startswith("c.") and not chunks else column
 
 

@@ -11,10 +11,13 @@ from decimal import Decimal
 from typing import Any
 
 from ragstone.core.filters import Filter, Range, Scalar
-from ragstone.stores.sql.filters import bounds_of, column_of, join_terms
+from ragstone.stores.sql.filters import bounds_of, column_of, join_terms, origin_column
 
 NUMBERS = ("c.page", "c.level")
 """Columns that hold numbers; the others hold text."""
+ORIGIN = origin_column(
+    lambda name: f"(CASE jsonb_typeof(d.metadata -> '{name}') WHEN 'string' THEN d.metadata ->> '{name}' END)"
+)
 
 
 def condition(where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
@@ -27,7 +30,7 @@ def condition(where: Filter, parameters: list[Any], *, chunks: bool = True) -> s
 
 
 def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Any], chunks: bool) -> str:
-    column = column_of(field, chunks=chunks)
+    column = column_of(field, chunks=chunks, origin=ORIGIN)
     if column is None:
         # A list contains its items, and a single value itself; an object contains neither.
         parameters.extend((field, [_as_json(value) for value in values]))
@@ -42,7 +45,7 @@ def _one_of(field: str, values: tuple[Scalar, ...], parameters: list[Any], chunk
 def _range(where: Range, parameters: list[Any], chunks: bool) -> str:
     bounds = bounds_of(where)
     is_text = isinstance(bounds[0][1], str)
-    column = column_of(where.field, chunks=chunks)
+    column = column_of(where.field, chunks=chunks, origin=ORIGIN)
     if column is None:
         kind, value = ("string", "->> ?::text") if is_text else ("number", "-> ?::text")
         # CASE, since the parts of an AND may be looked at in any order, and other kinds are no numbers.

@@ -19,12 +19,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ragstone.core.documents import origin_of
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import parse_filter
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
 from ragstone.testing.suites.ledger_kbs import LedgerKbSuite
+
+ORIGINS: tuple[Metadata, ...] = (
+    {},
+    {"source": "inbox"},
+    {"source": ""},
+    {"source": 5},
+    {"source": ["gmail"], "source_type": ["files"]},
+    {"source": "gmail", "source_type": "email"},
+    {"source": "inbox", "source_type": "files"},
+    {"source_type": "upload"},
+    {"source_type": "web"},
+    {"source_type": "web", "domain": 7},
+    {"source": "own", "source_type": "files"},
+    {"source_type": "web", "domain": "a.example"},
+    {"source": "inbox", "source_type": "web", "domain": "b.example"},
+)
+"""Metadata of documents, with values that are no text among them."""
 
 
 class LedgerReadsSuite:
@@ -221,6 +239,57 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         with pytest.raises(NotFoundError):
             async with ledger.transaction("default") as transaction:
                 await transaction.activate(kb, abandoned.document_id, number)
+
+    async def test_documents_are_filtered_by_what_they_say_as_their_source(self, ledger: Ledger) -> None:
+        versions = [make_version(str(n), source="inbox", metadata=said) for n, said in enumerate(ORIGINS)]
+        kb = await put(ledger, *versions)
+        found = {}
+        for version in versions:
+            origin = origin_of(version.metadata, "inbox", version.uri)
+            documents = await ledger.of("default").documents(kb, where=parse_filter({"source": origin}))
+            found[origin] = {document.external_id for document in documents}
+            above = await ledger.of("default").documents(
+                kb, where=parse_filter({"source": {"gte": origin, "lte": origin}})
+            )
+            assert above == documents
+        assert found == {
+            "inbox": {"0", "1", "2", "3", "4", "8", "9"},
+            "gmail": {"5"},
+            "test:6": {"6"},
+            "test:7": {"7"},
+            "own": {"10"},
+            "a.example": {"11"},
+            "b.example": {"12"},
+        }
+        everything = await ledger.of("default").documents(kb, where=parse_filter({"connector": "inbox"}))
+        assert len(everything) == len(versions)
+
+    async def test_a_path_that_is_a_source_moves_with_its_document(self, ledger: Ledger) -> None:
+        said = [{"source": "test:0", "source_type": "files"}, {"source": "st:1"}, {"source": "gmail"}, {}]
+        versions = [make_version(str(n), metadata=metadata) for n, metadata in enumerate(said)]
+        await put(ledger, *versions)
+        async with ledger.transaction("default") as tx:
+            for version in versions:
+                assert await tx.move(version.document_id, f"new{version.external_id}", f"test:new{version.external_id}")
+        moved = [await ledger.of("default").document(version.document_id) for version in versions]
+        sources = [document.metadata.get("source") for document in moved if document]
+        assert sources == ["test:new0", "st:new1", "gmail", None]
+
+    async def test_the_name_of_a_connector_is_no_source_only_while_nothing_says_it(self, ledger: Ledger) -> None:
+        kb = await put(ledger, make_version("a", source="gmail", metadata={"source": "takeout"}))
+        resolve = ledger.of("default").resolve_sources
+        asked = parse_filter({"and": [{"source": ["gmail", "x"]}, {"not": {"source": "gmail"}}, {"year": 1}]})
+        assert await resolve(kb, asked) == parse_filter(
+            {
+                "and": [
+                    {"or": [{"source": ["x"]}, {"connector": ["gmail"]}]},
+                    {"not": {"connector": ["gmail"]}},
+                    {"year": 1},
+                ]
+            }
+        )
+        await put(ledger, make_version("b", metadata={"source": "gmail"}))
+        assert await resolve(kb, asked) == asked
 
     async def test_equal_bytes_under_two_ids_are_two_documents(self, ledger: Ledger) -> None:
         one, two = (make_version(name, vectors=unit_vectors(1)) for name in "ab")

@@ -154,7 +154,7 @@ async def _list_ingested(ledger: Ledger, tenant: str, name: str, folder: Path) -
     """Return the ids of documents under a folder that were ingested without a source."""
     kb = await ledger.of(tenant).kb(name)
     ids: list[str] = []
-    after, where = "", Equals("source", SOURCE)
+    after, where = "", Equals("connector", SOURCE)
     while kb and (page := await ledger.of(tenant).documents(kb, where=where, after=after, limit=PAGE)):
         ids += [document.id for document in page if Path(document.external_id).is_relative_to(folder)]
         after = page[-1].id

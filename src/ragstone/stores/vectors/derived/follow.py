@@ -16,6 +16,8 @@ from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.reconcile import BATCH, PartitionWriter, reconcile
 from ragstone.stores.vectors.partitions import partition_of
 
+LAYOUT = 1
+"""Points name the origin of their document as `source`, and its connector as `connector`."""
 FAR_BEHIND = 10_000
 """A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""
 
@@ -41,6 +43,7 @@ class PartitionFollower:
         self._ledger = ledger
         self._provider = provider
         self._words = provider.capabilities.sparse
+        self._layout = LAYOUT
         self._prepared: dict[str, set[tuple[int, str]]] = {}
         """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
 
@@ -82,6 +85,8 @@ class PartitionFollower:
                 on_progress(written)
         # Later changes stand behind this place in the feed, and are applied by the next catch-up.
         await self.advance(tenant, partition.tenant_id, {space.id: sequence})
+        whose = (partition.tenant_id, self._provider.name, space.id)
+        await self._ledger.write(tenant, index_feed.set_layout, *whose, self._layout)
         return written
 
     async def follow(self, tenant: str, partition: VectorPartition, mark: Mark, *, first: bool) -> int | None:
@@ -148,7 +153,7 @@ class PartitionFollower:
         """Record the partition, then create it, so that it can be found and removed whatever happens next."""
         tenant_id, marks = await self._ledger.read(tenant, _list_marked, self._provider.name)
         if space.id not in marks:
-            await self._ledger.write(tenant, index_feed.mark, self._provider.name, space)
+            await self._ledger.write(tenant, index_feed.mark, self._provider.name, space, self._layout)
         partition = partition_of(tenant_id, space)
         await self._provider.open(partition)
         return partition

@@ -36,6 +36,8 @@ SPARE = 10
 SAME = 1e-6
 NOT_HELD = frozenset((*RESERVED, "created_at", "updated_at"))
 """Fields that a provider does not hold, or holds as Ragstone's own."""
+SINCE_LAYOUTS = frozenset(("source", "connector"))
+"""Fields that mean something else in points that were written before their layout was recorded."""
 REST_SECONDS = 10.0
 """Seconds that searches leave an engine alone that could not catch up."""
 ALL = ""
@@ -62,6 +64,8 @@ class DerivedIndex:
         """Tenants of which nothing was left to do when this process last looked."""
         self._followed: set[VectorPartition] = set()
         """Partitions that hold all they should, as far as this process knows; of the others the ledger answers."""
+        self._without_layout: set[VectorPartition] = set()
+        """Those of them whose points were written before layouts were recorded."""
         self._resting: dict[str, float] = {}
         """Until when searches do not try again to settle, by tenant, or for all of them when the engine is away."""
         self._trouble: dict[str, str] = {}
@@ -83,7 +87,7 @@ class DerivedIndex:
             return []
         check_query_vector(kb, space, vector)
         partition = await self.ready(tenant, space)
-        if partition is None or not self.can_filter(where):
+        if partition is None or not self.can_filter(partition, where):
             return await self._ledger.read(tenant, index_feed.nearest, kb, space, vector, k, where)
         return await self._ask(tenant, partition, kb, space, vector, k, where)
 
@@ -97,11 +101,12 @@ class DerivedIndex:
             add_note(f"{self._provider.name} is left alone, and the ledger answers in its place: {trouble}")
         return None
 
-    def can_filter(self, where: Filter | None) -> bool:
-        """Return whether the engine applies a filter as the ledger would."""
+    def can_filter(self, partition: VectorPartition, where: Filter | None) -> bool:
+        """Return whether the engine applies a filter to a partition as the ledger would."""
         if where is None:
             return True
-        return not any(leaf.field in NOT_HELD for leaf in leaves_of(where)) and self._provider.can_filter(where)
+        unknown = NOT_HELD | SINCE_LAYOUTS if partition in self._without_layout else NOT_HELD
+        return unknown.isdisjoint(leaf.field for leaf in leaves_of(where)) and self._provider.can_filter(where)
 
     async def prepare(self, tenant: str, kb: KnowledgeBase, staged: Sequence[tuple[str, int]]) -> None:
         if kb.space is not None:
@@ -244,6 +249,7 @@ class DerivedIndex:
         for mark in marks:
             partition = partition_of_mark(tenant_id, mark)
             first = partition not in self._followed
+            (self._without_layout.discard if mark.layout else self._without_layout.add)(partition)
             with self._following(partition, failures):
                 sequence = await self._follower.follow(tenant, partition, mark, first=first)
                 if sequence is not None:
