@@ -59,7 +59,7 @@ def holders_of(folder: Path, word: str) -> list[str]:
     return named + ["a compressed row" for row in unpacked_rows(folder) if wanted in row]
 
 
-@pytest.mark.req("R-SEC-13")
+@pytest.mark.req("R-SEC-11")
 @pytest.mark.timeout(3600)
 def test_no_deleted_canary_is_found_anywhere(
     tmp_path: Path,

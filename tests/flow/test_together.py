@@ -81,7 +81,7 @@ def service() -> Iterator[OpenAIDouble]:
         yield double
 
 
-@pytest.mark.req("R-ING-33")
+@pytest.mark.req("R-ING-33", "R-FUT-26")
 async def test_all_new_mails_are_fetched_and_embedded_32_at_a_time(
     data_dir: Path, tmp_path: Path, service: OpenAIDouble
 ) -> None:
