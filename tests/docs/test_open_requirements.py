@@ -1,4 +1,4 @@
-"""The page of open requirements names requirements that exist and that no test covers; the stores page has the figures."""
+"""The page of open requirements names open ones only, and the page of stores has the figures of the designs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,9 @@ def test_every_id_of_the_page_exists_and_is_open() -> None:
 @pytest.mark.req("R-STO-32")
 def test_the_page_of_stores_gives_the_figures_of_the_designs() -> None:
     page = (DOCS / "reference" / "stores" / "README.md").read_text(encoding="utf-8")
-    figures = {name: (time, room) for name, time, room in re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|", page, re.M)}
+    figures = {
+        name: (time, room) for name, time, room in re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \|", page, re.M)
+    }
     assert figures == {
         "pgvector": ("10–50 ms", "10 million"),
         "pinecone": ("5–20 ms", "unlimited"),

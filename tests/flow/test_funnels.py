@@ -86,7 +86,7 @@ async def test_ghostwriter_fuses_100_and_100_reranks_50_and_returns_10(
     assert [number_of(hit.text) for hit in result.hits] == sorted(judge.numbers, reverse=True)[:10]
 
 
-@pytest.mark.req("R-HYB-11")
+@pytest.mark.req("R-HYB-11", "R-MOD-20")
 async def test_tulia_merges_10_and_10_and_returns_5(fake_model: FakeEmbedder, data_dir: Path) -> None:
     settings = profile("tulia", data_dir)
     result = await search(settings)

@@ -107,9 +107,9 @@ async def held(settings: Settings) -> tuple[str, int, int]:
 @pytest.mark.parametrize(
     "profile",
     [
-        pytest.param("rpg", marks=pytest.mark.req("R-CLI-33")),
-        pytest.param("ghostwriter", marks=pytest.mark.req("R-CLI-33", "R-STO-07")),
-        pytest.param("tulia", marks=pytest.mark.req("R-CLI-33", "R-STO-10")),
+        pytest.param("rpg", marks=pytest.mark.req("R-CLI-33", "R-EMB-02")),
+        pytest.param("ghostwriter", marks=pytest.mark.req("R-CLI-33", "R-STO-07", "R-EMB-01")),
+        pytest.param("tulia", marks=pytest.mark.req("R-CLI-33", "R-STO-10", "R-EMB-03")),
     ],
 )
 def test_a_profile_keeps_its_vectors_in_an_embedded_engine(
@@ -149,7 +149,7 @@ def test_a_relative_path_is_in_the_data_folder(
     assert (tmp_path / leads_to / "chroma.sqlite3").is_file()
 
 
-@pytest.mark.req("R-CLI-33", "R-STO-27")
+@pytest.mark.req("R-CLI-33", "R-STO-27", "R-EMB-04")
 @pytest.mark.parametrize("profile", POSTGRES)
 def test_a_profile_needs_nothing_but_postgresql(
     profile: str, models: list[EmbeddingSettings], cli: Cli, pages: Path, database: str

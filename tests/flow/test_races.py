@@ -64,7 +64,6 @@ async def worked(engine: Engine) -> None:
     await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
 
 
-@pytest.mark.req("R-ING-08")
 async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_moved(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,7 +177,6 @@ async def test_a_job_that_was_cancelled_half_way_can_be_tried_again(
     assert await names(engine) == ["m.eml", "m.eml#1:att.txt", "z.txt"]
 
 
-@pytest.mark.req("R-TEN-02")
 async def test_nothing_is_left_of_an_upload_for_a_tenant_that_is_deleted_meanwhile(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,7 +325,6 @@ async def test_one_tenants_slow_source_does_not_hold_up_anothers(
     await asyncio.gather(working, return_exceptions=True)
 
 
-@pytest.mark.req("R-ING-08")
 async def test_a_sync_that_is_asked_for_while_one_runs_sees_what_that_one_has_passed(
     engine: Engine, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -353,7 +350,6 @@ async def test_a_sync_that_is_asked_for_while_one_runs_sees_what_that_one_has_pa
     assert len(set(asked)) == 1
 
 
-@pytest.mark.req("R-TEN-02")
 async def test_the_jobs_of_a_tenant_that_is_deleted_end_quietly_with_it(
     engine: Engine, model: GatedEmbedder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,18 +85,20 @@ async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> No
     assert (await engine.workspace("globex").search(PRICE)).records == ()
 
 
-@pytest.mark.req("R-TST-32")
+@pytest.mark.req("R-TST-32", "R-MOD-20")
 async def test_documents_rows_and_the_web_are_searched_together_and_each_is_named(
     engine: Engine, data_dir: Path, tmp_path: Path
 ) -> None:
     page = {"title": "Perfumes", "url": "https://scent.example/", "snippet": "Oriental Spice has a base of amber."}
-    (tmp_path / "web.json").write_text(json.dumps({"*": [page]}), encoding="utf-8")
+    others = [{"title": str(n), "url": f"https://other.example/{n}", "snippet": "A page."} for n in range(5)]
+    (tmp_path / "web.json").write_text(json.dumps({"*": [page, *others]}), encoding="utf-8")
     with_web = settings(data_dir, web={"kind": "fixture", "path": tmp_path / "web.json"})
     async with open_engine(with_web) as opened:
         found = await workspace_of(opened).search(SearchQuery(PRICE, web=True))
         answer = await workspace_of(opened).ask(Question("Is Oriental Spice a perfume with a base of amber?", web=True))
     assert [hit.uri for hit in (*found.hits, *found.records)] == ["guide.md", "database:shop/products#1"]
-    assert [result.url for result in found.web] == ["https://scent.example/"]
+    # The engine knows six pages; three are taken.
+    assert [result.url for result in found.web] == ["https://scent.example/", *(other["url"] for other in others[:2])]
     ranked = passages_of(found)
     assert {source_kind(hit) for hit in ranked} == {"documents", "database", "internet"}
     assert source_kind(ranked[0]) == "database"

@@ -36,7 +36,7 @@ async def found(engine: Engine, query: str) -> list[str]:
     return [hit.text for hit in (await workspace_of(engine).search(SearchQuery(query, arms="lexical"))).hits]
 
 
-@pytest.mark.req("R-ING-07", "R-ING-16", "R-ING-18", "R-ING-44")
+@pytest.mark.req("R-ING-07", "R-ING-16", "R-ING-18", "R-ING-44", "R-ING-17")
 async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     taken = await workspace_of(engine).documents.upload(
         b"The ferry leaves at nine.", "ferry.txt", metadata={"line": "north"}
@@ -53,7 +53,7 @@ async def test_an_upload_is_pending_then_found(engine: Engine) -> None:
     assert (document.metadata["line"], document.metadata["filename"]) == ("north", "ferry.txt")
 
 
-@pytest.mark.req("R-ING-16", "R-ING-21", "R-TST-27")
+@pytest.mark.req("R-ING-16", "R-ING-21", "R-TST-27", "R-REL-07")
 async def test_an_upload_that_cannot_be_read_fails_with_its_reason(engine: Engine) -> None:
     taken = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
     await work(engine)

@@ -37,7 +37,7 @@ def test_the_default_profile_adds_nothing() -> None:
         pytest.param("kosmos", "sentence-transformers/all-mpnet-base-v2", 768, marks=pytest.mark.req("R-EMB-01")),
         pytest.param("rpg", "sentence-transformers/all-MiniLM-L6-v2", 384, marks=pytest.mark.req("R-EMB-02")),
         pytest.param("tulia", "text-embedding-3-small", 1536, marks=pytest.mark.req("R-EMB-03")),
-        pytest.param("takaro", "text-embedding-3-small", 1536, marks=pytest.mark.req("R-EMB-04")),
+        ("takaro", "text-embedding-3-small", 1536),
     ],
 )
 def test_embedding_models(name: str, model: str, dimension: int) -> None:
@@ -109,9 +109,9 @@ def test_tulia_chunks_hold_300_to_500_tokens() -> None:
 @pytest.mark.parametrize(
     ("name", "fusion", "dense_weight"),
     [
-        pytest.param("tulia", "weighted", 0.7, marks=pytest.mark.req("R-HYB-06")),
-        pytest.param("kosmos", "weighted_rrf", 0.7, marks=pytest.mark.req("R-HYB-06", "R-HYB-08")),
-        pytest.param("rpg", "rrf", 0.5, marks=pytest.mark.req("R-HYB-07")),
+        ("tulia", "weighted", 0.7),
+        ("kosmos", "weighted_rrf", 0.7),
+        ("rpg", "rrf", 0.5),
         ("ghostwriter", "rrf", 0.7),
         ("takaro", "rrf", 0.7),
     ],

@@ -109,6 +109,20 @@ async def test_nothing_is_fetched_unless_the_model_asks(engine: Engine) -> None:
     assert [tool["function"]["name"] for tool in tools] == ["search_knowledge"]
 
 
+@pytest.mark.req("R-TOL-38")
+async def test_after_a_result_a_model_may_ask_for_more_or_go_on_without_it(engine: Engine) -> None:
+    first, second = search("release of hooks", top_k=1), search("hooks of the server", top_k=1)
+    model = Scripted([Reply("", (first,)), Reply("", (second,)), Reply("I leave that out.")])
+    answer = await Agent(model).call_llm_with_tools("When?", Toolbox(workspace_of(engine), ["search_knowledge"]))
+    assert [result["arguments"]["query"] for result in answer["tool_results"]] == [
+        "release of hooks",
+        "hooks of the server",
+    ]
+    # Each time the model is offered the tools again, and what it says in the end is left as it is.
+    assert [len(tools) for _, tools, _ in model.seen] == [1, 1, 1]
+    assert answer["response"] == Reply("I leave that out.")
+
+
 @pytest.mark.req("R-TOL-22", "R-TOL-30", "R-TOL-38", "R-ANS-11")
 async def test_tools_are_run_and_their_results_go_back_to_the_model(engine: Engine) -> None:
     model = Scripted([Reply("", (search("release of hooks", top_k=1),)), Reply("In May.")])

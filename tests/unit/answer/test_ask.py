@@ -8,7 +8,7 @@ from ragstone.answer import Answerer
 from ragstone.answer.styles import NO_EVIDENCE, dangling_marks
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError
-from ragstone.core.model_types import EmbeddingModel, Embeddings, Message
+from ragstone.core.model_types import EmbeddingModel, Embeddings, Message, WordTokenizer
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
 from ragstone.settings.answers import AnswerSettings
@@ -180,9 +180,28 @@ async def test_an_address_in_a_passage_is_not_quoted_once_an_llm_was_led_astray(
     assert answer.status == "answered"
 
 
+class Reading(Replying):
+    """Remembers the last message that it was sent."""
+
+    read = ""
+
+    async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
+        self.read = messages[-1].content
+        return await super().complete(messages, max_tokens=max_tokens, seconds=seconds)
+
+
 @pytest.mark.req("R-ANS-02")
-def test_context_is_limited_to_4000_tokens_by_default() -> None:
-    assert AnswerSettings().max_context_tokens == 4000
+async def test_an_llm_gets_4000_tokens_of_passages_with_their_metadata(embedder: Embedder, make_hit: MakeHit) -> None:
+    hits = [
+        make_hit(f"{PUMPS} It is pump {n}. " + "It hums and stays warm. " * 80, f"doc{n}", metadata={"line": f"L{n}"})
+        for n in range(20)
+    ]
+    llm = Reading("The pump stops at a temperature of 80 degrees [1].")
+    await Answerer(embedder, llm).answer(QUESTION, hits)
+    told = [n for n in range(20) if f"It is pump {n}." in llm.read]
+    assert told == list(range(len(told)))
+    assert 3000 < len(WordTokenizer().offsets(llm.read)) <= 4000 + 300  # the rules and the question come on top
+    assert all(f"L{n}" in llm.read for n in told)
 
 
 async def test_a_limit_that_nothing_fits_leaves_the_quotes(embedder: Embedder, make_hit: MakeHit) -> None:

@@ -69,6 +69,7 @@ async def test_the_memory_is_bounded_and_the_oldest_goes() -> None:
     assert len(inner.calls) == 4
 
 
+@pytest.mark.req("R-EMB-15")
 async def test_vectors_of_two_models_never_mix() -> None:
     first, second = FakeEmbedder(name="first"), FakeEmbedder(name="second", dimension=32)
     cached = CachedEmbedder(FallbackEmbedder(first, second))

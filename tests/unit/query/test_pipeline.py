@@ -50,7 +50,7 @@ async def test_a_hit_says_what_and_where_and_why() -> None:
     assert hit.metadata == {"year": 2026, "of_chunk": True, "source": "files", "connector": "files", "chunk_index": 1}
 
 
-@pytest.mark.req("R-HYB-01")
+@pytest.mark.req("R-HYB-01", "R-MOD-02")
 async def test_the_arms_run_at_the_same_time() -> None:
     # Each arm waits for the other: one after the other would never end.
     barrier = asyncio.Barrier(2)

@@ -12,7 +12,7 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, m
 from ragstone.core.errors import InputError
 from ragstone.core.search import Arm, SearchQuery, SearchResult
 from ragstone.core.types import Candidate, Hit
-from ragstone.query.arms import fuse
+from ragstone.query.arms import dense_weight, fuse
 from ragstone.query.context import search_request
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.transform import Transformer
@@ -22,6 +22,7 @@ from ragstone.settings.tree import Settings
 from ragstone.stores.lexical.bm25_file import build_index, load_index, save_index
 from ragstone.testing.fakes import FakeLLM
 
+PLAIN = "Lack of sleep raises the risk of diabetes in adults"
 NAMES = ("a#0", "b#0", "c#0")
 SHELF = Shelf({name: f"text of {name}" for name in NAMES})
 DENSE, LEXICAL = candidates("a#0", "b#0"), candidates("b#0", "c#0", start=9.0, step=3.0)
@@ -87,6 +88,24 @@ async def test_ranks_are_fused_unless_a_request_asks_for_weighted_scores() -> No
     assert by_score["c#0"] == 0.0
     with pytest.raises(InputError, match="fusion is 'borda'; it must be one of: zscore, rrf, weighted"):
         search_request(rpg, SearchQuery("words", fusion="borda"))
+
+
+@pytest.mark.parametrize(
+    ("name", "fusion", "scores"),
+    [
+        pytest.param("tulia", None, [0.7, 0.3], marks=pytest.mark.req("R-HYB-06")),
+        pytest.param("kosmos", None, [0.7, 0.3], marks=pytest.mark.req("R-HYB-06", "R-HYB-08")),
+        pytest.param("rpg", "weighted", [0.5, 0.5], marks=pytest.mark.req("R-HYB-07")),
+    ],
+)
+async def test_each_arm_has_the_weight_of_the_profile(name: str, fusion: str | None, scores: list[float]) -> None:
+    retrieval = profile(name).retrieval.model_copy(update={"min_similarity": 0.0})
+    pipeline = make_pipeline(SHELF, Index(candidates("a#0")), Index(candidates("b#0")), retrieval=retrieval)
+    # A query of no particular kind leaves the weights as they are.
+    request = search_request(profile(name), SearchQuery(PLAIN, fusion=fusion))
+    assert dense_weight(PLAIN, retrieval.dense_weight) == retrieval.dense_weight
+    found = {hit.chunk_id: hit.score for hit in (await pipeline.search("default", KB, request)).hits}
+    assert [found["a#0"], found["b#0"]] == pytest.approx(scores)
 
 
 @pytest.mark.req("R-HYB-27", "R-TST-28")

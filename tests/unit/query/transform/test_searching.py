@@ -133,7 +133,7 @@ async def test_a_statement_is_searched_for_as_the_fuller_one_that_an_llm_makes_o
     assert json.loads(user.content) == said
 
 
-@pytest.mark.req("R-QRY-18")
+@pytest.mark.req("R-QRY-18", "R-QRY-02")
 @pytest.mark.parametrize(
     ("strategy", "reply", "searched"),
     [
@@ -162,6 +162,16 @@ async def test_the_example_is_searched_for_in_its_other_wordings(
     result = await search.search("default", KB, ask("Claude prompt caching", strategy=strategy))
     assert lexical.texts == searched
     assert [hit.chunk_id for hit in result.hits] == ["a#0"]
+
+
+@pytest.mark.req("R-QRY-03")
+async def test_a_passage_that_an_llm_makes_up_is_embedded_and_not_matched_by_word() -> None:
+    passage = "Prompt caching stores a prefix. Claude reads it again at a lower price."
+    before, lexical = len(EMBEDDER.calls), ByText({})
+    search = pipeline(lexical, replies=[passage])
+    await search.search("default", KB, ask("Claude prompt caching", strategy="hyde"))
+    assert EMBEDDER.calls[before:] == [(("Claude prompt caching", passage), "query")]
+    assert lexical.texts == ["Claude prompt caching"]
 
 
 @pytest.mark.req("R-NRM-11", "R-TST-24")
