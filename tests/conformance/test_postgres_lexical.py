@@ -18,7 +18,7 @@ from ragstone.stores.lexical.postgres_fts import PostgresFtsIndex, any_of
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.suites.keywords import KeywordSuite
-from ragstone.testing.suites.lexical import LexicalSuite
+from ragstone.testing.suites.lexical import WordWeightSuite
 
 postgres_databases = postgres_server.postgres_databases
 
@@ -27,7 +27,7 @@ def open_ledger(folder: Path, writers: Sequence[TransactionalIndex], version: in
     return PostgresLedger(postgres_server.server(version).database(folder), folder, writers)
 
 
-class TestPostgresLexicalIndex(LexicalSuite):
+class TestPostgresLexicalIndex(WordWeightSuite):
     version = 18
 
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:

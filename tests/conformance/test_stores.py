@@ -13,7 +13,7 @@ from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 from ragstone.testing.suites.ledgers import LedgerSuite
-from ragstone.testing.suites.lexical import LexicalSuite
+from ragstone.testing.suites.lexical import WordWeightSuite
 from ragstone.testing.suites.vectors import VectorSuite
 
 
@@ -68,7 +68,7 @@ class TestSqliteVectorIndex(VectorSuite):
         await super().test_tenants_and_kbs_are_searched_apart(stores)
 
 
-class TestSqliteLexicalIndex(LexicalSuite):
+class TestSqliteLexicalIndex(WordWeightSuite):
     async def open(self, folder: Path) -> tuple[Ledger, LexicalIndex]:
         ledger = open_ledger(folder)
         return ledger, SqliteLexicalIndex(ledger, IndexCache(64))

@@ -208,6 +208,8 @@ class KnowledgeBase:
     name: str
     space: Space | None
     """The live Space; None until something has been embedded."""
+    languages: tuple[str, ...] = ()
+    """Languages other than English that its documents were analysed by, in order of arrival."""
 
 
 class Candidate(NamedTuple):

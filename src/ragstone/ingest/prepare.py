@@ -26,7 +26,8 @@ from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract, normali
 from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.work import StageTimes, WorkItem
-from ragstone.language.analyzer import FINGERPRINT, analyze
+from ragstone.language.analyzer import FINGERPRINT
+from ragstone.language.terms import analyze_chunks
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, Settings
 
 logger = logging.getLogger(__name__)
@@ -161,7 +162,7 @@ class Preparer:
         work.note_stage("enrich", chunks_total=len(chunks))
         with times.measure("enrich", len(chunks)):
             found = enrich(parsed, self._options.enrich)
-            terms = tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks)
+            terms = analyze_chunks([chunk.contextual for chunk in chunks], str(parsed.metadata.get("language") or ""))
             signed = signature(parsed.text) if self.near_duplicates != "off" else b""
         hashed, recipe = content_hash(item.content), self.recipe(item)
         return Prepared(

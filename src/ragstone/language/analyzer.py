@@ -1,4 +1,4 @@
-"""The one lexical analyzer: it feeds every BM25 backend and every query.
+"""The lexical analyzer of English text, and of text whose language is unknown (`language.terms` has the others).
 
 Text is folded (compatibility forms, diacritics, case), cut into words, freed of English function words and
 stemmed. An identifier such as `hook.player.connected` or `SKU-12345` stays whole and is split as well, so it
@@ -10,12 +10,12 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 
 import Stemmer
 
-FINGERPRINT = f"ragstone-1+snowball-english-{Stemmer.version()}"
+FINGERPRINT = f"ragstone-2+snowball-{Stemmer.version()}"
 """Changes whenever the same text would give other terms: an index of another fingerprint must be rebuilt."""
 
 MAX_TERM = 64
@@ -74,6 +74,7 @@ LOOKALIKE = re.compile(f"[{''.join(LOOKALIKES)}]")
 # Holds no word, and sorting a long run of combining marks takes quadratic time.
 SYMBOL_RUN = re.compile(r"[^\w\s\x00-\x7f]{32,}+")
 
+TermsOfWord = Callable[[str], Iterable[str]]
 _tokens: dict[str, tuple[str, ...]] = {}
 _local = threading.local()
 
@@ -112,7 +113,7 @@ def _terms(text: str, *, keep_stop_words: bool = False) -> list[str]:
 
 
 def _remember(token: str) -> tuple[str, ...]:
-    terms = tuple(_token_terms(token))
+    terms = tuple(token_terms(token, english_word))
     if len(token) <= MAX_TERM:
         if len(_tokens) >= CACHED_TOKENS:
             _tokens.clear()
@@ -120,20 +121,22 @@ def _remember(token: str) -> tuple[str, ...]:
     return terms
 
 
-def _token_terms(token: str) -> Iterator[str]:
+def token_terms(token: str, word: TermsOfWord) -> Iterator[str]:
+    """Yield the terms of a token; `word` gives those of a word in it."""
     if PLAIN.fullmatch(token):
-        yield from _word(token)
+        yield from word(token)
     elif UNSPACED_RUN.match(token):
         yield from _pairs(token)
     elif ACRONYM.fullmatch(token):
-        yield from _word(token.replace(".", "")) if token.casefold() not in STOP_WORDS else ()
+        yield from word(token.replace(".", "")) if token.casefold() not in STOP_WORDS else ()
     elif DECIMAL.fullmatch(token):
         yield token[:MAX_TERM]
     else:
-        yield from dict.fromkeys(_compound(token))
+        yield from dict.fromkeys(_compound(token, word))
 
 
-def _word(word: str) -> Iterable[str]:
+def english_word(word: str) -> Iterable[str]:
+    """Return the stem of a word, or nothing if it is a function word."""
     folded = word.casefold()[:MAX_TERM]
     return () if folded in STOP_WORDS else (_stem(folded),)
 
@@ -145,7 +148,7 @@ def _pairs(run: str) -> Iterator[str]:
         yield first + second
 
 
-def _compound(token: str) -> Iterator[str]:
+def _compound(token: str, word: TermsOfWord) -> Iterator[str]:
     """Yield the terms of an identifier: the whole of it, the segments of a path or address, and the words inside."""
     if token.casefold().endswith("n't"):
         return
@@ -155,20 +158,20 @@ def _compound(token: str) -> Iterator[str]:
         if len(segment) <= MAX_TERM and FINE.search(segment):
             yield segment
     for atom in filter(None, FINE.split(bare)):
-        yield from _atom(atom)
+        yield from _atom(atom, word)
 
 
-def _atom(atom: str) -> Iterator[str]:
+def _atom(atom: str, word: TermsOfWord) -> Iterator[str]:
     """Yield the terms of a name between separators: as it is, as a word, and by the words inside."""
     name = ACRONYM_PLURAL.sub("", atom)
     humps = HUMPS.findall(name) if name.isascii() else ()
     if len(humps) > 1 and len(name) <= MAX_TERM:
         yield name.casefold()
     # As a word too, since people type `moduleControllerCreate` in lower case.
-    yield from _word(name)
+    yield from word(name)
     if len(humps) > 1:
         for hump in humps:
-            yield from _word(hump)
+            yield from word(hump)
 
 
 def _stem(word: str) -> str:

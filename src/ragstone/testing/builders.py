@@ -11,7 +11,7 @@ from ragstone.core.documents import clean_metadata
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Chunk, KnowledgeBase, Matrix, Metadata, NewVersion
-from ragstone.language.analyzer import analyze
+from ragstone.language.terms import analyze_chunks
 
 MODEL = "test-model@1"
 DIMENSION = 32
@@ -64,7 +64,7 @@ def make_version(
         recipe="test",
         modified_at=modified_at,
         chunks=chunks,
-        terms=tuple(" ".join(analyze(chunk.contextual)) for chunk in chunks),
+        terms=analyze_chunks([chunk.contextual for chunk in chunks], str((metadata or {}).get("language") or "")),
         vectors=vectors,
     )
 
@@ -78,7 +78,7 @@ async def put(ledger: Ledger, *versions: NewVersion, tenant: str = "default", kb
                 opened = await transaction.open_space(opened, MODEL, version.vectors.shape[1])
             number = await transaction.stage(opened, version)
             await transaction.activate(opened, version.document_id, number)
-    return opened
+    return await ledger.of(tenant).kb(kb) or opened
 
 
 async def delete(ledger: Ledger, document: str, *, tenant: str = "default") -> bool:

@@ -137,4 +137,4 @@ def test_threads_agree() -> None:
 
 
 def test_the_fingerprint_names_the_stemmer() -> None:
-    assert FINGERPRINT.startswith("ragstone-1+snowball-english-")
+    assert FINGERPRINT.startswith("ragstone-2+snowball-")

@@ -128,7 +128,7 @@ async def test_an_index_of_words_comes_from_its_file_and_vectors_from_whoever_ha
 
     class FromFile(Index):
         async def search(self, *given: Any) -> list[Candidate]:
-            return loaded.best(["ticket"], 10)
+            return loaded.best([["ticket"]], 10)
 
     pipeline = make_pipeline(SHELF, Index(DENSE), FromFile([]))
     result = await pipeline.search("default", KB, ask("ticket"))

@@ -37,18 +37,22 @@ def test_a_loaded_index_gives_the_same_results(tmp_path: Path) -> None:
     save_index(index, path, Origin("t", 3, 4))
     loaded, origin = load_index(path)
     assert origin == Origin("t", 3, 4)
-    assert [loaded.best(query, 10) for query in QUERIES] == [index.best(query, 10) for query in QUERIES]
+    assert [loaded.best([[term] for term in query], 10) for query in QUERIES] == [
+        index.best([[term] for term in query], 10) for query in QUERIES
+    ]
     for each in (loaded, index):
         each.put([20], ["e"], ["server shop"])
         each.remove([7])
-    assert [loaded.best(query, 10) for query in QUERIES] == [index.best(query, 10) for query in QUERIES]
-    assert loaded.best(["server"], 1)[0].chunk_id == "e"
+    assert [loaded.best([[term] for term in query], 10) for query in QUERIES] == [
+        index.best([[term] for term in query], 10) for query in QUERIES
+    ]
+    assert loaded.best([["server"]], 1)[0].chunk_id == "e"
 
 
 def test_an_index_of_nothing_is_kept_too(tmp_path: Path) -> None:
     save_index(build_index([]), tmp_path / "x")
     loaded, origin = load_index(tmp_path / "x")
-    assert (len(loaded), loaded.best(["server"], 10), origin) == (0, [], Origin())
+    assert (len(loaded), loaded.best([["server"]], 10), origin) == (0, [], Origin())
 
 
 @pytest.mark.req("R-STO-19")

@@ -205,6 +205,8 @@ def as_before(dsn: str) -> None:
             connection.execute(f"DROP VIEW ragstone_views.{view}")
         connection.execute("ALTER TABLE jobs DROP COLUMN stored")
         connection.execute("ALTER TABLE sources DROP COLUMN unread")
+        connection.execute("ALTER TABLE knowledge_bases DROP COLUMN languages")
+        connection.execute("DROP INDEX idx_terms_marked")
         for table in ADDED_SINCE:
             connection.execute(f"DROP TABLE {table} CASCADE")
         for statement in VIEWS:

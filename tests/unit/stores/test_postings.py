@@ -57,7 +57,7 @@ class ThreeWays:
         expected = bm25(query, {name(number): words for number, words in self.texts.items()})
         assert len(self.postings) == len(self.texts)
         for k in (1, 3, 100):
-            check_ranking(self.postings.best(query, k), expected, k, TOLERANCE)
+            check_ranking(self.postings.best([[term] for term in query], k), expected, k, TOLERANCE)
         check_ranking(self.by_fts(query), expected, 100, TOLERANCE)
 
     def by_fts(self, query: Sequence[str]) -> list[Candidate]:
@@ -114,15 +114,15 @@ def test_merging_keeps_scores(three: ThreeWays) -> None:
     three.check(["a1", "b2"])
     three.remove([*range(3 * MAX_SEGMENTS), *range(100, 200)])
     three.check(["a1", "b2"])
-    assert three.postings.best(["a1"], 10) == []
+    assert three.postings.best([["a1"]], 10) == []
 
 
 def test_only_allowed_numbers_are_found_and_scores_stay(three: ThreeWays) -> None:
     three.put({1: ["a1"], 2: ["a1", "b2"], 3: ["a1", "a1"], 4: ["c3"], 5: ["c3"], 6: ["c3"], 7: ["c3"]})
-    every = {one.chunk_id: one.score for one in three.postings.best(["a1"], 10)}
-    allowed = three.postings.best(["a1"], 10, np.array([2, 4, 99], np.int64))
+    every = {one.chunk_id: one.score for one in three.postings.best([["a1"]], 10)}
+    allowed = three.postings.best([["a1"]], 10, np.array([2, 4, 99], np.int64))
     assert allowed == [Candidate(name(2), every[name(2)])]
-    assert three.postings.best(["a1"], 10, np.empty(0, np.int64)) == []
+    assert three.postings.best([["a1"]], 10, np.empty(0, np.int64)) == []
 
 
 def test_bytes_grow_and_shrink(three: ThreeWays) -> None:

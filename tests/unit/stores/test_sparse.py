@@ -27,7 +27,7 @@ def test_an_empty_chunk_has_no_words() -> None:
 
 
 def test_a_query_asks_each_word_once() -> None:
-    asked = words_asked(["map", "server", "map"])
+    asked = words_asked([["map"], ["server"], ["map"]])
     assert sorted(asked.numbers) == sorted(word_numbers("map server").tolist())
     assert asked.weights == [1.0, 1.0]
 

@@ -61,11 +61,14 @@ def read_sequence(connection: Connection, tenant_id: str) -> int:
 
 def _kbs(connection: Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
     rows = connection.execute(
-        "SELECT k.id, k.name, s.id, s.model, s.dimension, s.generation, s.state "
+        "SELECT k.id, k.name, k.languages, s.id, s.model, s.dimension, s.generation, s.state "
         f"FROM knowledge_bases k LEFT JOIN spaces s ON s.tenant_id = k.tenant_id AND s.id = k.live_space {which}",
         parameters,
     )
-    return [KnowledgeBase(row[0], row[1], Space(*row[2:]) if row[2] is not None else None) for row in rows]
+    return [
+        KnowledgeBase(kb_id, name, Space(*space) if space[0] is not None else None, tuple(languages.split()))
+        for kb_id, name, languages, *space in rows
+    ]
 
 
 def children(connection: Connection, tenant_id: str, document_id: str) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -14,6 +15,7 @@ from ragstone.core.jobs import Job, JobProgress, NewJob, Ticket
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase, NewVersion
+from ragstone.language.terms import languages_of
 from ragstone.stores.activity.removal import empty_answers
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.documents import family, read_kb, read_kbs
@@ -119,6 +121,7 @@ def activate(
     )
     for index in indexes:
         index.add(connection, kb.id, fresh)
+    _note_languages(connection, tenant_id, kb.id, languages_of(text for _, text in fresh))
     arrived = connection.execute(
         "SELECT seq, id FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY seq",
         (tenant_id, document_id, number),
@@ -234,6 +237,18 @@ def _remove_chunks(
     connection.execute(f"DELETE FROM terms WHERE tenant_id = ? AND chunk_seq IN {numbers}", (tenant_id, *chosen[1]))
     connection.execute(f"DELETE FROM chunks WHERE {chosen[0]}", chosen[1])
     publish(connection, tenant_id, kb_id, "tombstone", [(seq, identity) for seq, identity, _ in gone])
+
+
+def _note_languages(connection: Connection, tenant_id: str, kb_id: int, languages: AbstractSet[str]) -> None:
+    """Add the languages of analysed texts to those that the kb is searched in."""
+    if not languages:
+        return
+    which = "WHERE tenant_id = ? AND id = ?"
+    (known,) = connection.execute(f"SELECT languages FROM knowledge_bases {which}", (tenant_id, kb_id)).fetchone()
+    if added := sorted(languages - set(known.split())):
+        connection.execute(
+            f"UPDATE knowledge_bases SET languages = ? {which}", (" ".join([*known.split(), *added]), tenant_id, kb_id)
+        )
 
 
 def _terms(

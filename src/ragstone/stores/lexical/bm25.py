@@ -15,13 +15,13 @@ from weakref import WeakValueDictionary
 from ragstone.core.errors import InputError
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.language.analyzer import analyze_query
+from ragstone.language.terms import terms_asked
 from ragstone.stores.indexes import LIVE, Following, IndexCache, TransactionalIndex, allowed_numbers, catch_up
 from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.lexical.bm25_file import DEFAULT_PATH, Origin, load_index, save_index
 from ragstone.stores.lexical.builtin import BuiltinIndexWriter
-from ragstone.stores.lexical.postings import PostingsMatrix
+from ragstone.stores.lexical.postings import AskedTerms, PostingsMatrix
 from ragstone.stores.sql.database import Connection
 
 MAX_TERMS = 64
@@ -44,7 +44,7 @@ class ResidentBm25Index:
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        terms = analyze_query(query)[:MAX_TERMS]
+        terms = terms_asked(query, kb.languages)[:MAX_TERMS]
         if not terms:
             return []
         async with self._turn(tenant, kb):
@@ -65,7 +65,7 @@ class ResidentBm25Index:
         return self._turns.setdefault((tenant, kb.id), asyncio.Lock())
 
     def _search(
-        self, connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
+        self, connection: Connection, tenant_id: str, kb_id: int, terms: AskedTerms, k: int, where: Filter | None
     ) -> list[Candidate]:
         allowed = allowed_numbers(connection, tenant_id, kb_id, where) if where else None
         following = self._following(tenant_id, kb_id)

@@ -11,10 +11,10 @@ from typing import Any
 
 from ragstone.core.filters import Filter
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.language.analyzer import analyze_query
+from ragstone.language.terms import terms_asked
 from ragstone.stores.indexes import LIVE, IndexCache, TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
-from ragstone.stores.lexical.postings import IDF_FLOOR, K1, B
+from ragstone.stores.lexical.postings import IDF_FLOOR, K1, AskedTerms, B
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.partitions import note_growth, part
 
@@ -25,8 +25,8 @@ SCALE = 1e12
 SEARCH = """
 WITH asked AS MATERIALIZED (
     SELECT t.n, p.chunk_seq, p.count::float8 AS count, p.length::float8 AS length
-    FROM (VALUES (?::bigint, ?::text[])) q (kb_id, terms)
-    CROSS JOIN LATERAL unnest(q.terms) WITH ORDINALITY AS t (term, n)
+    FROM (VALUES (?::bigint, ?::text[], ?::int[])) q (kb_id, terms, words)
+    CROSS JOIN LATERAL unnest(q.terms, q.words) AS t (term, n)
     CROSS JOIN LATERAL (SELECT * FROM {postings} WHERE kb_id = q.kb_id AND term = t.term) p
 ), whole AS (
     SELECT chunks::float8 AS chunks, greatest(length, 1)::float8 / greatest(chunks, 1) AS average
@@ -61,7 +61,7 @@ class PostgresLexicalIndex:
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        terms = analyze_query(query)[:MAX_TERMS]
+        terms = terms_asked(query, kb.languages)[:MAX_TERMS]
         if not terms:
             return []
         found = await self._ledger.read(tenant, search_postings, kb.id, terms, k, where)
@@ -77,10 +77,11 @@ class PostgresLexicalIndex:
 
 
 def search_postings(
-    connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
+    connection: Connection, tenant_id: str, kb_id: int, asked: AskedTerms, k: int, where: Filter | None
 ) -> list[Candidate] | None:
     """Return the k best chunks; None when the kb exists and its postings do not."""
-    parameters: list[Any] = [kb_id, list(terms), tenant_id, kb_id]
+    words = [(term, n) for n, terms in enumerate(asked) for term in terms]
+    parameters: list[Any] = [kb_id, [term for term, _ in words], [n for _, n in words], tenant_id, kb_id]
     allowed = ""
     if where:
         parameters += [tenant_id, kb_id]

@@ -10,6 +10,7 @@ average length is part of every weight, so it is fixed for a while.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
@@ -26,10 +27,17 @@ K1 = 1.2
 B = 0.75
 IDF_FLOOR = 1e-6
 MAX_SEGMENTS = 8
+AskedTerms = Sequence[Sequence[str]]
+"""For each word of a query the terms that stand for it, one for each language: together they are as rare as one."""
 BLANK = 32
 HASHED_TOGETHER = 500
 # Fixed odd multipliers, one per byte position: the hash of a term is the sum of its weighted bytes.
 _POSITIONS: NDArray[np.uint64] = np.frombuffer(shake_256(b"term positions").digest(512 * 8), np.uint64) | np.uint64(1)
+
+
+def weigh_word(chunks: int, found: int) -> float:
+    """Return the weight of a word by the number of chunks that have one of its terms."""
+    return max(math.log((max(chunks - found, 0) + 0.5) / (found + 0.5)), IDF_FLOOR)
 
 
 def term_hashes(text: str) -> NDArray[np.uint64]:
@@ -156,11 +164,12 @@ class PostingsMatrix:
                 self._merge()
             self._settle()
 
-    def best(self, terms: Sequence[str], k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
+    def best(self, asked: AskedTerms, k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
         """Return the k chunks with the highest BM25, best first, ties by id; only allowed numbers if given."""
         scores = np.zeros(len(self._ids), np.float32)
-        for term in np.unique(term_hashes(" ".join(terms))):
-            self._add_scores(scores, term)
+        words = [np.unique(term_hashes(" ".join(terms))) for terms in asked]
+        for word in sorted(words, key=lambda hashes: int(hashes[0])):
+            self._add_scores(scores, word)
         if len(self._row_of) < len(self._ids):
             scores[~self._alive] = 0
         if allowed is not None:
@@ -169,16 +178,15 @@ class PostingsMatrix:
         found = found[largest(scores[found], k)]
         return best_first(self._ids, found, scores[found], k)
 
-    def _add_scores(self, scores: NDArray[np.float32], term: np.uint64) -> None:
-        parts = [(segment, segment.postings(term)) for segment in self._segments]
+    def _add_scores(self, scores: NDArray[np.float32], word: NDArray[np.uint64]) -> None:
+        parts = [(segment, segment.postings(term)) for segment in self._segments for term in word]
         whole = len(self._row_of) == len(self._ids)
         frequency = sum(
             part.stop - part.start if whole else int(self._alive[segment.rows[part]].sum()) for segment, part in parts
         )
         if not frequency:
             return
-        total = len(self._row_of)
-        weight = max(float(np.log((total - frequency + 0.5) / (frequency + 0.5))), IDF_FLOOR) * (K1 + 1)
+        weight = weigh_word(len(self._row_of), frequency) * (K1 + 1)
         for segment, part in parts:
             rows, counts = segment.rows[part], segment.counts[part]
             scores[rows] += np.float32(weight) * counts / (counts + self._norms[rows])
@@ -241,7 +249,7 @@ def words_of(text: str, average: float) -> Words:
     return Words(numbers.tolist(), weights.astype(np.float32).tolist())
 
 
-def words_asked(terms: Sequence[str]) -> Words:
-    """Return the sparse vector of a query: each word once."""
-    numbers = np.unique(word_numbers(" ".join(terms)))
+def words_asked(asked: AskedTerms) -> Words:
+    """Return the sparse vector of a query: each term once."""
+    numbers = np.unique(word_numbers(" ".join(term for terms in asked for term in terms)))
     return Words(numbers.tolist(), [1.0] * len(numbers))

@@ -13,13 +13,13 @@ from ragstone.core.filters import Filter
 from ragstone.core.search import add_note
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition, WordProvider, Words
-from ragstone.language.analyzer import analyze_query
+from ragstone.language.terms import terms_asked
 from ragstone.stores.indexes import IndexCache, TransactionalIndex
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.lexical import postgres_fts
 from ragstone.stores.lexical.builtin import BuiltinIndexWriter
-from ragstone.stores.lexical.postings import words_asked
+from ragstone.stores.lexical.postings import AskedTerms, words_asked
 from ragstone.stores.lexical.sqlite import search_fts
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.index import DerivedIndex
@@ -46,7 +46,7 @@ class QdrantLexicalIndex:
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        terms = analyze_query(query)[:MAX_TERMS]
+        terms = terms_asked(query, kb.languages)[:MAX_TERMS]
         if not terms or k < 1:
             return []
         partition = await self._derived.ready(tenant, kb.space) if kb.space else None
@@ -59,7 +59,7 @@ class QdrantLexicalIndex:
             else:
                 if found is not None:
                     return found
-        return await self._ledger.read(tenant, _search_own, kb.id, query, terms, k, where)
+        return await self._ledger.read(tenant, _search_own, kb, query, terms, k, where)
 
     async def _ask(
         self, tenant: str, partition: VectorPartition, kb: KnowledgeBase, words: Words, k: int, where: Filter | None
@@ -73,10 +73,16 @@ class QdrantLexicalIndex:
 
 
 def _search_own(
-    connection: Connection, tenant_id: str, kb_id: int, query: str, terms: Sequence[str], k: int, where: Filter | None
+    connection: Connection,
+    tenant_id: str,
+    kb: KnowledgeBase,
+    query: str,
+    terms: AskedTerms,
+    k: int,
+    where: Filter | None,
 ) -> list[Candidate]:
     """Return what the ledger's own database finds by word."""
     if isinstance(connection.dialect, SqliteDialect):
-        return search_fts(connection, tenant_id, kb_id, terms, k, where)
+        return search_fts(connection, tenant_id, kb.id, terms, k, where)
     asked = query[: postgres_fts.MAX_CHARS]
-    return postgres_fts.search_text(connection, tenant_id, kb_id, asked, k, where)
+    return postgres_fts.search_text(connection, tenant_id, kb, asked, k, where)

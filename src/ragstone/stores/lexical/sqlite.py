@@ -10,17 +10,18 @@ import logging
 import sqlite3
 import threading
 import zlib
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from ragstone.core.filters import Filter, Scalar
 from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.language.analyzer import analyze_query
+from ragstone.language.terms import terms_asked
 from ragstone.stores.indexes import LIVE, Following, IndexCache, TransactionalIndex, allowed_numbers, behind, catch_up
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.sqlite.tenant_file import TenantFile
-from ragstone.stores.lexical.postings import PostingsMatrix
-from ragstone.stores.sql.database import Connection
+from ragstone.stores.lexical.postings import AskedTerms, PostingsMatrix, weigh_word
+from ragstone.stores.sql.database import Connection, in_parts, marks
 from ragstone.stores.sql.filters import condition
 
 logger = logging.getLogger(__name__)
@@ -73,14 +74,14 @@ class SqliteLexicalIndex:
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        terms = analyze_query(query)[:MAX_TERMS]
+        terms = terms_asked(query, kb.languages)[:MAX_TERMS]
         if not terms:
             return []
         async with self._ledger.file(tenant) as file:
             return await file.read(lambda db: self._search(db, file, kb.id, terms, k, where))
 
     def _search(
-        self, connection: Connection, file: TenantFile, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
+        self, connection: Connection, file: TenantFile, kb_id: int, terms: AskedTerms, k: int, where: Filter | None
     ) -> list[Candidate]:
         following = self._following(connection, file, kb_id)
         if following is None:
@@ -142,13 +143,15 @@ def _follow(connection: Connection, tenant_id: str, kb_id: int, following: Follo
 
 
 def search_fts(
-    connection: Connection, tenant_id: str, kb_id: int, terms: Sequence[str], k: int, where: Filter | None
+    connection: Connection, tenant_id: str, kb_id: int, terms: AskedTerms, k: int, where: Filter | None
 ) -> list[Candidate]:
     """Return the k best chunks by FTS5 itself, with nothing in memory."""
     table = _table(kb_id)
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone():
         return []
-    parameters: list[Scalar] = [" OR ".join('"' + term.replace('"', '""') + '"' for term in terms)]
+    if any(len(variants) > 1 for variants in terms):
+        return _search_variants(connection, tenant_id, kb_id, terms, k, where)
+    parameters: list[Scalar] = [" OR ".join(_quote(term) for variants in terms for term in variants)]
     allowed = ""
     if where:
         parameters += [tenant_id, kb_id]
@@ -171,6 +174,37 @@ def search_fts(
         # FTS5 knows no ids: which of the equals it left out is chance, so all are read.
         found = rank(EVERYTHING)
     return found[:k]
+
+
+def _search_variants(
+    connection: Connection, tenant_id: str, kb_id: int, asked: AskedTerms, k: int, where: Filter | None
+) -> list[Candidate]:
+    """Return the k best chunks where a word has several terms: FTS5 weighs each alone, and they are one word."""
+    table = _table(kb_id)
+    (chunks,) = connection.execute(f"SELECT count(*) FROM {table}_docsize").fetchone()
+    scores: defaultdict[int, float] = defaultdict(float)
+    for variants in asked:
+        lists = [
+            connection.execute(f"SELECT rowid, -bm25({table}) FROM {table} WHERE {table} MATCH ?", (_quote(term),))
+            for term in variants
+        ]
+        found = [rows for rows in (cursor.fetchall() for cursor in lists) if rows]
+        weight = weigh_word(chunks, sum(map(len, found)))
+        for rows in found:
+            share = weight / weigh_word(chunks, len(rows))
+            for number, score in rows:
+                scores[number] += share * score
+    allowed = set(allowed_numbers(connection, tenant_id, kb_id, where).tolist()) if where else scores.keys()
+    kept = [number for number in scores if number in allowed]
+    ids: dict[int, str] = {}
+    for part in in_parts(kept):
+        ids.update(connection.execute(f"SELECT seq, id FROM chunks WHERE seq IN ({marks(part)})", part))
+    ranked = sorted((-scores[number], ids[number]) for number in kept if number in ids)
+    return [Candidate(chunk_id, -score) for score, chunk_id in ranked[:k]]
+
+
+def _quote(term: str) -> str:
+    return '"' + term.replace('"', '""') + '"'
 
 
 def _table(kb_id: int) -> str:

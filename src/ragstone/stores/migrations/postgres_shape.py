@@ -25,6 +25,8 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
+    literal_column,
     text,
 )
 from sqlalchemy.dialects.postgresql import BYTEA, JSONB, TSVECTOR
@@ -100,6 +102,9 @@ def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = 
     if table.name == "chunks":
         Index("idx_chunks_fts", shaped.c.content_tsv, postgresql_using="gin")
         Index("idx_chunks_tenant", shaped.c.tenant_id, shaped.c.kb_id)
+    if table.name == "terms":
+        words = func.string_to_array(shaped.c.terms, literal_column("' '"))
+        Index("idx_terms_marked", words, postgresql_using="gin", postgresql_where=text("terms LIKE '%~%'"))
     return shaped
 
 

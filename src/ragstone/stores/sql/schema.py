@@ -16,6 +16,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 from ragstone.stores.sql.control_schema import SERIAL
@@ -30,6 +31,7 @@ knowledge_bases = Table(
     Column("name", String(63), nullable=False),
     Column("live_space", SERIAL, nullable=True),
     Column("created_at", String(25), nullable=False),
+    Column("languages", Text, nullable=False, server_default=text("''")),
     UniqueConstraint("tenant_id", "name"),
     sqlite_autoincrement=True,
 )

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,17 @@ from ragstone.testing.builders import delete, make_version, put
 
 Stores = tuple[Ledger, LexicalIndex]
 WORDS = ("server", "player", "ban", "module", "hook", "cron", "reward", "shop", "chat", "map", "role", "token")
+LANGUAGES = {
+    "da": ("Hundene sover, og aftalen er god.", ("hund", "aftaler")),
+    "de": ("Die Häuser sind in großer Not.", ("Haus", "Haeuser", "große", "Not")),
+    "fi": ("Sopimukset ovat hyllyssä.", ("sopimus", "sopimuksen")),
+    "fr": ("L'homme achète de l'or et écoute le son.", ("hommes", "d'homme", "or", "son", "ecouter")),
+    "nl": ("De huizen zijn oud en het been is gebroken.", ("huis", "been")),
+    "pt": ("As informações estão no jardim.", ("informacao", "jardins")),
+    "ru": ("Новый ключ лежит на полке.", ("ключи", "новая", "полки")),
+    "sv": ("En man fiskar och läser böckerna.", ("man", "böcker", "bockerna")),
+}
+"""Texts by their language, with queries that find them."""
 HOSTILE = [
     '"',
     "'; DROP TABLE chunks; --",
@@ -74,6 +86,28 @@ class KeywordSuite:
         guide = make_version("guide", ("Cronjobs run commands on a schedule.",))
         kb = await put(ledger, guide, make_version("other", ("Nothing of interest.",)))
         assert await self._search(ledger, index, kb, "how do cronjobs work in practice") == ["guide"]
+
+    async def test_words_of_every_language_are_found_in_any_form(self, stores: Stores) -> None:
+        ledger, index = stores
+        versions = [make_version(name, (text,), metadata={"language": name}) for name, (text, _) in LANGUAGES.items()]
+        kb = await put(ledger, *versions, make_version("en", ("The contract ends in war, and many die for a son.",)))
+        assert kb.languages == tuple(sorted(LANGUAGES))
+        for language, (_, queries) in LANGUAGES.items():
+            for query in queries:
+                assert language in await self._search(ledger, index, kb, query), query
+                where = parse_filter({"language": language})
+                assert await self._search(ledger, index, kb, query, where=where) == [language], query
+        for query in ("contracts", "son", "wars", "die"):
+            assert "en" in await self._search(ledger, index, kb, query), query
+
+    async def test_text_that_was_analysed_before_its_language_was_known_is_still_found(self, stores: Stores) -> None:
+        ledger, index = stores
+        text = "Die Mieter kündigen den Vertrag."
+        old = replace(make_version("old", (text,)), metadata={"language": "de"})
+        kb = await put(ledger, old, make_version("new", (text,), metadata={"language": "de"}))
+        assert kb.languages == ("de",)
+        assert sorted(await self._search(ledger, index, kb, "Vertrag")) == ["new", "old"]
+        assert await self._search(ledger, index, kb, "Mietern") == ["new"]
 
     async def test_no_query_is_an_error(self, stores: Stores) -> None:
         ledger, index = stores

@@ -17,6 +17,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.terms import terms_of
 from ragstone.testing.builders import delete, make_version, put
 from ragstone.testing.oracles import bm25, check_ranking
 from ragstone.testing.suites.keywords import KeywordSuite, Stores, some_documents
@@ -106,6 +107,33 @@ class LexicalSuite(KeywordSuite):
         expected = {name: score for name, score in scores.items() if name in allowed}
         for _ in range(2):
             check_ranking(await index.search("default", kb, query, k, where), expected, k, TOLERANCE)
+
+
+class WordWeightSuite(LexicalSuite):
+    """For an index that weighs a word by all of its terms; an engine of others weighs each term alone."""
+
+    async def test_the_terms_of_a_word_in_several_languages_are_as_rare_as_one(self, stores: Stores) -> None:
+        ledger, index = stores
+        texts = ("hook map " * 3, "hook shop und chat", "der hook und die map", "hook und noch ein hook")
+        german = [make_version(f"de{n}", (text,), metadata={"language": "de"}) for n, text in enumerate(texts)]
+        kb = await put(ledger, *some_documents(20), *german)
+        for query in ("hook", "map and hook", "shop hook chat"):
+            plain = {
+                name: [term.removesuffix("~de") for term in text] for name, text in (await terms_in(ledger, kb)).items()
+            }
+            expected = bm25(analyze_query(query), plain)
+            for _ in range(2):
+                check_ranking(await index.search("default", kb, query, 1000), expected, 1000, TOLERANCE)
+
+
+async def terms_in(ledger: Ledger, kb: KnowledgeBase) -> dict[str, list[str]]:
+    """The terms of every live chunk by its id, in the language of its document."""
+    terms: dict[str, list[str]] = {}
+    for document in await ledger.of("default").documents(kb, limit=1000):
+        language = str(document.metadata.get("language") or "")
+        for chunk in await ledger.of("default").document_chunks(document.id):
+            terms[chunk.id] = terms_of(chunk.chunk.contextual, language)
+    return terms
 
 
 async def texts_of(ledger: Ledger, kb: KnowledgeBase, where: Filter | None) -> tuple[dict[str, list[str]], set[str]]:

@@ -14,7 +14,7 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Json, KnowledgeBase
 from ragstone.ingest.jobs.schedule import next_run
-from ragstone.language.analyzer import analyze
+from ragstone.language.terms import analyze_chunks
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger import restore
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -165,7 +165,8 @@ class Restorer:
             elif known and known.version and known.chunk_ids == _chunk_ids(document):
                 batch.amended.append((known, document))
             else:
-                terms = tuple(" ".join(analyze(chunk.chunk.contextual)) for chunk in document.chunks)
+                texts = [chunk.chunk.contextual for chunk in document.chunks]
+                terms = analyze_chunks(texts, str(document.metadata.get("language") or ""))
                 parent = self._adopted.get(document.parent_id, document.parent_id)
                 batch.new.append(Arriving(document, terms, parent))
         return batch

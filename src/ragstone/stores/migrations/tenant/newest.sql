@@ -7,7 +7,7 @@ CREATE TABLE knowledge_bases (
 	tenant_id VARCHAR(32) NOT NULL,
 	name VARCHAR(63) NOT NULL,
 	live_space INTEGER,
-	created_at VARCHAR(25) NOT NULL,
+	created_at VARCHAR(25) NOT NULL, languages TEXT DEFAULT '' NOT NULL,
 	UNIQUE (tenant_id, name)
 );
 CREATE TABLE spaces (
@@ -272,4 +272,4 @@ CREATE TABLE imported_files (
 	moment VARCHAR(25) NOT NULL,
 	PRIMARY KEY (tenant_id, id)
 );
-INSERT INTO alembic_version (version_num) VALUES ('0008');
+INSERT INTO alembic_version (version_num) VALUES ('0009');
