@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, datetime
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
@@ -307,6 +308,35 @@ async def test_the_metadata_of_a_chunk(engine: Engine) -> None:
         name: value for name, value in wanted.items() if name not in absent
     }
     assert "chunkIndex" not in hit.metadata  # models are not shown it
+
+
+@pytest.mark.req("R-ING-02")
+async def test_every_chunk_of_a_mail_from_gmail_says_who_wrote_it_when_and_in_which_thread(engine: Engine) -> None:
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "Anna <anna@harbour.example>", "Fares"
+    mail["Date"] = "Tue, 5 May 2026 10:00:00 +0000"
+    mail.set_content("\n\n".join(f"Adults pay nine crowns on line {number}." for number in range(9)))
+    mail.add_attachment(b"a,b\n1,2\n", maintype="text", subtype="csv", filename="fares.csv")
+    given = {"source_type": "email", "source": "gmail", "thread_id": "t1", "labels": ["INBOX", "Fares"]}
+    item = Item("post", "1", "gmail:1", mail.as_bytes(), metadata=given, media_type="message/rfc822")
+    await workspace_of(engine).documents.ingest_items([item])
+    (document,) = [each for each in await workspace_of(engine).documents.list() if each.external_id == "1"]
+    records = await workspace_of(engine).documents.chunk_records(document.id)
+    assert [chunk.chunk_index for chunk in records] == list(range(len(records)))
+    assert len(records) > 1
+    wanted = {
+        "source": "gmail",
+        "content_type": "email",
+        "sender": "Anna <anna@harbour.example>",
+        "date": "2026-05-05T10:00:00+00:00",
+        "thread_id": "t1",
+        "labels": ["INBOX", "Fares"],
+        "has_attachments": True,
+    }
+    for chunk in records:
+        assert {name: chunk.metadata.get(name) for name in wanted} == wanted
+    hits = (await workspace_of(engine).search(SearchQuery("adults pay", k=20, where={"thread_id": "t1"}))).hits
+    assert {hit.metadata["source"] for hit in hits if hit.document_id == document.id} == {"gmail"}
 
 
 @pytest.mark.req("R-DOM-33")

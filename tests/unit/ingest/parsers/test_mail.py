@@ -47,7 +47,7 @@ def test_the_text_is_the_subject_a_blank_line_and_the_body() -> None:
     assert found.warnings == ()
 
 
-@pytest.mark.req("R-ING-02", "R-EXT-01")
+@pytest.mark.req("R-EXT-01")
 def test_headers_become_metadata() -> None:
     message = mail("Re: Ferry", "Yes.", Cc="dora@harbour.example", In_Reply_To="<1@harbour.example>")
     message["References"] = "<0@harbour.example> <1@harbour.example>"

@@ -171,7 +171,7 @@ def removed(found: list[Page]) -> list[str]:
     return [one for page in found for one in page.removed]
 
 
-@pytest.mark.req("R-ING-01", "R-ING-02", "R-ING-47")
+@pytest.mark.req("R-ING-01", "R-ING-47")
 async def test_raw_mails_come_with_their_thread_and_labels(gmail: GmailDouble, fetcher: Fetcher) -> None:
     gmail.add("1")
     found = await pages(source(gmail, fetcher))
