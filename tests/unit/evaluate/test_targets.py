@@ -103,3 +103,11 @@ def test_chunks_that_a_person_could_read() -> None:
     assert readable_share([]) is None
     texts = ["A sentence that anybody can read.", "%$#@!*&^(){}[]|<>~`+=-", "short", "\ufffd" * 3 + " broken text here"]
     assert readable_share(texts) == 0.25
+
+
+def test_a_stage_does_not_hide_the_system_of_the_same_name() -> None:
+    metrics = {"ndcg@10": 1.0}
+    dense = SystemScores("dense", metrics, {"ndcg@10": (1.0,)}, (40.0,))
+    fast = SystemScores("fast", metrics, {"ndcg@10": (1.0,)}, (90.0,), stages={"dense": (5.0,), "fuse": (1.0,)})
+    figures = figures_of_rows([dense, fast], "fast")
+    assert (figures["dense.p95_ms"], figures["fast.dense.p95_ms"], figures["fuse.p95_ms"]) == (40.0, 5.0, 1.0)
