@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Itera
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 
+from ragstone.answer.budget import MOST_CHARS, StepBudget, cut_passages
 from ragstone.answer.check import Checker
 from ragstone.answer.compose import Composition, ReplyLimits
 from ragstone.answer.contradict import find_contradictions
@@ -31,6 +32,8 @@ from ragstone.settings.tree import LLMSettings
 logger = logging.getLogger(__name__)
 Search = Callable[[str], Awaitable[SearchResult]]
 Passages = Callable[[SearchResult], Sequence[Hit]]
+CUT = "answer: {count} passages were not read to the end: together they have more than {most:,} characters"
+UNREAD = "answer: {count} sentences were not compared with it: they have too many words"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +113,8 @@ class Judge:
         self._entailer = entailer
         self._seconds = seconds
         self.notes: list[str] = []
+        self.budget = StepBudget()
+        """For what is compared without an entailer, over the whole answer."""
 
     async def relations(self, premises: Sequence[str], hypothesis: str) -> Sequence[Relation] | None:
         """Return the relation of each premise to the hypothesis, or None without a working entailer."""
@@ -201,7 +206,7 @@ class Answerer:
         `earlier` turns of the conversation.
         """
         notes, said = [*degraded, *(note for part in parts for note in part.degraded)], list[Statement]()
-        asked = parts or [Part(question, tuple(hits))]
+        asked = self._cut_parts(parts or [Part(question, tuple(hits))], notes)
         tally = AnsweredParts(asked)
         writer = Writer(self._settings.citation_style, self._settings.citation_format)
         judge = Judge(self._entailer, self._llm_settings.timeout)
@@ -211,10 +216,20 @@ class Answerer:
                     said.append(statement)
                     yield writer.add(statement)
         yield CitationsReady(writer.citations)
-        read = drop_repeats((*hits, *(hit for part in parts for hit in part.hits)))
-        against = await find_contradictions(said, read, judge.relations) if said else []
+        read, _ = cut_passages(drop_repeats((*hits, *(hit for part in parts for hit in part.hits))))
+        against = await find_contradictions(said, read, judge.relations, judge.budget) if said else []
+        if judge.budget.unread:
+            notes.append(UNREAD.format(count=judge.budget.unread))
         answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
         yield AnswerReady(replace(answer, unanswered=tally.open_questions))
+
+    @staticmethod
+    def _cut_parts(parts: Sequence[Part], notes: list[str]) -> list[Part]:
+        """Return the parts with as much of their passages as is read, and note what is not."""
+        cut = [(part, *cut_passages(part.hits, MOST_CHARS // len(parts))) for part in parts]
+        if lost := sum(count for _, _, count in cut):
+            notes.append(CUT.format(count=lost, most=MOST_CHARS))
+        return [replace(part, hits=tuple(hits)) for part, hits, _ in cut]
 
     async def _answer_parts(
         self, parts: Sequence[Part], earlier: Sequence[Turn], notes: list[str], judge: Judge, streaming: bool
@@ -233,7 +248,7 @@ class Answerer:
         """Yield the model's sentences that their passages support, or else sentences of the passages."""
         if self._llm and part.hits:
             count = 0
-            composition = self._composition(self._llm, part.hits, earlier, most, judge)
+            composition = await self._composition(self._llm, part.hits, earlier, most, judge)
             async with aclosing(self._compose(composition, part.question, notes, streaming)) as composed:
                 async for statement in composed:
                     count += 1
@@ -243,12 +258,13 @@ class Answerer:
         for statement in await self._quote(part, most, notes):
             yield statement
 
-    def _composition(
+    async def _composition(
         self, llm: LLM, hits: Sequence[Hit], earlier: Sequence[Turn], most: int, judge: Judge
     ) -> Composition:
-        passages = pack(hits, self._settings.max_context_tokens, self._tokenizer)
+        passages = await asyncio.to_thread(pack, hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}
-        checker = Checker(given, judge.relations, flag=self._settings.unsupported == "flag")
+        flag = self._settings.unsupported == "flag"
+        checker = Checker(given, judge.relations, flag=flag, budget=judge.budget)
         limits = ReplyLimits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
         return Composition(llm, passages, checker, limits, earlier)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import lru_cache
+from itertools import islice
 
+from ragstone.answer.budget import MOST_SENTENCES, StepBudget
 from ragstone.answer.quotes import Quote, Statement, all_words, rows, select_for_claim
 from ragstone.answer.reply import CitedSentence
 from ragstone.answer.sanitize import has_address, has_link, named_places
@@ -76,16 +80,19 @@ def _tells_all_figures(part: str, quote: str) -> bool:
 def _nearest_quotes(part: str, quotes: Sequence[str]) -> list[str]:
     """Return the quotes that share most terms with a statement."""
     terms = set(analyze_query(part))
-    shared = [len(terms.intersection(analyze(quote))) for quote in quotes]
-    return [quote for quote, count in zip(quotes, shared, strict=True) if count == max(shared)]
+    return _keep_most(quotes, [len(terms.intersection(analyze(quote))) for quote in quotes])
+
+
+def _keep_most(texts: Sequence[str], counts: Sequence[int]) -> list[str]:
+    most = max(counts, default=0)
+    return [text for text, count in zip(texts, counts, strict=True) if count == most]
 
 
 def nearest_clauses(sentence: str, quotes: Sequence[str]) -> list[str]:
     """Return the clauses of the quotes that share most terms with the sentence: a "not" elsewhere does not count."""
     terms = set(analyze_query(sentence))
     clauses = [clause for quote in quotes for clause in _CLAUSE_END.split(quote)]
-    shared = [len(terms.intersection(analyze(clause))) for clause in clauses]
-    return [clause for clause, count in zip(clauses, shared, strict=True) if count == max(shared)]
+    return _keep_most(clauses, [len(terms.intersection(analyze(clause))) for clause in clauses])
 
 
 def is_opposed(sentence: str, clause: str) -> bool:
@@ -116,15 +123,19 @@ _SHORT = 6
 _QUOTES_PER_PASSAGE = 2
 _WORTH_A_QUOTE = 0.25
 """Share of a sentence's terms that a further quote must add."""
+TOO_LONG = "it and its source have too many words to be compared"
 
 
 class Checker:
     """Checks the sentences of one reply against the numbered passages that the model was given."""
 
-    def __init__(self, hits: Mapping[int, Hit], relate: Relate, *, flag: bool = False) -> None:
+    def __init__(
+        self, hits: Mapping[int, Hit], relate: Relate, *, flag: bool = False, budget: StepBudget | None = None
+    ) -> None:
         self._hits = hits
         self._relate = relate
         self._flag = flag
+        self._budget = budget or StepBudget()
         self._left_out: Counter[str] = Counter()
 
     @property
@@ -134,9 +145,10 @@ class Checker:
 
     async def check(self, sentence: CitedSentence) -> Statement | None:
         """Return the sentence with the words it stands on, or None when it may not be said."""
-        reason, quotes = find_grounds(sentence, self._hits)
+        # Texts may be made to take long: they are not compared on the event loop.
+        reason, objection, quotes = await asyncio.to_thread(self._compare, sentence)
         if not reason:
-            reason = await self._find_objection(sentence, quotes)
+            reason = objection or await self._find_objection(sentence, quotes)
             if not reason:
                 return Statement(sentence.text, "supported", quotes)
             if self._flag:
@@ -144,13 +156,22 @@ class Checker:
         self._left_out[reason] += 1
         return None
 
+    def _compare(self, sentence: CitedSentence) -> tuple[str, str, tuple[Quote, ...]]:
+        """Return why a sentence cannot rest on any passage, else what the explicit checks object, and its quotes."""
+        cited = [self._hits[number] for number in sentence.numbers if number in self._hits]
+        if not self._budget.spend_reading("\n".join(hit.text for hit in cited)):
+            return TOO_LONG, "", ()
+        reason, quotes = find_grounds(sentence, self._hits)
+        if reason:
+            return reason, "", ()
+        if not self._budget.spend(sentence.text, "\n".join(quote.text for quote in quotes)):
+            return TOO_LONG, "", ()
+        return "", check_explicitly(sentence.text, cited, quotes), quotes
+
     async def _find_objection(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
-        """Return why its sources do not support it, or ""; a model does not overrule a failed explicit check."""
-        cited = [self._hits[number] for number in sentence.numbers]
-        if reason := check_explicitly(sentence.text, cited, quotes):
-            return reason
+        """Return why a model finds that its sources do not support it, or "": it overrules no explicit check."""
         texts = [quote.text for quote in quotes]
-        premises = dict.fromkeys([" ".join(texts), *(hit.text for hit in cited)])
+        premises = dict.fromkeys([" ".join(texts), *(self._hits[number].text for number in sentence.numbers)])
         relations = await self._relate(list(premises), sentence.text)
         if relations is None or "entails" in relations:
             return ""
@@ -195,12 +216,18 @@ def _adds_too_much(sentence: str, around: str) -> bool:
     return len(terms) < _SHORT and len(terms - known) > len(terms) // 3
 
 
+@lru_cache(32)
+def _read_sentences(passage: str) -> tuple[tuple[int, int, frozenset[str]], ...]:
+    """Return the sentences of a passage with their terms; sentences of one reply cite the same passages."""
+    spans = islice(sentence_spans(passage), MOST_SENTENCES)
+    return tuple((start, end, frozenset(analyze(passage[start:end]))) for start, end in spans)
+
+
 def best_quotes(sentence: str, hit: Hit) -> list[Quote]:
     """Return the sentences of a passage that hold most of a sentence's terms, in reading order."""
     wanted = set(analyze_query(sentence))
     candidates = [
-        (Quote(hit, start, end), wanted.intersection(analyze(hit.text[start:end])))
-        for start, end in sentence_spans(hit.text)
+        (Quote(hit, start, end), terms & wanted) for start, end, terms in _read_sentences(hit.text) if terms & wanted
     ]
     # Where two say the same, the one without an address is quoted.
     candidates.sort(key=lambda candidate: has_address(candidate[0].text))

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
+from ragstone.answer.budget import MOST_SENTENCES, StepBudget
 from ragstone.answer.check import Relate, is_negated, is_opposed, nearest_clauses, numbers
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.sanitize import has_link
@@ -43,40 +46,53 @@ class _Other:
 
 
 async def find_contradictions(
-    statements: Sequence[Statement], hits: Sequence[Hit], relate: Relate
+    statements: Sequence[Statement], hits: Sequence[Hit], relate: Relate, budget: StepBudget | None = None
 ) -> list[Contradiction]:
     """Return the contradictions between hits and statements, in the order of statements, then of hits."""
-    others = list(_find_others(hits))
+    budget = budget or StepBudget()
+    # Texts may be made to take long: nothing of this runs on the event loop.
+    others = await asyncio.to_thread(lambda: list(islice(_find_others(hits), MOST_SENTENCES)))
     found: dict[tuple[str, int, int], Contradiction] = {}
     for statement in statements:
         # Neither its own words, nor those of a sentence before it: two that disagree are shown once.
         others = [other for other in others if not _is_among(other.quote, statement.quotes)]
-        words = _words(statement.text)
-        # Rows of a table are alike and yet of different things: none speaks against another.
-        in_table = any(quote.head for quote in statement.quotes)
-        near = [
-            other
-            for other in others
-            if other.share(words) >= NEAR and not (in_table and other.quote.text.startswith("|"))
-        ]
-        near.sort(key=lambda other: -other.share(words))
-        for quote, reason in await _find_against(statement.text, words, near[:MOST_JUDGED], relate):
+        near = await asyncio.to_thread(_find_near, statement, others)
+        relations = await relate([other.quote.text for other in near], statement.text)
+        against = (
+            await asyncio.to_thread(_find_disagreements, statement.text, near, budget)
+            if relations is None
+            else [
+                (other.quote, "it contradicts the sentence")
+                for other, relation in zip(near, relations, strict=True)
+                if relation == "contradicts"
+            ]
+        )
+        for quote, reason in against:
             found.setdefault(quote.place, _build_contradiction(statement.text, quote, reason))
     return list(found.values())[:MOST_SHOWN]
 
 
-async def _find_against(
-    sentence: str, words: frozenset[str], near: Sequence[_Other], relate: Relate
-) -> list[tuple[Quote, str]]:
-    relations = await relate([other.quote.text for other in near], sentence)
-    if relations is not None:
-        return [
-            (other.quote, "it contradicts the sentence")
-            for other, relation in zip(near, relations, strict=True)
-            if relation == "contradicts"
-        ]
-    reasons = ((other.quote, _find_disagreement(sentence, words, other)) for other in near)
-    return [(quote, reason) for quote, reason in reasons if reason]
+def _find_near(statement: Statement, others: Sequence[_Other]) -> list[_Other]:
+    """Return the sentences that are most about the matter of a statement."""
+    words = _words(statement.text)
+    # Rows of a table are alike and yet of different things: none speaks against another.
+    in_table = any(quote.head for quote in statement.quotes)
+    near = [
+        other for other in others if other.share(words) >= NEAR and not (in_table and other.quote.text.startswith("|"))
+    ]
+    near.sort(key=lambda other: -other.share(words))
+    return near[:MOST_JUDGED]
+
+
+def _find_disagreements(sentence: str, near: Sequence[_Other], budget: StepBudget) -> list[tuple[Quote, str]]:
+    """Return the sentences that disagree with one by explicit checks, and how, as far as the budget goes."""
+    words, found = _words(sentence), []
+    for other in near:
+        if not budget.spend(sentence, other.quote.text):
+            budget.unread += 1
+        elif reason := _find_disagreement(sentence, words, other):
+            found.append((other.quote, reason))
+    return found
 
 
 def _find_disagreement(sentence: str, words: frozenset[str], other: _Other) -> str:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from itertools import islice, pairwise, takewhile
 
+from ragstone.answer.budget import MOST_SENTENCES
 from ragstone.answer.quotes import Quote, Statement, all_words, rows, select_for_question, select_words
 from ragstone.answer.sanitize import has_image, has_link, strip_hidden
 from ragstone.core.errors import ModelError, RemoteError
@@ -103,33 +107,19 @@ class Extractor:
         `shared` are terms that other questions asked along with this one have too. A sentence that has these and
         none of the question's own needs more to be an answer to it.
         """
-        unknown = names_unknown(question, hits)
-        asked = frozenset(asked_terms(question))
-        quotes = select_for_question(find_candidates(hits, addresses=addresses), question, asked)
-        if unknown:  # The names of its columns make a row look like an answer, whatever else is asked for.
-            quotes = [quote for quote in quotes if quote.head is None]
-        if not quotes:
+        # Texts may be made to take long: they are not compared on the event loop.
+        candidates = await asyncio.to_thread(_find_covered, question, hits, addresses)
+        if not candidates.quotes:
             return Extraction(())
-        read = read_in_context(question, quotes)
-        covered = measure_coverage(asked_terms(question), read, [quote.headings for quote in quotes])
-        short = _shortlist(quotes, covered)
         degraded: tuple[str, ...] = ()
         near: Sequence[float | None]
         try:
-            near = await self._closeness(question, [read[place] for place in short])
+            near = await self._closeness(question, [candidates.read[place] for place in candidates.short])
         except (ModelError, RemoteError) as error:
-            near = [None] * len(short)
+            near = [None] * len(candidates.short)
             degraded = (f"answer: sentences chosen by words only: {error}",)
-        evidence = [
-            item
-            for place, value in zip(short, near, strict=True)
-            if (item := SentenceMatch(quotes[place], value, covered[place])).enough(
-                unknown_name=_is_only_shared(shared, question, read[place])
-            )
-        ]
-        chosen = choose(evidence, max_sentences, unknown_name=unknown)
-        said = sort_for_reading(add_items(add_leads(chosen, quotes, max_sentences), quotes, max_sentences))
-        return Extraction(tuple(_build_statement(quote) for quote in said), degraded)
+        said = await asyncio.to_thread(_choose_statements, question, candidates, near, max_sentences, shared)
+        return Extraction(said, degraded)
 
     async def _closeness(self, question: str, read: Sequence[str]) -> list[float]:
         asked = await self._embedder.embed([question], "query")
@@ -137,6 +127,45 @@ class Extractor:
         sentences = await self._embedder.embed([strip_hidden(words) for words in read])
         require_model(sentences.model, asked.model)
         return closeness(asked.vectors[0], sentences.vectors, unrelated)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """Sentences that could be said, how each is read, how much of the question it covers, and the best of them."""
+
+    quotes: Sequence[Quote]
+    read: Sequence[str]
+    covered: Sequence[float]
+    short: Sequence[int]
+    unknown_name: bool
+    """The question names something that no passage names."""
+
+
+def _find_covered(question: str, hits: Sequence[Hit], addresses: bool) -> _Candidates:
+    unknown = names_unknown(question, hits)
+    asked = frozenset(asked_terms(question))
+    quotes = select_for_question(find_candidates(hits, addresses=addresses), question, asked)
+    if unknown:  # The names of its columns make a row look like an answer, whatever else is asked for.
+        quotes = [quote for quote in quotes if quote.head is None]
+    read = read_in_context(question, quotes)
+    covered = measure_coverage(asked_terms(question), read, [quote.headings for quote in quotes])
+    return _Candidates(quotes, read, covered, _shortlist(quotes, covered), unknown)
+
+
+def _choose_statements(
+    question: str, candidates: _Candidates, near: Sequence[float | None], max_sentences: int, shared: AbstractSet[str]
+) -> tuple[Statement, ...]:
+    quotes, read = candidates.quotes, candidates.read
+    evidence = [
+        item
+        for place, value in zip(candidates.short, near, strict=True)
+        if (item := SentenceMatch(quotes[place], value, candidates.covered[place])).enough(
+            unknown_name=_is_only_shared(shared, question, read[place])
+        )
+    ]
+    chosen = choose(evidence, max_sentences, unknown_name=candidates.unknown_name)
+    said = sort_for_reading(add_items(add_leads(chosen, quotes, max_sentences), quotes, max_sentences))
+    return tuple(_build_statement(quote) for quote in said)
 
 
 def names_unknown(question: str, hits: Iterable[Hit]) -> bool:
@@ -153,16 +182,24 @@ def _build_statement(quote: Quote) -> Statement:
 def find_candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:
     """Return the sentences and rows of the hits that could be said, each place once, in order of hit and text."""
     quotes: dict[tuple[str, int, int], Quote] = {}
-    for hit in hits:
-        for quote in _find_sentences(hit):
-            if addresses or not (has_link(quote.text)):
-                quotes.setdefault(quote.place, quote)
-    return [quote for place, quote in quotes.items() if not any(_is_within(place, other) for other in quotes)]
+    sentences = (quote for hit in hits for quote in _find_sentences(hit))
+    for quote in islice(sentences, MOST_SENTENCES):
+        if addresses or not (has_link(quote.text)):
+            quotes.setdefault(quote.place, quote)
+    inner = _find_inner(quotes)
+    return [quote for place, quote in quotes.items() if place not in inner]
 
 
-def _is_within(place: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
-    """Return whether a passage was cut so that it holds only part of a sentence that another holds whole."""
-    return place != other and place[0] == other[0] and other[1] <= place[1] and place[2] <= other[2]
+def _find_inner(places: Iterable[tuple[str, int, int]]) -> set[tuple[str, int, int]]:
+    """Return places within another: a passage may hold only part of a sentence that another passage holds whole."""
+    inner: set[tuple[str, int, int]] = set()
+    reached: dict[str, int] = defaultdict(int)
+    for place in sorted(places, key=lambda place: (place[0], place[1], -place[2])):
+        document, _, end = place
+        if end <= reached[document]:
+            inner.add(place)
+        reached[document] = max(reached[document], end)
+    return inner
 
 
 def _find_sentences(hit: Hit) -> Iterator[Quote]:
@@ -170,7 +207,7 @@ def _find_sentences(hit: Hit) -> Iterator[Quote]:
     headings = {hit.title, *hit.section.split(" > ")}
     in_tables = rows(hit)
     for start, end in sentence_spans(hit.text):
-        fenced = sum(fence <= start for fence in fences) % 2 == 1
+        fenced = bisect_right(fences, start) % 2 == 1
         quote = in_tables.get(start) or Quote(hit, start, end)
         heading = quote.text in headings or _line_before(quote).lstrip().startswith("#")
         cut_off = start == 0 < hit.start and hit.text[0].islower()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -87,9 +87,8 @@ class Statement:
     quotes: tuple[Quote, ...]
 
 
-def is_another(label: str, words: str) -> bool:
-    """Return whether words speak of a thing by the same name as a label, and by another number."""
-    spoken_of = _numbers(words)
+def _is_another(label: str, spoken_of: Mapping[str, AbstractSet[int | None]]) -> bool:
+    """Return whether a label has one of the names that were spoken of, and another number."""
     return any(
         name in spoken_of and None not in spoken_of[name] and spoken_of[name].isdisjoint(numbers)
         for name, numbers in _numbers(label).items()
@@ -232,8 +231,9 @@ def meant_cells(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
 def named_columns(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
     """Return the cells whose column the terms name best: "Revenue Q3" rather than "Revenue Q2"."""
     cells = named_cells(row.text, row.head.text if row.head else "")
-    found = [terms & set(analyze(name)) for name, _ in cells]
-    return [cell for cell, names in zip(cells, found, strict=True) if names and not _is_outdone(names, found)]
+    found = [frozenset(terms & set(analyze(name))) for name, _ in cells]
+    best = {names for names in set(found) if names and not _is_outdone(names, set(found))}
+    return [cell for cell, names in zip(cells, found, strict=True) if names in best]
 
 
 def is_figure(cell: str) -> bool:
@@ -261,8 +261,9 @@ def select_for_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str
 
 def _drop_rows(quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote]], list[Quote]]) -> list[Quote]:
     tables: dict[tuple[str, str], list[Quote]] = defaultdict(list)
+    spoken_of = _numbers(words)
     for quote in quotes:
-        if quote.head is not None and not is_another(label(quote), words):
+        if quote.head is not None and not _is_another(label(quote), spoken_of):
             tables[quote.hit.document_id, quote.head.text].append(quote)
     kept = {row.place for table in tables.values() for row in chosen(table)}
     return [quote for quote in quotes if quote.head is None or quote.place in kept]
@@ -271,11 +272,13 @@ def _drop_rows(quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote
 def _rows_in_question(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
     wanted = _terms_beside_columns(table, terms)
     labels = [wanted.intersection(_labels(row, table)) for row in table]
+    any_label = any(labels)
     told = [
-        label | wanted.intersection(analyze(row.text)) if label or not any(labels) else set[str]()
+        frozenset(label | wanted.intersection(analyze(row.text))) if label or not any_label else frozenset[str]()
         for row, label in zip(table, labels, strict=True)
     ]
-    meant = [row for row, found in zip(table, told, strict=True) if found and not _is_outdone(found, told)]
+    best = {found for found in set(told) if found and not _is_outdone(found, set(told))}
+    meant = [row for row, found in zip(table, told, strict=True) if found in best]
     return meant if _numbered_terms(terms) <= set[str]().union(*map(_surrounding_terms, meant)) else []
 
 

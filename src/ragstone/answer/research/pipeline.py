@@ -68,7 +68,7 @@ class Researcher:
             findings=findings,
             queries=tuple(gathered.queries),
             rounds=tuple(rounds),
-            uncovered=gathered.find_uncovered(gathered.queries),
+            uncovered=await asyncio.to_thread(gathered.find_uncovered, gathered.queries),
             stopped=stopped,
             took_ms=round((time.perf_counter() - started) * 1000, 3),
             degraded=tuple(gathered.degraded),
@@ -85,7 +85,7 @@ class Researcher:
             gathered.queries.append(task.topic)
             gathered.add(task.topic, await task.search(task.topic))
             await self._judge(task, gathered)
-            queries = self._fill_queries(gathered, await proposed)
+            queries = await asyncio.to_thread(self._fill_queries, gathered, await proposed)
         finally:
             proposed.cancel()
         for iteration in range(task.iterations):
@@ -93,13 +93,13 @@ class Researcher:
                 return "nothing_new"
             new = await self._run_round(task, gathered, queries, rounds)
             # Sides that an earlier round asked for in vain were asked for in other words by this one.
-            if len(gathered.about) >= task.k and not gathered.find_uncovered(queries):
+            if len(gathered.about) >= task.k and not await asyncio.to_thread(gathered.find_uncovered, queries):
                 return "sufficient"
             if not new and iteration:
                 return "nothing_new"
             if iteration + 1 < task.iterations:
                 asked = await self._propose(task.topic, gathered, gathered.queries)
-                queries = self._fill_queries(gathered, asked)
+                queries = await asyncio.to_thread(self._fill_queries, gathered, asked)
         return "iterations"
 
     async def _run_round(

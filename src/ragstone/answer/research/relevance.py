@@ -8,6 +8,7 @@ that of a question about something else 0.08 to 0.31.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -33,7 +34,7 @@ class Relevance:
 
     async def judge(self, query: str, hits: Sequence[Hit], embedder: Embedder | None, known: Cosines) -> list[float]:
         """Return the relevance of each hit from 0 to 1, by words alone without an embedder; its errors are raised."""
-        covered = [term_share(query, _read(hit)) for hit in hits]
+        covered = await asyncio.to_thread(lambda: [term_share(query, _read(hit)) for hit in hits])
         if embedder is None:
             return [round(WORDS_ALONE * share, 6) for share in covered]
         near = await self._closeness(query, hits, embedder, known)

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 
+from ragstone.answer.budget import StepBudget
 from ragstone.answer.verify.judging import (
     JudgedPart,
     SentenceJudgement,
@@ -15,7 +16,7 @@ from ragstone.answer.verify.judging import (
     judge_by_figures,
 )
 from ragstone.answer.verify.language import differs_in_figures, is_foreign
-from ragstone.answer.verify.reading import SentenceReader, SentenceReading, StepBudget
+from ragstone.answer.verify.reading import SentenceReader, SentenceReading
 from ragstone.answer.verify.split import MAX_CHARS, split_claim
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError

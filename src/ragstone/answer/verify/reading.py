@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
+from ragstone.answer.budget import MOST_SENTENCES, MOST_STEPS, StepBudget, cut_passages
 from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.verify.checks import check
@@ -34,28 +34,8 @@ SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
 REMEMBERED = 2000
 """Sentences whose vectors are kept."""
-MOST_STEPS = 400_000
-"""Comparisons of a claim's words with those of sentences, for a whole claim: about a second on a slow machine."""
 _MAX_CHARS = 1000
 _FEWEST_TERMS = 2
-_WORD = re.compile(r"\w+")
-
-
-class StepBudget:
-    """Counts what reading sentences beside a claim costs: a check compares each word of one with each of the other."""
-
-    def __init__(self, steps: int = MOST_STEPS) -> None:
-        self._left = steps
-        self.unread = 0
-        """Sentences that were left out because the steps were used up."""
-
-    def spend(self, claim: str, sentence: str, reserve: int = 0) -> bool:
-        """Take the steps of one comparison; False, taking nothing, when no more than the reserve would be left."""
-        steps = len(_WORD.findall(claim)) * len(_WORD.findall(sentence))
-        if steps > self._left - reserve:
-            return False
-        self._left -= steps
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +81,17 @@ class SentenceReader:
         self, claim: str, hits: Sequence[Hit], most: int = SHORTLIST, budget: StepBudget | None = None
     ) -> tuple[list[SentenceReading], list[str]]:
         """Return the `most` sentences that bear most on the claim, strongest first, and what could not be done."""
+        budget = budget or StepBudget()
+        read, lost = cut_passages(hits)
+        budget.unread += lost
         # Texts may be made to take long: nothing of this runs on the event loop.
-        chosen = await asyncio.to_thread(_shortlist, claim, hits)
+        chosen = await asyncio.to_thread(_shortlist, claim, read)
         notes: list[str] = []
         near = [candidate.coverage for candidate in chosen]
         try:
             near = await self._closeness(claim, [candidate.words for candidate in chosen])
         except (ModelError, RemoteError) as error:
             notes.append(f"verify: sentences compared by words only: {error}")
-        budget = budget or StepBudget()
         return await asyncio.to_thread(_read_strongest, claim, chosen, near, most, budget), notes
 
     async def _closeness(self, claim: str, read: Sequence[str]) -> list[float]:
@@ -164,7 +146,7 @@ class _Candidate:
 def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     """Return the sentences that cover most of a claim."""
     terms = frozenset(analyze_query(claim))
-    quotes = select_for_claim(list(find_sentences(hits)), claim, terms)
+    quotes = select_for_claim(list(islice(find_sentences(hits), MOST_SENTENCES)), claim, terms)
     read = [select_words(quote, terms) for quote in quotes]
     headings = [quote.headings for quote in quotes]
     covered = measure_coverage(asked_terms(claim), read, headings)

@@ -23,6 +23,10 @@ class Snippet:
     marks: tuple[Span, ...]
 
 
+MOST_MARKS = 500
+"""Words of the query in a passage; later ones are neither counted nor marked."""
+
+
 def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Snippet:
     """The window of about `width` characters that holds most of the words of the query, and most often.
 
@@ -30,7 +34,7 @@ def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Sn
     """
     first, _, rest = MARKUP.sub("", passage).strip().partition("\n")
     whole = one_line(rest if rest.strip() and first.strip() == heading else f"{first} {rest}")
-    marks = _marks(whole, query)
+    marks = _marks(whole, query)[:MOST_MARKS]
     start, end = _window(whole, marks, width)
     before, after = "… " if start else "", " …" if end < len(whole) else ""
     shift = len(before) - start

@@ -1,0 +1,56 @@
+"""Limits on reading: texts may be made to take long, so reading them is counted in characters and in steps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ragstone.core.types import Hit
+
+MOST_STEPS = 400_000
+"""Comparisons of words for a whole claim or answer: about a second on a slow machine."""
+MOST_CHARS = 60_000
+"""Characters of passages that are read for an answer; six passages have some ten thousand."""
+MOST_SENTENCES = 2_000
+_WORD = re.compile(r"\w{1,40}")
+
+
+class StepBudget:
+    """Counts what reading sentences side by side costs: a check compares each word of one with each of the other."""
+
+    def __init__(self, steps: int = MOST_STEPS) -> None:
+        self._left = steps
+        self.unread = 0
+        """Sentences that were left out because the steps were used up."""
+
+    def spend(self, claim: str, sentence: str, reserve: int = 0) -> bool:
+        """Take the steps of one comparison; False, taking nothing, when no more than the reserve would be left."""
+        return self._take(count_words(claim) * count_words(sentence), reserve)
+
+    def spend_reading(self, text: str) -> bool:
+        """Take the steps of reading a text once, one a character; False, taking nothing, when too few are left."""
+        return self._take(len(text), 0)
+
+    def _take(self, steps: int, reserve: int) -> bool:
+        if steps > self._left - reserve:
+            return False
+        self._left -= steps
+        return True
+
+
+def count_words(text: str) -> int:
+    """Return the number of words, of which one that is very long counts for several."""
+    return len(_WORD.findall(text))
+
+
+def cut_passages(hits: Sequence[Hit], most: int = MOST_CHARS) -> tuple[list[Hit], int]:
+    """Return the passages up to a number of characters in all, and how many of them lost some."""
+    kept: list[Hit] = []
+    lost = 0
+    for hit in hits:
+        lost += len(hit.text) > most
+        if most > 0:
+            kept.append(hit if len(hit.text) <= most else replace(hit, text=hit.text[:most]))
+        most = max(0, most - len(hit.text))
+    return kept, lost
