@@ -25,6 +25,6 @@ class TestQdrantLocal(ProviderSuite, ProviderPersistenceSuite):
     def writer(self, folder: Path) -> Sequence[str]:
         return [sys.executable, qdrant_writer.__file__, str(folder), "local"]
 
-    @pytest.mark.req("R-STO-10", "R-FUT-21")
+    @pytest.mark.req("R-STO-10", "R-FUT-21", "R-STO-36")
     async def test_the_nearest_come_first_with_their_cosine(self, provider: VectorProvider) -> None:
         await super().test_the_nearest_come_first_with_their_cosine(provider)

@@ -102,7 +102,7 @@ def test_every_kind_is_listed_with_its_settings(cli: Cli) -> None:
     assert '    corpus_path           text, optional, "data/corpus.txt"' in for_people
 
 
-@pytest.mark.req("R-ING-39", "R-ING-04")
+@pytest.mark.req("R-ING-39", "R-ING-04", "R-ING-01", "R-ING-03", "R-ING-05", "R-ING-06")
 def test_a_source_runs_as_often_as_its_kind_unless_told_otherwise(cli: Cli, pages: Path) -> None:
     assert {kind.kind: kind.schedule for kind in kinds()} == {
         "files": "manual",

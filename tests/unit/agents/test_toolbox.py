@@ -90,7 +90,7 @@ async def test_research_in_docs(engine: Engine) -> None:
         assert refused["error"]["code"] == "invalid_input"
 
 
-@pytest.mark.req("R-TOL-12")
+@pytest.mark.req("R-TOL-12", "R-TOL-18")
 async def test_every_search_of_a_research_is_thorough(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     modes = []
     search = SearchPipeline.search
@@ -346,7 +346,19 @@ def test_what_each_agent_of_the_article_pipeline_has() -> None:
     }
 
 
-@pytest.mark.req("R-TOL-18", "R-TOL-29")
+@pytest.mark.req("R-TOL-18")
+@pytest.mark.parametrize(
+    ("role", "mode"), [("FactVerification", "thorough"), ("Writer", "balanced"), ("Editor", "fast")]
+)
+async def test_each_role_searches_as_thoroughly_as_it_needs(engine: Engine, role: str, mode: str) -> None:
+    workspace = workspace_of(engine)
+    assert await called(Toolbox.for_role(workspace, role), "search_knowledge", query="hooks")
+    await engine._components.search_log.flush()
+    (logged,) = await workspace.feedback.searches()
+    assert logged.mode == mode
+
+
+@pytest.mark.req("R-TOL-29")
 async def test_a_box_for_a_role(engine: Engine) -> None:
     own = {name: [tool.name for tool in Toolbox.for_role(workspace_of(engine), name).tools] for name in ROLES}
     assert own["Writer"] == ["search_knowledge", "get_writing_examples"]
