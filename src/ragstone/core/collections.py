@@ -22,6 +22,8 @@ class Collection:
     source_type: str
     documents: int
     chunks: int
+    vectors: int | None = None
+    """Vectors in the collection of that source type; None where the store has no such collections."""
 
 
 def collection_name(source_type: str, tenant: str) -> str:

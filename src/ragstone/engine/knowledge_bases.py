@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragstone.core.collections import Collection, check_kb_name, collection_name
+from ragstone.core.collections import PLURALS, Collection, check_kb_name, collection_name
 from ragstone.core.errors import unknown_kb
 from ragstone.core.types import KnowledgeBase, Stats
 from ragstone.engine.access import TenantScope, record_caller
@@ -37,9 +37,19 @@ class KnowledgeBases:
 
     async def source_types(self) -> Sequence[Collection]:
         """Return what there is of each source type, by the names that people use, such as `emails_acme`."""
-        tenant = await self._scope.admit()
+        tenant, derived = await self._scope.admit(), self._components.stores.derived
         found = await self._ledger.of(tenant).source_types()
-        return [Collection(collection_name(kind, tenant), kind, *counts) for kind, *counts in found]
+        held = await derived.count_collections(tenant) if derived and found else None
+        return [
+            Collection(
+                collection_name(source_type, tenant),
+                source_type,
+                documents,
+                chunks,
+                vectors=None if held is None else held.get(PLURALS.get(source_type, source_type)),
+            )
+            for source_type, documents, chunks in found
+        ]
 
     async def reindex(self, kb: str | None = None) -> Sequence[str]:
         """Rebuild the indexes of a kb while it is searched; return which of `vectors` and `lexical` could be."""

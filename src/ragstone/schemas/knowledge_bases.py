@@ -49,12 +49,13 @@ class StatsSchema(Schema):
 
 
 class CollectionSchema(Schema):
-    """The documents of one type of source."""
+    """The documents of one type of source; `vectors` is null where it has no collection of its own in the store."""
 
     name: str
     source_type: str
     documents: int
     chunks: int
+    vectors: int | None
 
 
 class CollectionListSchema(Schema):

@@ -53,6 +53,8 @@ class StoreSettings(SettingsModel):
     """Which index finds by word; by default the one in the ledger's own database."""
     isolation: Isolation | None = None
     """The separation of tenants in a vector database outside the ledger; by default the strictest that it has."""
+    collections: Literal["space", "source_type"] = "space"
+    """Collections of a vector database outside the ledger: one per Space of a tenant, or one for each source type."""
     memory_mb: int = Field(default=1024, ge=16)
     """Memory for the vectors and postings of all tenants together."""
     open_tenants: int = Field(default=64, ge=1)

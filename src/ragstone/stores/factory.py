@@ -191,7 +191,16 @@ def open_provider(settings: Settings, adapter: Adapter) -> VectorProvider:
     isolation = settings.store.isolation or STRICTEST.get(adapter.kind, "collection")
     words = {"words": True} if adapter.kind == settings.store.lexical.kind == WORDS else {}
     opened: VectorProvider = VECTORS.load(adapter.kind)(adapter, folder, isolation, **words)
-    return opened
+    if settings.store.collections == "space":
+        return opened
+    if words:
+        raise SettingsError(
+            f"store.lexical: {WORDS} keeps the words of a Space in one collection",
+            hint="set store.collections: space, or another store.lexical",
+        )
+    from ragstone.stores.vectors.source_types import CollectionsBySourceType
+
+    return CollectionsBySourceType(opened)
 
 
 def open_sqlite(settings: Settings, writers: list[Any], vault: Vault) -> SqlLedger:

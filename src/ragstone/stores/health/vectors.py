@@ -76,6 +76,9 @@ async def check_vectors(stores: Stores, tenants: Sequence[Tenant], *, repair: bo
     for tenant in tenants:
         try:
             troubles += await _check_tenant(stores, derived, tenant.name, repair=repair)
+            if held := await derived.count_collections(tenant.name):
+                counts = ", ".join(f"{name} {count:,}" for name, count in sorted(held.items()))
+                findings.append(HealthFinding(provider.name, "collections", "ok", f"tenant '{tenant.name}': {counts}"))
         except RagstoneError as error:
             troubles.append(failure_finding(provider.name, "checked", error))
     return findings + (troubles or [HealthFinding(provider.name, "content", "ok", "exactly what the ledger has")])

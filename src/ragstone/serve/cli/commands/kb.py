@@ -121,9 +121,11 @@ def _draw_collections(out: Console, found: Sequence[Collection]) -> None:
     if not found:
         out.print("No documents yet.")
         return
-    rows = table("collection", "source type", "documents", "chunks", right=("documents", "chunks"))
+    stored = any(collection.vectors is not None for collection in found)
+    numbers = ("documents", "chunks", *(["vectors"] if stored else []))
+    rows = table("collection", "source type", *numbers, right=numbers)
     for collection in found:
-        counts = f"{collection.documents:,}", f"{collection.chunks:,}"
+        counts = [f"{getattr(collection, name) or 0:,}" for name in numbers]
         rows.add_row(text(collection.name), text(collection.source_type), *counts)
     out.print(rows)
 

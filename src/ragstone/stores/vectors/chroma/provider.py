@@ -112,7 +112,10 @@ class ChromaProvider:
         return await self._run(partial(_if_there, name=self._collection(partition), work=work))
 
     def _collection(self, partition: VectorPartition) -> str:
-        return f"rs_d{partition.dimension}" if self._shared else f"rs_{partition.tenant_id}_{partition.space}"
+        if self._shared:
+            return f"rs_d{partition.dimension}"
+        space, _, source_type = partition.space.partition("_")
+        return f"{source_type or 'rs'}_{partition.tenant_id}_{space}"
 
     def _own(self, partition: VectorPartition) -> Where | None:
         return belongs_to(partition) if self._shared else None

@@ -15,9 +15,13 @@ from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.reconcile import BATCH, PartitionWriter, reconcile
 from ragstone.stores.vectors.partitions import partition_of
+from ragstone.stores.vectors.source_types import CollectionsBySourceType
 
-LAYOUT = 1
-"""Points name the origin of their document as `source`, and its connector as `connector`."""
+ONE_COLLECTION, BY_SOURCE_TYPE, MIXED = 1, 2, 3
+"""Layouts of a Space: one collection, one per source type, or something of both while it changes.
+
+Their points name the origin of their document as `source`, and its connector beside it.
+"""
 FAR_BEHIND = 10_000
 """A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""
 
@@ -43,7 +47,7 @@ class PartitionFollower:
         self._ledger = ledger
         self._provider = provider
         self._words = provider.capabilities.sparse
-        self._layout = LAYOUT
+        self._layout = BY_SOURCE_TYPE if isinstance(provider, CollectionsBySourceType) else ONE_COLLECTION
         self._prepared: dict[str, set[tuple[int, str]]] = {}
         """Chunks, by tenant and Space, that were written before they went live and need not be written again."""
 
@@ -85,8 +89,7 @@ class PartitionFollower:
                 on_progress(written)
         # Later changes stand behind this place in the feed, and are applied by the next catch-up.
         await self.advance(tenant, partition.tenant_id, {space.id: sequence})
-        whose = (partition.tenant_id, self._provider.name, space.id)
-        await self._ledger.write(tenant, index_feed.set_layout, *whose, self._layout)
+        await self._set_layout(tenant, partition, space.id, self._layout)
         return written
 
     async def follow(self, tenant: str, partition: VectorPartition, mark: Mark, *, first: bool) -> int | None:
@@ -105,6 +108,12 @@ class PartitionFollower:
         if first and isinstance(self._provider, WordProvider) and await self._provider.misfit(partition):
             await self._provider.open(partition)  # says what is wrong, and what to do
         writer = PartitionWriter(self._ledger, self._provider, tenant, kb.id, space, partition)
+        if self._is_elsewhere(mark):
+            # The ledger answers until all is in the other collections; after a crash this begins again.
+            await self._set_layout(tenant, partition, space.id, MIXED)
+            await self._drop_layouts(partition, MIXED)
+            await self.fill(tenant, kb, space)
+            return None
         if changes is None or (first and await self._has_lost(tenant, partition, kb, space, changes.arrived)):
             await self.fill(tenant, kb, space)
             # Deletions in between cannot be read from the feed: they are whatever the ledger does not know.
@@ -119,10 +128,27 @@ class PartitionFollower:
 
     async def drop(self, tenant: str, partition: VectorPartition, mark: Mark) -> None:
         """Remove a partition; what a crash leaves of it is still marked, and goes the next time."""
-        await self._provider.drop(partition)
+        await self._drop_layouts(partition, mark.layout)
         await self._ledger.write(tenant, index_feed.unmark, self._provider.name, mark.space_id)
         if self._words:
             await self._ledger.write(tenant, index_feed.forget_word_length, mark.space_id)
+
+    def _is_elsewhere(self, mark: Mark) -> bool:
+        """Return whether points of a Space are in collections of another layout than the settings ask for."""
+        return mark.layout == MIXED or (mark.layout == BY_SOURCE_TYPE) != (self._layout == BY_SOURCE_TYPE)
+
+    async def _drop_layouts(self, partition: VectorPartition, layout: int) -> None:
+        """Remove a partition, in the layout of the settings and in the one that it was written in."""
+        await self._provider.drop(partition)
+        if isinstance(self._provider, CollectionsBySourceType):
+            if layout != BY_SOURCE_TYPE:
+                await self._provider.inner.drop(partition)
+        elif layout in (BY_SOURCE_TYPE, MIXED):
+            await CollectionsBySourceType(self._provider).drop(partition)
+
+    async def _set_layout(self, tenant: str, partition: VectorPartition, space_id: int, layout: int) -> None:
+        whose = (partition.tenant_id, self._provider.name, space_id)
+        await self._ledger.write(tenant, index_feed.set_layout, *whose, layout)
 
     async def advance(self, tenant: str, tenant_id: str, reached: dict[int, int]) -> None:
         """Remember how far each Space has been followed."""

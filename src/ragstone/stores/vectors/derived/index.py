@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
@@ -23,10 +24,12 @@ from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
 from ragstone.core.vectors import RESERVED, VectorPartition, VectorProvider
 from ragstone.stores.indexes import check_query_vector
 from ragstone.stores.ledger import index_feed
+from ragstone.stores.ledger.documents import read_kbs
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.follow import PartitionFollower
 from ragstone.stores.vectors.partitions import partition_of, partition_of_mark
+from ragstone.stores.vectors.source_types import CollectionsBySourceType
 
 logger = logging.getLogger(__name__)
 Search = Callable[[int], Awaitable[list[Candidate]]]
@@ -131,6 +134,17 @@ class DerivedIndex:
                 partition = partition_of_mark(tenant_id, mark)
                 self._followed.discard(partition)
                 await self._follower.drop(tenant, partition, mark)
+
+    async def count_collections(self, tenant: str) -> Mapping[str, int] | None:
+        """Return the points of the live Spaces by source type; None where these have no collections of their own."""
+        if not isinstance(self._provider, CollectionsBySourceType):
+            return None
+        found: Counter[str] = Counter()
+        tenant_id, kbs = await self._ledger.read(tenant, lambda connection, own: (own, read_kbs(connection, own)))
+        for kb in kbs:
+            if kb.space:
+                found.update(await self._provider.counts(partition_of(tenant_id, kb.space)))
+        return found
 
     async def fill(
         self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: Callable[[int], None] | None = None
