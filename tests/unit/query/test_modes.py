@@ -21,7 +21,6 @@ SHELF = Shelf({name: f"text of {name}" for name in NAMES})
 SHORT = RetrievalSettings(timeout=0.05)
 
 
-@pytest.mark.req("R-MOD-01")
 def test_there_are_three_modes_and_their_deadlines() -> None:
     assert DEADLINES_MS == {"fast": 200, "balanced": 500, "thorough": 2000}
     assert set(DEADLINES_MS) == set(get_args(Mode))
