@@ -6,6 +6,7 @@ import gc
 import ipaddress
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,19 +73,25 @@ def _text(host: str | bytes) -> str:
 sys.addaudithook(_stay_on_this_machine)
 
 
-@pytest.fixture(autouse=True)
-def patient_search(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="session", autouse=True)
+def patient_search() -> Iterator[None]:
     """No busy machine cuts a search that a test looks at; tests of the hard limit set one of their own."""
-    from ragstone.engine import components
-    from ragstone.query import cache, pipeline
+    from ragstone.query import cache
     from ragstone.query.context import HARD_SECONDS, FirstReads, Recorder
 
     def longer(seconds: float) -> float:
         return 60.0 if seconds == HARD_SECONDS else seconds
 
-    monkeypatch.setattr(pipeline, "Recorder", lambda mode, seconds: Recorder(mode, longer(seconds)))
-    monkeypatch.setattr(components, "FirstReads", lambda seconds: FirstReads(longer(seconds)))
-    monkeypatch.setattr(cache, "WORTH", 30.0)
+    limit_search, limit_reads = Recorder.__init__, FirstReads.__init__
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            Recorder,
+            "__init__",
+            lambda self, mode, seconds=HARD_SECONDS: limit_search(self, mode, longer(seconds)),
+        )
+        patch.setattr(FirstReads, "__init__", lambda self, seconds: limit_reads(self, longer(seconds)))
+        patch.setattr(cache, "WORTH", 30.0)
+        yield
 
 
 @pytest.fixture

@@ -70,7 +70,8 @@ class PostgresServer:
         """The name of a new database of this test's own."""
         name = f"t{opaque_id()}"
         with psycopg.connect(self.admin(), autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER app")
+            # Copying files takes half the time of writing them to the log, which is the default.
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE {template} OWNER app STRATEGY file_copy")
         self._created.append(name)
         return name
 

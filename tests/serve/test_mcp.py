@@ -9,13 +9,14 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
+from tests.warm import warm_python
 
 from ragstone import Settings, open_engine
 from ragstone.agents.toolbox import Toolbox
@@ -32,16 +33,19 @@ def arguments(data: Path, *more: str) -> list[str]:
     return ["-m", "ragstone", "mcp", "--data-dir", str(data), *more]
 
 
-def over_stdio(data: Path, *more: str) -> StdioServerParameters:
+def over_stdio(data: Path, *more: str, python: Sequence[str] | None = None) -> StdioServerParameters:
     environment = {name: os.environ[name] for name in ("RAGSTONE_CACHE_DIR",) if name in os.environ}
-    return StdioServerParameters(command=sys.executable, args=arguments(data, *more), cwd=data.parent, env=environment)
+    command, *first = python or warm_python()
+    return StdioServerParameters(
+        command=command, args=[*first, *arguments(data, *more)], cwd=data.parent, env=environment
+    )
 
 
 @pytest.fixture(scope="module")
 def over_http(guide: Path) -> Iterator[str]:
     """The address of one server for all who ask over HTTP: each has a budget of its own."""
     process = subprocess.Popen(
-        [sys.executable, *arguments(guide, "--http", "--port", "0")],
+        [*warm_python(), *arguments(guide, "--http", "--port", "0")],
         cwd=guide.parent,
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -54,7 +58,7 @@ def over_http(guide: Path) -> Iterator[str]:
         yield found[1]
     finally:
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "", "note: Stopped.\n")
 
 
@@ -95,7 +99,7 @@ async def search_verify_research(client: Client) -> None:
 
 
 async def test_search_verify_research_over_stdio(guide: Path) -> None:
-    async with Client(over_stdio(guide)) as client:
+    async with Client(over_stdio(guide, python=[sys.executable])) as client:
         await search_verify_research(client)
 
 
@@ -179,7 +183,7 @@ def test_stdout_carries_nothing_but_the_protocol(guide: Path) -> None:
     }
     ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     process = subprocess.Popen(
-        [sys.executable, *arguments(guide, "--debug")],
+        [*warm_python(), *arguments(guide, "--debug")],
         cwd=guide.parent,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -194,7 +198,7 @@ def test_stdout_carries_nothing_but_the_protocol(guide: Path) -> None:
         process.stdin.flush()
         if "id" in message:
             answers.append(json.loads(process.stdout.readline()))
-    rest, _ = process.communicate(timeout=60)
+    rest, _ = process.communicate(timeout=240)
     assert [answer["id"] for answer in answers] == [1, 2]
     assert rest == ""
     assert process.returncode == 0
@@ -218,14 +222,12 @@ def test_without_the_kb_there_is_nothing_to_serve(guide: Path, capfd: pytest.Cap
 def test_one_interrupt_ends_it_while_stdin_is_open(guide: Path, terminal: bool) -> None:
     write_end, read_end = os.openpty() if terminal else reversed(os.pipe())
     process = subprocess.Popen(
-        [sys.executable, *arguments(guide)],
+        [*warm_python(), *arguments(guide)],
         cwd=guide.parent,
         stdin=read_end,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Whoever starts the tests in the background has them ignore this signal, and so would this child.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     try:
         assert process.stdout
@@ -233,7 +235,7 @@ def test_one_interrupt_ends_it_while_stdin_is_open(guide: Path, terminal: bool) 
         os.write(write_end, json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"}).encode() + b"\n")
         assert json.loads(process.stdout.readline())["id"] == 1
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=240)
     finally:
         process.kill()
         process.communicate()
@@ -248,7 +250,7 @@ def test_a_file_of_messages_is_answered(guide: Path, tmp_path: Path) -> None:
     messages.write_text("\n".join([ping % 1, "no \u2028 json", ping % 2]), encoding="utf-8")
     with messages.open() as given:
         done = subprocess.run(
-            [sys.executable, *arguments(guide)],
+            [*warm_python(), *arguments(guide)],
             cwd=guide.parent,
             stdin=given,
             capture_output=True,

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.serve.cli.conftest import Ran
+from tests.warm import warm_python
 
 from ragstone import samples
 from ragstone.serve.cli.main import main
@@ -42,7 +43,7 @@ def program(place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureF
 @pytest.fixture(scope="module")
 def first_run(place: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "ragstone", "demo"]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False, timeout=240)
 
 
 def test_the_demo_answers_with_sources_and_declines_what_it_cannot_know(
@@ -89,11 +90,11 @@ def test_progress_is_shown_to_who_watches_and_not_on_stdout(program: Program, pl
     page = place / "page.txt"
     page.write_text("The harbour opens at six.", encoding="utf-8")
     watched, terminal = pty.openpty()
-    command = [sys.executable, "-m", "ragstone", "ingest", str(page), "--kb", "watched"]
+    command = [*warm_python(), "-m", "ragstone", "ingest", str(page), "--kb", "watched"]
     process = subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=terminal)
     os.close(terminal)
     shown = _everything(watched)
-    out, _ = process.communicate(timeout=120)
+    out, _ = process.communicate(timeout=240)
     assert process.returncode == 0
     assert b"1/1" in shown
     assert out.decode().splitlines()[1].split() == ["1", "0", "0", "0"]

@@ -6,12 +6,12 @@ import asyncio
 import json
 import signal
 import subprocess
-import sys
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone.ingest.sources.files.walk import watch_rounds
 
@@ -34,7 +34,7 @@ run(sys.argv[1:])
 @pytest.mark.parametrize("flags", [(), ("--json",)])
 def test_watching_takes_in_each_change(pages: Path, tmp_path: Path, flags: tuple[str, ...]) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", WATCH, "ingest", "--watch", "pages", *flags],
+        [*warm_python(), "-c", WATCH, "ingest", "--watch", "pages", *flags],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -45,7 +45,7 @@ def test_watching_takes_in_each_change(pages: Path, tmp_path: Path, flags: tuple
     (pages / "harbour.txt").unlink()
     second = process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out, err) == (0, "", "")
     if flags:
         assert [json.loads(line)["added"] for line in (first, second)] == [3, 0]
@@ -58,7 +58,7 @@ def test_watching_takes_in_each_change(pages: Path, tmp_path: Path, flags: tuple
 def test_watching_says_once_what_fails_in_every_round(pages: Path, tmp_path: Path) -> None:
     (pages / "empty.txt").touch()
     process = subprocess.Popen(
-        [sys.executable, "-c", WATCH, "ingest", "--watch", "pages"],
+        [*warm_python(), "-c", WATCH, "ingest", "--watch", "pages"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -69,7 +69,7 @@ def test_watching_says_once_what_fails_in_every_round(pages: Path, tmp_path: Pat
     (pages / "void.txt").touch()
     assert "2 failed" in process.stdout.readline()
     process.send_signal(signal.SIGINT)
-    assert process.communicate(timeout=60)[1].splitlines() == [
+    assert process.communicate(timeout=240)[1].splitlines() == [
         "warning: pages/empty.txt: is empty",
         "hint: remove it, or put text in it",
         "warning: pages/void.txt: is empty",

@@ -8,7 +8,6 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.warm import warm_python
 from rich.console import Console
 from rich.progress import Progress, TextColumn
 
@@ -206,7 +206,7 @@ def test_notices_tell_how_uploads_ended(queued: Cli) -> None:
 
 def test_watching_waits_for_the_end(queued: Cli, tmp_path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "ragstone", "jobs", "--watch"],
+        [*warm_python(), "-m", "ragstone", "jobs", "--watch"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -217,7 +217,7 @@ def test_watching_waits_for_the_end(queued: Cli, tmp_path: Path) -> None:
         "warning: nobody works on the queue at the moment; start with: ragstone worker\n"
     )
     assert queued("worker", "--until-idle").code == 0
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert out.splitlines()[-1] == "In all: 1 completed, 1 failed."
 
 
@@ -226,7 +226,7 @@ def test_a_worker_that_is_told_to_stop_hands_back_what_it_holds(
     queued: Cli, tmp_path: Path, number: signal.Signals
 ) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", WORKER, "worker", "wait"],
+        [*warm_python(), "-c", WORKER, "worker", "wait"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -236,7 +236,7 @@ def test_a_worker_that_is_told_to_stop_hands_back_what_it_holds(
     assert process.stdout is not None
     assert process.stdout.readline() == "embedding\n"
     process.send_signal(number)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=240)
     assert (process.returncode, out.splitlines()[-1][:9]) == (0, "Stopped: ")
     assert "Traceback" not in err
     harbour = _by_uri(queued)["harbour.txt"]
@@ -248,7 +248,7 @@ def test_a_sync_is_shown_to_who_watches_and_not_on_stdout(queued: Cli, pages: Pa
     assert queued("sources", "add", "files", "wiki", "path=pages", "glob=*.txt").code == 0
     watcher, terminal = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", WORKER, "sources", "sync", "wiki"],
+        [*warm_python(), "-c", WORKER, "sources", "sync", "wiki"],
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=terminal,
@@ -260,7 +260,7 @@ def test_a_sync_is_shown_to_who_watches_and_not_on_stdout(queued: Cli, pages: Pa
         while part := os.read(watcher, 4096):
             shown += part
     os.close(watcher)
-    out, _ = process.communicate(timeout=60)
+    out, _ = process.communicate(timeout=240)
     assert process.returncode == 0
     assert b"jobs" in shown
     assert [line.split() for line in out.splitlines()] == [

@@ -6,15 +6,13 @@ import os
 import pty
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone.serve.cli.main import main
-
-RAGSTONE = (sys.executable, "-m", "ragstone")
 
 
 @pytest.mark.parametrize(
@@ -26,14 +24,14 @@ def test_a_question_can_be_left(tmp_path: Path, leave: Callable[[subprocess.Pope
     (tmp_path / "notes").mkdir()
     assert main(["sources", "add", "files", "notes", "path=notes", "--quiet"]) == 0
     ours, theirs = pty.openpty()
-    process = subprocess.Popen((*RAGSTONE, "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs)
+    process = subprocess.Popen((*warm_python(), "-m", "ragstone", "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs)
     os.close(theirs)
     shown = b""
     while b"[y/N]" not in shown:
         shown += os.read(ours, 4096)
     leave(process, ours)
     try:
-        assert process.wait(timeout=30) == 130
+        assert process.wait(timeout=240) == 130
         assert b"interrupted" in os.read(ours, 4096)
     finally:
         process.kill()

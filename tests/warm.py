@@ -1,0 +1,135 @@
+"""Processes that need not import Ragstone: each is a copy of one that has it imported.
+
+An interpreter that imports Ragstone and MCP works for two to three seconds before it does what a test looks at. Take
+`warm_python()` in place of `sys.executable` where the process is the point of a test and its first second is not:
+
+    process = subprocess.Popen([*warm_python(), "-m", "ragstone", "jobs", "--watch"], cwd=tmp_path)
+
+The command is `relay.py`: it hands its arguments, environment, folder and standard streams over a socket to the warm
+process, passes signals on, and ends as the copy ends.
+"""
+
+from __future__ import annotations
+
+import array
+import atexit
+import json
+import os
+import runpy
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from functools import cache
+from pathlib import Path
+
+RELAY = Path(__file__).with_name("relay.py")
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@cache
+def warm_python() -> tuple[str, ...]:
+    """Return a command that takes the arguments of an interpreter; what it asks ends with this process."""
+    path = Path(tempfile.mkdtemp(prefix="warm")) / "s"
+    command = [sys.executable, "-c", "from tests.warm import serve; import sys; serve(sys.argv[1])", str(path)]
+    search = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": search}
+    )
+    atexit.register(_end, server, os.getpid())
+    assert server.stdout is not None
+    assert server.stdout.readline() == b"warm\n"
+    return (sys.executable, "-I", "-S", str(RELAY), str(path))
+
+
+def _end(server: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() == owner:
+        server.kill()
+        server.communicate()
+
+
+def serve(path: str) -> None:
+    """Import Ragstone, then start a copy of this process for each request, until its own end."""
+    import ragstone.blocking
+    import ragstone.engine.documents
+    import ragstone.engine.engine
+    import ragstone.engine.sources
+    import ragstone.ingest.jobs.sync
+    import ragstone.ingest.prepare
+    import ragstone.query.pipeline
+    import ragstone.serve.cli.commands.ingest
+    import ragstone.serve.cli.main
+    import ragstone.serve.mcp.server
+    import ragstone.testing.fakes  # noqa: F401
+
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        listening.listen()
+        print("warm", flush=True)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        while True:
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                listening.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                break
+            connection.close()
+    given, streams = _receive(connection)
+    child = os.fork()
+    if child:
+        _attend(connection, child, streams)
+    else:
+        connection.close()
+        _become(given, streams)
+
+
+def _receive(connection: socket.socket) -> tuple[dict[str, object], list[int]]:
+    size = array.array("i").itemsize
+    message, ancillary, _, _ = connection.recvmsg(4, socket.CMSG_LEN(3 * size))
+    streams = array.array("i")
+    for _, _, descriptors in ancillary:
+        streams.frombytes(descriptors)
+    content = b""
+    while len(content) < int.from_bytes(message, "big"):
+        content += connection.recv(65536)
+    return json.loads(content), list(streams)
+
+
+def _attend(connection: socket.socket, child: int, streams: list[int]) -> None:
+    """Say the child's id, then how it ended; end it when nobody is left to hear that."""
+    for descriptor in streams:
+        os.close(descriptor)
+    connection.sendall(child.to_bytes(4, "big"))
+    ended = os.pidfd_open(child)
+    readable, _, _ = select.select([ended, connection], [], [])
+    if ended not in readable:
+        os.kill(child, signal.SIGKILL)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if ended in readable:
+        connection.sendall(status.to_bytes(4, "big", signed=True))
+    os._exit(0)
+
+
+def _become(given: dict[str, object], streams: list[int]) -> None:
+    """Run what an interpreter with these arguments would, with these streams."""
+    for place, descriptor in enumerate(streams):
+        os.dup2(descriptor, place)
+        os.close(descriptor)
+    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False, buffering=1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    os.environ.clear()
+    os.environ.update(given["environment"])  # type: ignore[call-overload]
+    tempfile.tempdir = None
+    os.chdir(str(given["folder"]))
+    kind, what, *arguments = given["arguments"]  # type: ignore[misc]
+    sys.argv = [what, *arguments]
+    if kind == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        assert kind == "-c", kind
+        sys.argv[0] = kind
+        exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
