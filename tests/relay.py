@@ -1,4 +1,4 @@
-"""`relay.py SOCKET -m MODULE …` or `relay.py SOCKET -c CODE …`: have a copy of the warm process run it, and end alike."""
+"""`relay.py SOCKET -m MODULE …` or `… -c CODE …`: have a copy of the warm process run it, and end as it ends."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 
 
 def main(path: str, *arguments: str) -> int:
     """Return how the copy ended."""
-    given = {"arguments": arguments, "environment": dict(os.environ), "folder": os.getcwd()}
+    given = {"arguments": arguments, "environment": dict(os.environ), "folder": str(Path.cwd())}
     content = json.dumps(given).encode()
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(path)
@@ -26,6 +27,7 @@ def main(path: str, *arguments: str) -> int:
 if __name__ == "__main__":
     ended = main(*sys.argv[1:])
     if ended < 0:
-        signal.signal(-ended, signal.SIG_DFL)
+        if -ended != signal.SIGKILL:
+            signal.signal(-ended, signal.SIG_DFL)
         os.kill(os.getpid(), -ended)
     sys.exit(ended)

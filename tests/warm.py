@@ -53,15 +53,20 @@ def _end(server: subprocess.Popen[bytes], owner: int) -> None:
 def serve(path: str) -> None:
     """Import Ragstone, then start a copy of this process for each request, until its own end."""
     import ragstone.blocking
+    import ragstone.engine.corpus
     import ragstone.engine.documents
     import ragstone.engine.engine
     import ragstone.engine.sources
     import ragstone.ingest.jobs.sync
-    import ragstone.ingest.prepare
+    import ragstone.ingest.pipeline
     import ragstone.query.pipeline
     import ragstone.serve.cli.commands.ingest
     import ragstone.serve.cli.main
     import ragstone.serve.mcp.server
+    import ragstone.stores.ledger.sqlite.ledger
+    import ragstone.stores.lexical.bm25
+    import ragstone.stores.lexical.sqlite
+    import ragstone.stores.vectors.sqlite
     import ragstone.testing.fakes  # noqa: F401
 
     with socket.socket(socket.AF_UNIX) as listening:
@@ -117,9 +122,7 @@ def _become(given: dict[str, object], streams: list[int]) -> None:
     for place, descriptor in enumerate(streams):
         os.dup2(descriptor, place)
         os.close(descriptor)
-    sys.stdin = sys.__stdin__ = open(0, encoding="utf-8", closefd=False)
-    sys.stdout = sys.__stdout__ = open(1, "w", encoding="utf-8", closefd=False)
-    sys.stderr = sys.__stderr__ = open(2, "w", encoding="utf-8", closefd=False, buffering=1)
+    sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(given["environment"])  # type: ignore[call-overload]

@@ -271,14 +271,14 @@ class Run:
 @pytest.mark.timeout(3600)
 def test_hostile_files_become_text_or_typed_errors(
     tmp_path: Path,
-    bait: Bait,
+    files: list[Hostile],
     doorkeeper: Doorkeeper,
     record_property: Callable[[str, object], None],
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     # A child counts its parent's memory as its own until it runs a program, so the parent is a new, small process.
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as apart:
-        run = apart.submit(run_files, bait).result()
+        run = apart.submit(run_files, list(chosen(files))).result()
     record_property("injected", run.files)
     record_property("noted", f"slowest file {run.slowest:.1f} s, largest child {run.largest_child // MEGABYTE} MB")
     with capsys.disabled():
@@ -291,9 +291,9 @@ def test_hostile_files_become_text_or_typed_errors(
     assert 0 < run.largest_child <= LIMITS.memory_mb * MEGABYTE
 
 
-def run_files(bait: Bait) -> Run:
+def run_files(files: list[Hostile]) -> Run:
     """Parse the files of this run in two lanes, watching what this process changes on disk."""
-    left = chosen(list(hostile_files(bait)))
+    left = iter(files)
     lanes = Lane(), Lane()
     outcomes: dict[str, Outcome] = {}
     wrong: list[str] = []

@@ -10,13 +10,12 @@ import os
 import random
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.faults import import_process
 from tests.unit.moves.sites import Site, contents, site, stock
+from tests.warm import warm_python
 
 KILLS = int(os.environ.get("RAGSTONE_MOVE_KILLS", "2"))
 DOCUMENTS = 60
@@ -61,22 +60,14 @@ async def test_an_import_that_is_killed_leaves_nothing_half_done(
 
 def _kill_one(archive: Path, folder: Path, vectors: str, choose: random.Random) -> None:
     """Let an import run until some time after one of its parts."""
-    child = subprocess.Popen(
-        [sys.executable, import_process.__file__, str(archive), str(folder), vectors],
-        stdout=subprocess.PIPE,
+    part = choose.choice(["check", *(f"import default {done}" for done in (5, 20, 35))])
+    ended = subprocess.run(
+        [
+            *(*warm_python(), "-m", "tests.faults.import_process"),
+            *(str(archive), str(folder), vectors, part, str(choose.uniform(0.001, 0.02))),
+        ],
         stderr=subprocess.PIPE,
+        text=True,
+        check=False,
     )
-    assert child.stdout is not None
-    assert child.stderr is not None
-    wanted = choose.choice(["check", *(f"import default {done}" for done in (5, 20, 35))])
-    for line in child.stdout:
-        if line.decode().startswith(wanted):
-            break
-    else:
-        pytest.fail(child.stderr.read().decode())
-    with pytest.raises(subprocess.TimeoutExpired):
-        child.wait(choose.uniform(0.001, 0.02))
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
-    child.stdout.close()
-    child.stderr.close()
+    assert ended.returncode == -signal.SIGKILL, ended.stderr

@@ -11,15 +11,14 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.faults import crash_writer
 from tests.faults.crash_writer import open_ledger, vectors_of, version_of, word_of
+from tests.warm import warm_python
 
 from ragstone.core.ids import document_id
 from ragstone.core.types import KnowledgeBase
@@ -127,7 +126,7 @@ async def test_nothing_acknowledged_is_lost(
 def _killed_writer(folder: Path, seed: int, seconds: float) -> list[str]:
     """Let a writer run until some time after its first acknowledgement, kill it; its whole lines."""
     child = subprocess.Popen(
-        [sys.executable, crash_writer.__file__, str(folder), "random", str(seed)],
+        [*warm_python(), "-m", "tests.faults.crash_writer", str(folder), "random", str(seed)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )

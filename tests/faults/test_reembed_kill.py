@@ -11,7 +11,6 @@ import random
 import signal
 import sqlite3
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 from tests.faults import reembed_process
 from tests.unit.ingest.kit import item
 from tests.unit.ingest.move_kit import MoveKit
+from tests.warm import warm_python
 
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -76,10 +76,9 @@ async def test_a_move_that_is_killed_goes_on(
 def _run(folder: Path, model: str, kill_at: int | None) -> bool:
     """Let a process move the kb, and kill it when it has said so many lines; whether it came to its end."""
     child = subprocess.Popen(
-        [sys.executable, reembed_process.__file__, str(folder), model],
+        [*warm_python(), "-m", "tests.faults.reembed_process", str(folder), model],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         text=True,
     )
     assert child.stdout is not None

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.warm import warm_python
 from rich.console import Console
 from rich.progress import Progress, TextColumn
+from tests.warm import warm_python
 
 from ragstone.core.errors import ModelUnavailable
 from ragstone.core.jobs import Job, JobProgress

@@ -24,7 +24,9 @@ def test_a_question_can_be_left(tmp_path: Path, leave: Callable[[subprocess.Pope
     (tmp_path / "notes").mkdir()
     assert main(["sources", "add", "files", "notes", "path=notes", "--quiet"]) == 0
     ours, theirs = pty.openpty()
-    process = subprocess.Popen((*warm_python(), "-m", "ragstone", "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs)
+    process = subprocess.Popen(
+        (*warm_python(), "-m", "ragstone", "sources", "remove", "notes"), cwd=tmp_path, stdin=theirs, stderr=theirs
+    )
     os.close(theirs)
     shown = b""
     while b"[y/N]" not in shown:

@@ -31,7 +31,7 @@ class ProviderFilterSuite(OpensProvider):
 
     refuses: ClassVar[frozenset[str]] = frozenset()
     """Names of `filter_cases.COMMON` that the engine cannot do, so that the ledger does them."""
-    examples: ClassVar[int] = 25
+    examples: ClassVar[int] = 15
     """The number of random filters that are tried."""
 
     async def test_hostile_payloads_are_kept_as_they_are(self, provider: VectorProvider) -> None:
@@ -62,14 +62,14 @@ class ProviderFilterSuite(OpensProvider):
     async def test_the_filter_acts_before_the_cut(self, provider: VectorProvider) -> None:
         place = new_partition()
         query = unit_vectors(1)[0]
-        rows = np.float32(0.3) * unit_vectors(2000, seed=5) + query
-        rows[::100] -= 2 * query
+        rows = np.float32(0.3) * unit_vectors(1000, seed=5) + query
+        rows[::50] -= 2 * query
         vectors: Matrix = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         rare = [{"kind": "rare", "flag": True, "number": 5, "tags": ["x", "rare"]}]
-        usual = [{"kind": "usual", "flag": False, "number": 0.5, "tags": ["x"]}] * 99
+        usual = [{"kind": "usual", "flag": False, "number": 0.5, "tags": ["x"]}] * 49
         await provider.open(place)
         await provider.upsert(place, make_points(vectors, *(rare + usual) * 20))
-        wanted = {id_of(number): vectors[number] for number in range(0, 2000, 100)}
+        wanted = {id_of(number): vectors[number] for number in range(0, 1000, 50)}
         for raw in ({"kind": "rare"}, {"flag": True}, {"number": {"gte": 1}}, {"tags": "rare"}):
             where = parse_filter(raw)
             assert where is not None
