@@ -12,11 +12,12 @@ RESULTS = .pytest_cache/results
 COVERED = core query language
 COMMA = ,
 COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
-LONGEST = conformance milvus faults flow serve unit-ingest unit-stores
+LONGEST = conformance faults flow postgres serve unit-ingest milvus unit-stores
 MILVUS = tests/conformance/test_milvus.py
+POSTGRES = $(shell grep -l postgres_server tests/conformance/test_*.py)
 TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
-NOT_IMPORTED = kubernetes|mypy|mypyc|pip|setuptools|tests
+NOT_IMPORTED = huggingface_hub|kubernetes|lexers|mypy|mypyc|onnx/backend|onnx/reference|pip|quantization|reportlab/graphics|semconv|setuptools|sqlalchemy/testing|test|tests|transformers
 CHECKS = format lint types layers requirement-ids shape
 EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
@@ -61,7 +62,11 @@ test-covered:
 test-milvus:
 	$(call grouped,$(BIN)/python,$(MILVUS))
 
-test-conformance: APART = $(MILVUS)
+# Two groups of about the same length; one of them starts PostgreSQL.
+test-postgres:
+	$(call grouped,$(BIN)/python,$(POSTGRES))
+
+test-conformance: APART = $(MILVUS) $(POSTGRES)
 test-unit: APART = $(addprefix tests/unit/,ingest stores $(COVERED))
 test-%:
 	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=%))

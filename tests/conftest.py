@@ -84,9 +84,7 @@ def patient_search() -> Iterator[None]:
 
     limit_search, limit_reads = Recorder.__init__, FirstReads.__init__
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            Recorder, "__init__", lambda self, mode, seconds=HARD_SECONDS: limit_search(self, mode, longer(seconds))
-        )
+        patch.setattr(Recorder, "__init__", lambda self, mode, *given: limit_search(self, mode, *map(longer, given)))
         patch.setattr(FirstReads, "__init__", lambda self, seconds: limit_reads(self, longer(seconds)))
         patch.setattr(cache, "WORTH", 30.0)
         yield

@@ -213,7 +213,7 @@ async def test_a_child_of_a_fork_opens_it_anew_and_the_parent_goes_on(server: st
     await provider.close()
     # In a process of its own: how gRPC behaves after a fork is settled when it is first imported.
     command = [sys.executable, "-c", FORKS, server, place.tenant_id, place.space, str(place.dimension)]
-    done = await asyncio.to_thread(subprocess.run, command, timeout=60, capture_output=True, text=True)
+    done = await asyncio.to_thread(subprocess.run, command, timeout=240, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -47,7 +47,7 @@ async def engine(settings: Settings, fake_model: FakeEmbedder) -> AsyncIterator[
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 async def upload(engine: Engine, text: bytes, name: str = "a.txt", **options: Any) -> DocumentStatus:

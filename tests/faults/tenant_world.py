@@ -237,7 +237,7 @@ class World:
     async def work(self) -> None:
         """Do all jobs of all tenants, while those without any look something up."""
         idle = [number for number, life in enumerate(self.lives) if not life.queued]
-        working = asyncio.wait_for(self.engine.worker().run(until_idle=True), 120)
+        working = asyncio.wait_for(self.engine.worker().run(until_idle=True), 240)
         await all_of(working, *(self.act(n, "search", KBS[1], "harbour", "hybrid", None) for n in idle))
         for life in self.lives:
             if not life.suspended:

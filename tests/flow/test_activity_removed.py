@@ -99,7 +99,7 @@ async def _remembered(engine: Engine, data_dir: Path) -> str:
 
 
 async def _work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 async def _sync(engine: Engine) -> None:

@@ -37,7 +37,7 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 def listed(folder: Path) -> list[Path]:

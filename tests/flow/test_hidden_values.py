@@ -49,7 +49,7 @@ async def add(engine: Engine, web: WebDouble) -> None:
 async def sync(engine: Engine) -> None:
     for name in ("page", "feed"):
         await workspace_of(engine).sources.sync(name)
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 def with_secret(folder: Path) -> list[Path]:

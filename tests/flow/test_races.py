@@ -61,7 +61,7 @@ async def live_text(engine: Engine) -> list[str]:
 
 
 async def worked(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 async def test_a_run_that_saw_the_old_names_removes_nothing_that_another_has_moved(
@@ -222,7 +222,7 @@ async def test_a_worker_that_cannot_hand_back_its_jobs_stops_all_the_same(
     else:
         monkeypatch.setattr(SqlTenantQueue, "put_back", in_transaction(_full))
     working.cancel()
-    done, _ = await asyncio.wait([working], timeout=30)
+    done, _ = await asyncio.wait([working], timeout=240)
     assert done
 
 
@@ -242,7 +242,7 @@ async def test_a_worker_stops_also_while_what_it_holds_is_cancelled(
     await workspace_of(engine).jobs.cancel(taken.job.id)
     await model.left.wait()  # the heartbeat has told
     working.cancel()
-    done, _ = await asyncio.wait([working], timeout=30)
+    done, _ = await asyncio.wait([working], timeout=240)
     assert done
 
 

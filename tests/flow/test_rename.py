@@ -90,7 +90,7 @@ async def test_a_worker_does_not_make_a_kb_anew_that_was_deleted(
 ) -> None:
     await workspace_of(engine).documents.upload(b"An upload about mills.", "mill.txt", kb="a")
     while_embedding(fake_model, monkeypatch, lambda: workspace_of(engine).knowledge_bases.delete("a"))
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
     assert await _counts(engine) == {}
     assert await workspace_of(engine).jobs.list() == []
 

@@ -41,7 +41,7 @@ def docs(tmp_path: Path) -> Path:
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 async def sync(engine: Engine, name: str = "docs", *, afresh: bool = False) -> str:
@@ -305,7 +305,7 @@ async def test_a_schedule_starts_a_source_when_its_time_has_come(
     monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
     working = asyncio.create_task(engine.worker().run())
     try:
-        await asyncio.wait_for(_ended(engine, 4), 30)
+        await asyncio.wait_for(_ended(engine, 4), 240)
     finally:
         working.cancel()
         await asyncio.gather(working, return_exceptions=True)

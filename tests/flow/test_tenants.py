@@ -49,7 +49,7 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 def let_names_rest(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +375,7 @@ async def test_a_worker_finishes_deletions(engine: Engine, data_dir: Path, monke
     with closing(sqlite3.connect(data_dir / "control.db")) as control, control:
         control.execute("UPDATE tenants SET state = 'deleting'")
     working = asyncio.create_task(engine.worker().run())
-    await asyncio.wait_for(finished.wait(), 60)
+    await asyncio.wait_for(finished.wait(), 240)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
     assert await engine.tenants.all() == []

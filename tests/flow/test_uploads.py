@@ -29,7 +29,7 @@ async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engi
 
 
 async def work(engine: Engine) -> None:
-    await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+    await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
 
 
 async def found(engine: Engine, query: str) -> list[str]:

@@ -94,7 +94,7 @@ async def test_a_change_during_the_first_round_is_another_round(tmp_path: Path) 
         await anext(turns)
         page.write_text("one and two")
         resting.set()
-        await asyncio.wait_for(anext(turns), 20)
+        await asyncio.wait_for(anext(turns), 240)
         resting.clear()
 
 
@@ -106,4 +106,4 @@ async def test_a_path_that_cannot_be_watched_ends_the_watching(tmp_path: Path, m
     async with aclosing(watch_rounds([tmp_path], 1.0)) as turns:
         await anext(turns)
         with pytest.raises(PermissionError):
-            await asyncio.wait_for(anext(turns), 20)
+            await asyncio.wait_for(anext(turns), 240)

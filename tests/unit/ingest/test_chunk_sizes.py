@@ -71,7 +71,7 @@ async def test_an_ingest_and_a_job_tell_it(tmp_path: Path, monkeypatch: pytest.M
             [Item("test", "long", "test/long", long), Item("test", "short", "test/short", "Two words.")]
         )
         taken = await workspace_of(engine).documents.upload(long.encode(), "long.txt")
-        await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+        await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
         status = await workspace_of(engine).documents.status(taken.document_id)
     assert len(report.warnings) == 2
     assert report.warnings[0].startswith("test/long: ")

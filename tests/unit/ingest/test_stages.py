@@ -308,7 +308,7 @@ async def test_several_documents_are_prepared_at_once(kit: Kit) -> None:
     parse = pipeline._preparer._parse
 
     async def all_at_once(content: bytes, name: str, options: ParseOptions) -> Parsed:
-        await asyncio.wait_for(together.wait(), 20)
+        await asyncio.wait_for(together.wait(), 240)
         return await parse(content, name, options)
 
     pipeline._preparer._parse = all_at_once

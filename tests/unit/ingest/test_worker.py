@@ -79,7 +79,7 @@ async def test_work_that_comes_in_as_a_worker_ends_does_not_keep_half_of_it(
         return seen
 
     monkeypatch.setattr(ends, "_is_idle", too_early)
-    await asyncio.wait_for(ends.run(until_idle=True), timeout=60)
+    await asyncio.wait_for(ends.run(until_idle=True), 240)
     assert await jobs(kit) == [("0.txt", "completed", 1), ("source:mail", "pending", 0)]
 
 
@@ -211,7 +211,7 @@ async def test_who_waits_for_an_end_hears_of_a_broken_store(kit: Kit, monkeypatc
 
     monkeypatch.setattr(SqlTenantQueue, "claim", broken)
     with pytest.raises(StoreFull):
-        await asyncio.wait_for(working.run(until_idle=True), 30)
+        await asyncio.wait_for(working.run(until_idle=True), 240)
 
 
 async def test_maintenance_survives_a_defect(kit: Kit) -> None:
@@ -242,7 +242,7 @@ async def test_work_on_a_cancelled_job_ends(kit: Kit) -> None:
     queue = SqlQueue(kit.ledger)
     (job,) = await queue.of(T).jobs()
     assert await queue.of(T).cancel(job.id)
-    await asyncio.wait_for(running, 30)
+    await asyncio.wait_for(running, 240)
     assert await jobs(kit) == [("0.txt", "cancelled", 1)]
 
 
@@ -379,7 +379,7 @@ async def test_what_a_dead_worker_held_does_not_wait_for_its_lease(kit: Kit, tmp
     hours = JobSettings(lease_seconds=3600)
     died(tmp_path / "workers", "dead")
     await SqlQueue(kit.ledger).of(T).claim("dead", lease_seconds=3600, attempts=3, most=1, most_bytes=1000)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(240):
         await worker(kit, FakeEmbedder(), hours, WorkerRegistry(tmp_path / "workers")).run(until_idle=True)
     assert await jobs(kit) == [("0.txt", "completed", 2)]
     assert list((tmp_path / "workers").iterdir()) == []

@@ -27,7 +27,7 @@ class Model:
 
     async def has_begun(self) -> None:
         """One more batch."""
-        assert await asyncio.to_thread(self.begun.acquire, timeout=30)
+        assert await asyncio.to_thread(self.begun.acquire, timeout=240)
 
     def __call__(self, rows: Sequence[str]) -> list[str]:
         self.batches.append(list(rows))

@@ -163,7 +163,7 @@ def test_two_processes_may_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
         child.stdin.flush()
     seen = []
     for child in children:
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=240)
         assert child.returncode == 0, err
         seen.append(out.strip())
     assert "['a', 'b']" in seen

@@ -134,7 +134,7 @@ async def test_the_records_of_uploads_and_chunks_are_views_too(
     facts = {"description": "How to get about", "category": "travel", "tags": ["ferry"]}
     async with opened("takaro", tmp_path) as engine:
         done = await workspace_of(engine).documents.upload(text, "guide.md", title="Island", metadata=facts)
-        await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+        await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
         waiting = await workspace_of(engine).documents.upload(b"Later.", "later.txt", metadata={"tags": ["soon"]})
         failed = await workspace_of(engine).documents.upload(b"%PDF-1.7 cut", "cut.pdf")
         assert failed.job is not None
@@ -221,9 +221,9 @@ async def test_originals_of_an_earlier_version_are_counted_after_the_upgrade(
     async with opened("takaro", tmp_path) as engine:
         for text in (b"first words", b"second words"):
             await engine.workspace("one").documents.upload(text, "a.txt", external_id="a")
-            await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+            await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
         await engine.workspace("two").documents.upload(b"%PDF-1.7 cut", "cut.pdf")
-        await asyncio.wait_for(engine.worker().run(until_idle=True), 60)
+        await asyncio.wait_for(engine.worker().run(until_idle=True), 240)
     as_before(dsn)
     app.execute("GRANT SELECT ON ragstone_views.chunks TO PUBLIC")
     ensure(dsn)

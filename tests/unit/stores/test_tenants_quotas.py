@@ -271,7 +271,7 @@ def test_processes_that_race_for_the_last_units(tmp_path: Path) -> None:
         child.stdin.flush()
     won = 0
     for child in children:
-        out, err = child.communicate(timeout=60)
+        out, err = child.communicate(timeout=240)
         assert child.returncode == 0, err
         won += int(out)
     assert won == 3

@@ -60,7 +60,7 @@ async def read(port: int, seconds: float) -> None:
     )
     source = ImapSource(config, "post", SourceContext(fetcher, LimitSettings(), {}))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(240):
             _ = [page async for page in source.fetch(None)]
     finally:
         await fetcher.close()
