@@ -10,6 +10,7 @@ RagstoneError
 │   └── TenantGone         a tenant that there is not, or that is being deleted
 ├── QuotaExceeded          the tenant has used up what it may use
 ├── TenantSuspended        nothing is done for this tenant until it is resumed
+├── AccessDenied           the caller may not do this
 ├── ParseError             a file cannot be turned into text
 │   ├── UnsupportedFormat  no parser takes this kind of file
 │   ├── EmptyDocument      nothing to index was found in it
@@ -105,6 +106,10 @@ class QuotaExceeded(RagstoneError):
 
 class TenantSuspended(RagstoneError):
     code = "tenant_suspended"
+
+
+class AccessDenied(RagstoneError):
+    code = "access_denied"
 
 
 class ParseError(RagstoneError):

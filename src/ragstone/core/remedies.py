@@ -34,6 +34,7 @@ class Action(StrEnum):
     LIST_FAILED_JOBS = "list_failed_jobs", "list the jobs that failed"
     LIST_SOURCES = "list_sources", "list the sources"
     LIST_TENANTS = "list_tenants", "list the tenants"
+    LIST_KEYS = "list_keys", "list the API keys"
     LIST_KBS = "list_kbs", "list the knowledge bases"
     LIST_MODELS = "list_models", "list the models"
     LIST_CONVERSATIONS = "list_conversations", "list the conversations"

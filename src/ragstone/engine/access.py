@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.core.audit import Auditor, AuditTrail, acting_as
 from ragstone.core.background import closed_error
-from ragstone.core.errors import ModelError, NotFoundError, TenantGone, TenantSuspended, unknown_kb
+from ragstone.core.errors import AccessDenied, ModelError, NotFoundError, TenantGone, TenantSuspended, unknown_kb
 from ragstone.core.model_types import collect_costs
 from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ragstone.engine.components import Components
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
 FRESH_SECONDS = 1.0
 """Seconds that a change by another process may go unnoticed, so that unlimited tenants cost next to nothing."""
 REMEMBERED = 4096
@@ -180,12 +181,16 @@ class TenantAccess:
 class TenantScope:
     """Binds the components of an engine to one tenant."""
 
-    def __init__(self, components: Components, tenant: str, actor: str, request_id: str) -> None:
+    def __init__(
+        self, components: Components, tenant: str, actor: str, request_id: str, kbs: tuple[str, ...] = ()
+    ) -> None:
+        """`kbs` are the knowledge bases that it is limited to; empty for all."""
         self.components = components
         self.settings = components.settings
         self.actor = actor
         self.request_id = request_id
         self._tenant = tenant
+        self._kbs = kbs
 
     @property
     def tenant(self) -> str:
@@ -203,9 +208,27 @@ class TenantScope:
         await self.components.access.write(self.tenant)
         return self._tenant
 
+    @property
+    def is_limited(self) -> bool:
+        """True when only some of the tenant's kbs exist for the caller."""
+        return bool(self._kbs)
+
+    def sees(self, kb: str) -> bool:
+        """Return whether a kb exists for the caller, as far as its limits go."""
+        return not self._kbs or kb in self._kbs
+
+    async def sees_document(self, document_id: str) -> bool:
+        """Return whether a document may exist for the caller: it is not in a kb that the caller does not see."""
+        return not self._kbs or await self.components.ledger.of(self._tenant).kb_of(document_id) in self._kbs
+
     def kb_name(self, kb: str | None) -> str:
-        """Return the name of the kb that is meant."""
-        return self.settings.kb if kb is None else kb
+        """Return the name of the kb that is meant; one that the caller does not see is unknown."""
+        name = self.settings.kb if kb is None else kb
+        if not self.sees(name):
+            if kb is None and len(self._kbs) == 1:
+                return self._kbs[0]
+            raise unknown_kb(name, self._tenant)
+        return name
 
     async def kb(self, kb: str | None) -> KnowledgeBase:
         """Return the kb that is meant, or raise `NotFoundError`."""
@@ -232,17 +255,28 @@ class TenantScope:
 
 
 def record_caller(part: type[T]) -> type[T]:
-    """Have every public coroutine of a part recorded under the actor and request of its `_scope`."""
+    """Have every public coroutine of a part recorded under the actor and request of its `_scope`.
+
+    A caller that is limited to some kbs may use only those that are marked with `within_kbs`.
+    """
     for name, method in list(vars(part).items()):
         if not name.startswith("_") and iscoroutinefunction(method):
             setattr(part, name, _acting(method))
     return part
 
 
+def within_kbs(method: F) -> F:
+    """Mark a method that shows and changes nothing outside of the kbs that its caller is limited to."""
+    method.__dict__["within_kbs"] = True
+    return method
+
+
 def _acting(method: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     @wraps(method)
     async def call(self: Any, *arguments: Any, **options: Any) -> Any:
         scope: TenantScope = self._scope
+        if scope.is_limited and not hasattr(method, "within_kbs"):
+            raise AccessDenied("this concerns the whole tenant, and the key is limited to some knowledge bases")
         with scope.acting():
             return await method(self, *arguments, **options)
 

@@ -11,7 +11,7 @@ from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError, StoreError
 from ragstone.core.types import Hit
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 from ragstone.query.context import checked_count
 from ragstone.stores.activity.conversations import MOST_OF_ONE, ConversationRepository
 
@@ -32,12 +32,14 @@ class Conversations:
     def __init__(self, scope: TenantScope) -> None:
         self._scope = scope
 
+    @within_kbs
     async def list(self, *, limit: int = 100, kb: str | None = None) -> Sequence[Conversation]:
         """Return the conversations about a kb, the last one first."""
         checked_count("limit", limit, most=10_000)
         await self._scope.admit()
         return await self._repository.list(self._scope.kb_name(kb), self._oldest, limit)
 
+    @within_kbs
     async def turns(self, conversation: str, *, limit: int = MOST_OF_ONE, kb: str | None = None) -> tuple[Turn, ...]:
         """Return the last turns, oldest first; an answer goes with its documents, and when one is replaced."""
         _check_name(conversation)
@@ -45,6 +47,7 @@ class Conversations:
         name = self._scope.kb_name(kb)
         return tuple(await self._repository.turns(name, conversation, self._oldest, limit))
 
+    @within_kbs
     async def forget(self, conversation: str, *, kb: str | None = None) -> int:
         """Remove a conversation; return how many turns it had."""
         _check_name(conversation)

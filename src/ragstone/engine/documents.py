@@ -15,7 +15,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 from ragstone.query.context import checked_count
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ class Documents:
         self._ledger = scope.components.ledger
         self._access = scope.components.access
 
+    @within_kbs
     async def upload(
         self,
         content: bytes,
@@ -114,6 +115,7 @@ class Documents:
         items, listings = await scan_paths(paths, self._scope.settings.limits)
         return await self.ingest_items(items, kb=kb, on_progress=on_progress, listings=listings)
 
+    @within_kbs
     async def ingest_items(
         self,
         items: Iterable[Item | Failure],
@@ -129,6 +131,7 @@ class Documents:
             await self._access.audit.record_event(tenant, "document.gone", kb=name, count=report.removed)
         return report
 
+    @within_kbs
     async def ingest_urls(
         self, *urls: str, kb: str | None = None, on_progress: OnProgress | None = None
     ) -> IngestReport:
@@ -163,6 +166,7 @@ class Documents:
         preparer = self._components.preparer
         return await dry_run(self._ledger, preparer, tenant, scope, items, listings, limits, on_progress)
 
+    @within_kbs
     async def list(
         self, *, where: Mapping[str, Any] | None = None, after: str = "", limit: int = 100, kb: str | None = None
     ) -> Sequence[Document]:
@@ -173,20 +177,24 @@ class Documents:
         meant = await ledger.resolve_sources(scope, parse_filter(where))
         return await ledger.documents(scope, where=meant, after=after, limit=limit)
 
+    @within_kbs
     async def get(self, document_id: str) -> Document:
         """Return a document, or raise `NotFoundError`."""
         tenant = await self._scope.admit()
         found = await self._ledger.of(tenant).document(document_id)
-        if found is None:
+        if found is None or not self._scope.sees(found.kb):
             await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
         await self._access.audit.record_read(tenant, READ, target=document_id, kb=found.kb)
         return found
 
+    @within_kbs
     async def text(self, document_id: str) -> str:
         """Return a document's text, that citation offsets point into."""
         tenant, audit = await self._scope.admit(), self._access.audit
         try:
+            if not await self._scope.sees_document(document_id):
+                raise _no_document(document_id)
             text = await self._ledger.of(tenant).text(document_id)
         except NotFoundError:
             await audit.record_denial(tenant, READ, document_id)
@@ -194,33 +202,40 @@ class Documents:
         await audit.record_read(tenant, READ, target=document_id)
         return text
 
+    @within_kbs
     async def chunks(self, document_id: str) -> Sequence[LiveChunk]:
         """Return the live chunks of a document, in order."""
         tenant = await self._scope.admit()
-        found = await self._ledger.of(tenant).document_chunks(document_id)
+        sees = await self._scope.sees_document(document_id)
+        found = await self._ledger.of(tenant).document_chunks(document_id) if sees else ()
         await self._record_read(tenant, document_id, bool(found))
         return found
 
+    @within_kbs
     async def chunk_records(self, document_id: str) -> Sequence[ChunkRecord]:
         """Return the same with the models of their vectors and with metadata, under the names that others know."""
         tenant = await self._scope.admit()
-        found = await self._ledger.of(tenant).chunk_records(document_id)
+        sees = await self._scope.sees_document(document_id)
+        found = await self._ledger.of(tenant).chunk_records(document_id) if sees else ()
         await self._record_read(tenant, document_id, bool(found))
         return found
 
+    @within_kbs
     async def status(self, document_id: str) -> DocumentStatus:
         """Return what has become of a document, or raise `NotFoundError`."""
         tenant = await self._scope.admit()
         found = await self._ledger.of(tenant).status(document_id)
-        if found is None:
+        if found is None or not await self._scope.sees_document(document_id):
             await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
         return found
 
+    @within_kbs
     async def delete(self, document_id: str) -> bool:
         """Remove a document with everything derived from it; False when there is none."""
         return bool(await self.delete_many(document_id))
 
+    @within_kbs
     async def delete_many(self, *document_ids: str) -> Sequence[str]:
         """Remove documents with everything derived from them; return the ids of those that there were.
 
@@ -229,7 +244,8 @@ class Documents:
         tenant, audit = await self._scope.admit(), self._access.audit
         known = []
         for document_id in dict.fromkeys(document_ids):
-            if await self._ledger.of(tenant).status(document_id) is None:
+            status = await self._ledger.of(tenant).status(document_id)
+            if status is None or not await self._scope.sees_document(document_id):
                 await audit.record_denial(tenant, DELETE, document_id)
             else:
                 known.append(document_id)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.audit import Receipt
 from ragstone.core.errors import RagstoneError
+from ragstone.core.keys import KeyBook
 from ragstone.core.tenants import TenantBook
 from ragstone.engine.access import TenantScope
 from ragstone.engine.components import Components, secret_keys
@@ -44,14 +45,22 @@ class Engine:
         """The settings that the engine was opened with."""
         return self._components.settings
 
-    def workspace(self, tenant: str, *, actor: str = "", request_id: str = "") -> Workspace:
-        """Return the engine as one tenant sees it; every audit record of it carries the actor and the request id."""
-        return Workspace(TenantScope(self._components, tenant, actor, request_id))
+    def workspace(self, tenant: str, *, actor: str = "", request_id: str = "", kbs: Sequence[str] = ()) -> Workspace:
+        """Return the engine as one tenant sees it; every audit record of it carries the actor and the request id.
+
+        With `kbs` it is limited to these knowledge bases: others do not exist for it.
+        """
+        return Workspace(TenantScope(self._components, tenant, actor, request_id, tuple(kbs)))
 
     @property
     def tenants(self) -> TenantBook:
         """The tenants that there are, what they may use and what they have used."""
         return self._components.stores.tenants
+
+    @property
+    def keys(self) -> KeyBook:
+        """The keys of callers over the network."""
+        return self._components.stores.keys
 
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """Return a worker for the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
@@ -114,6 +123,10 @@ class Engine:
             await components.ledger.catch_up(tenant)
         except RagstoneError as error:
             logger.warning("cannot bring a vector store up to date, searches go on without it: %s", error)
+
+    async def check_embedder(self) -> None:
+        """Embed a word, or raise what keeps the embedding model from doing so."""
+        await self._components.embedder.embed(["ready"], "query")
 
     async def close(self) -> None:
         """Close models, child processes and files."""

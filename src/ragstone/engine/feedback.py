@@ -20,7 +20,7 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, unknown_kb
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 from ragstone.query.context import checked_choice, checked_count, checked_query
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ class Feedback:
         self._ledger = scope.components.ledger
         self._access = scope.components.access
 
+    @within_kbs
     async def vote(
         self, query: str, chunk_ids: Sequence[str], vote: Vote = "used", *, voter: str = "", kb: str | None = None
     ) -> int:
@@ -71,6 +72,7 @@ class Feedback:
         await self._repository.add_votes(found.name, votes)
         return len(votes)
 
+    @within_kbs
     async def votes(self, *, limit: int = 100, kb: str | None = None) -> list[PassageVote]:
         """Return votes on passages of documents that are still there, newest first."""
         checked_count("limit", limit, most=10_000)

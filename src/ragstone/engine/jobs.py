@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.errors import NotFoundError
 from ragstone.core.jobs import Job, JobState, Notice
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 
 
 @record_caller
@@ -24,20 +24,23 @@ class Jobs:
         """Return jobs, newest first: all, or those in some states or of a source."""
         return await self._queue.of(await self._scope.admit()).jobs(states, source, limit)
 
+    @within_kbs
     async def get(self, job_id: str) -> Job:
         """Return a job, or raise `NotFoundError`."""
         tenant = await self._scope.admit()
         found = await self._queue.of(tenant).job(job_id)
-        if found is None:
+        if found is None or not self._scope.sees(found.kb):
             await self._scope.components.audit.record_denial(tenant, "job.read", job_id)
             raise NotFoundError(f"no job {job_id}", remedy=Remedy(Action.LIST_JOBS))
         return found
 
+    @within_kbs
     async def cancel(self, job_id: str) -> bool:
         """Stop a job that has not ended; False when it has."""
         job = await self.get(job_id)
         return await self._queue.of(self._scope.tenant).cancel(job.id)
 
+    @within_kbs
     async def retry(self, job_id: str) -> bool:
         """Try a job that failed or was cancelled once more; False when it did neither."""
         job, tenant = await self.get(job_id), self._scope.tenant

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ragstone.core.collections import PLURALS, Collection, check_kb_name, collection_name
 from ragstone.core.errors import unknown_kb
 from ragstone.core.types import KnowledgeBase, Stats
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 
 RENAME = "kb.rename"
 
@@ -22,14 +22,17 @@ class KnowledgeBases:
         self._ledger = scope.components.ledger
         self._audit = scope.components.audit
 
+    @within_kbs
     async def list(self) -> Sequence[KnowledgeBase]:
         """Return all knowledge bases."""
-        return await self._ledger.of(await self._scope.admit()).kbs()
+        return [kb for kb in await self._ledger.of(await self._scope.admit()).kbs() if self._scope.sees(kb.name)]
 
+    @within_kbs
     async def get(self, kb: str | None = None) -> KnowledgeBase:
         """Return a knowledge base, or raise `NotFoundError`."""
         return await self._scope.kb(kb)
 
+    @within_kbs
     async def stats(self, kb: str | None = None) -> Stats:
         """Return the counts of live content."""
         scope = await self._scope.kb(kb)

@@ -10,7 +10,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, SourceRecord
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 
 if TYPE_CHECKING:
     from ragstone.ingest.jobs.sync import SyncOutcome
@@ -62,6 +62,7 @@ class Sources:
         """Return the sources of all kbs, or of one."""
         return await self._sources.of(await self._scope.admit()).all(kb)
 
+    @within_kbs
     async def get(self, name: str, *, kb: str | None = None) -> SourceRecord:
         """Return a source, or raise `NotFoundError`."""
         tenant, scope = await self._scope.admit(), self._scope.kb_name(kb)
@@ -70,6 +71,7 @@ class Sources:
             raise NotFoundError(f"knowledge base '{scope}' has no source '{name}'", remedy=Remedy(Action.LIST_SOURCES))
         return found
 
+    @within_kbs
     async def sync(self, name: str, *, afresh: bool = False, kb: str | None = None) -> Job:
         """Queue a look at a source; `afresh` forgets its cursor and reads all of it."""
         record = await self.get(name, kb=kb)

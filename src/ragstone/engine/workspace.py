@@ -11,7 +11,7 @@ from ragstone.core.audit import ErasureTarget, Receipt
 from ragstone.core.search import Explanation, Question, SearchQuery, SearchResult, WebFindings
 from ragstone.core.tenants import Usage
 from ragstone.core.types import Mode
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 from ragstone.engine.search import Search
 from ragstone.query.context import checked_choice
 from ragstone.query.session import SearchSession
@@ -57,10 +57,12 @@ class Workspace:
         """The settings of the engine."""
         return self._scope.settings
 
+    @within_kbs
     async def search(self, query: SearchQuery | str) -> SearchResult:
         """Return the passages that matter for a query, best first."""
         return await self._search.search(_query(query))
 
+    @within_kbs
     async def ask(self, question: Question | str) -> Answer:
         """Return an answer in which every sentence carries the passage it stands on."""
         return await self._answers.ask(_question(question))
@@ -69,6 +71,7 @@ class Workspace:
         """Yield what `ask` returns while it is made: sentences as they are checked, the citations, the answer."""
         return self._answers.stream(_question(question))
 
+    @within_kbs
     async def verify(
         self,
         claim: str,
@@ -81,6 +84,7 @@ class Workspace:
         """Return whether the knowledge base supports or refutes a claim, with the sentences that say so."""
         return await self._answers.verify(SearchQuery(claim, k=k, mode=mode, where=where, kb=kb))
 
+    @within_kbs
     async def research(
         self,
         topic: str,
@@ -93,6 +97,7 @@ class Workspace:
         """Return what there is about a topic, from several sides; further iterations look for what is missing."""
         return await self._answers.research(SearchQuery(topic, where=where, kb=kb), depth, iterations)
 
+    @within_kbs
     async def explain(self, query: SearchQuery | str, document_id: str) -> Explanation:
         """Explain why a document is in the result of a query, or at which stage it was lost."""
         return await self._search.explain(_query(query), document_id)
@@ -105,10 +110,12 @@ class Workspace:
         """Return searches that remember: none is made twice while the kb stays as it is."""
         return self._search.session(kb)
 
+    @within_kbs
     async def confidence(self, found: SearchResult, *, kb: str | None = None) -> float:
         """Return how far the best passage of a search is about its query, from 0 to 1, whatever else was found."""
         return await self._search.confidence(found, kb)
 
+    @within_kbs
     async def erase(self, kind: Erasable, *names: str, kb: str | None = None) -> list[Receipt]:
         """Remove documents by id, or sources or kbs by name, everywhere; return receipts of those that there were.
 
@@ -119,7 +126,13 @@ class Workspace:
         tenant = await self._scope.admit()
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
-        return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in names])
+        seen = [target for target in names if await self._sees(kind, target)]
+        return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in seen])
+
+    async def _sees(self, kind: Erasable, target: str) -> bool:
+        if kind == "document":
+            return await self._scope.sees_document(target)
+        return kind == "source" or self._scope.sees(target)
 
     async def usage(self) -> Usage:
         """Return what the tenant has and has used, or raise `NotFoundError` while it does not exist."""

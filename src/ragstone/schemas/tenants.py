@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ragstone.core.audit import Outcome
+from ragstone.core.keys import IssuedKey, KeyScope
 from ragstone.core.tenants import TenantState
 from ragstone.core.types import Json
 from ragstone.schemas.schema import Moment, Schema
@@ -93,6 +94,36 @@ class AuditSchema(Schema):
     """Entries of the audit trail, newest first."""
 
     audit: list[AuditEntrySchema]
+
+
+class ApiKeySchema(Schema):
+    """A key of a caller over the network, without its secret part."""
+
+    id: str
+    name: str
+    tenant: str
+    scopes: list[KeyScope]
+    kbs: list[str]
+    created_at: Moment
+    expires_at: Moment | None
+    revoked_at: Moment | None
+
+
+class ApiKeyListSchema(Schema):
+    """API keys, oldest first."""
+
+    keys: list[ApiKeySchema]
+
+
+class IssuedKeySchema(ApiKeySchema):
+    """A key that was made, with its whole text: it is shown this once."""
+
+    key: str
+
+    @classmethod
+    def of_issued(cls, issued: IssuedKey) -> Self:
+        """Build the shape of a new key."""
+        return cls.of(issued.key, key=issued.token)
 
 
 class NewKeySchema(Schema):

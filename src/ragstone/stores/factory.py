@@ -16,6 +16,7 @@ from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores.control.audit import SqlAuditTrail
+from ragstone.stores.control.keys import SqlKeyBook
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.corpus.files import CorpusFiles
 from ragstone.stores.indexes import IndexCache
@@ -89,6 +90,7 @@ class Stores:
     """The vector index, when it lives outside the ledger."""
     audit: SqlAuditTrail
     corpora: CorpusFiles
+    keys: SqlKeyBook
     shared_cache: RedisCache | None = None
 
     async def identity(self, tenant: str) -> str:
@@ -140,7 +142,8 @@ def open_stores(settings: Settings, secret_keys: SecretKeys = lambda _: ()) -> S
     lexical = lexical_type(ledger, cache, **beside)
     spaces = SqlSpaceBook(ledger)
     shared = open_redis_cache(settings, vault)
-    return Stores(ledger, vectors, lexical, SqlQueue(ledger), sources, tenants, spaces, derived, audit, corpora, shared)
+    queue, keys = SqlQueue(ledger), SqlKeyBook(ledger)
+    return Stores(ledger, vectors, lexical, queue, sources, tenants, spaces, derived, audit, corpora, keys, shared)
 
 
 def open_own_index(ledger: SqlLedger, cache: IndexCache, adapter: Adapter) -> Any:

@@ -55,7 +55,7 @@ def test_a_key_is_made_and_kept_nowhere(cli: Cli, tmp_path: Path) -> None:
 def test_without_a_key_files_stay_as_they_are(cli: Cli, tmp_path: Path) -> None:
     _upload()
     assert _files(tmp_path / "ragstone-data") == [WORDS]
-    refused = cli("keys", "rotate")
+    refused = cli("keys", "rotate-encryption")
     assert refused.code == 2
     assert "security.key" in refused.err
 
@@ -86,9 +86,9 @@ def test_a_rotation_brings_everything_under_the_new_key(
     before = _stored_configs(data)
     monkeypatch.setenv("RAGSTONE_SECURITY__KEY", new)
     monkeypatch.setenv("RAGSTONE_SECURITY__OLD_KEYS", f'["{old}"]')
-    done = cli("keys", "rotate", "--json")
+    done = cli("keys", "rotate-encryption", "--json")
     assert (done.code, done.json) == (0, {"tenants": {"default": {"files": 1, "sources": 1, "failed": []}}})
-    assert cli("keys", "rotate", "--json").json["tenants"]["default"]["files"] == 0
+    assert cli("keys", "rotate-encryption", "--json").json["tenants"]["default"]["files"] == 0
     monkeypatch.delenv("RAGSTONE_SECURITY__OLD_KEYS")
     assert _stored_configs(data) != before
     assert b"canary" not in _files(data)[0]
@@ -125,3 +125,41 @@ def _encryption(cli: Cli) -> tuple[int, list[str]]:
 async def _sources() -> list[str]:
     async with open_engine(load_settings()) as engine:
         return [str(record.config["password"]) for record in await workspace_of(engine).sources.list()]
+
+
+def test_the_old_name_of_the_rotation_works_and_says_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    _upload()
+    monkeypatch.setenv("RAGSTONE_SECURITY__KEY", cli("keys", "encryption", "--json").json["key"])
+    done = cli("keys", "rotate")
+    assert done.code == 0
+    assert "'keys rotate' without an id is called 'keys rotate-encryption' now" in done.err
+    assert "1 file and 0 sources brought under the present key" in done.out
+
+
+def test_api_keys_are_made_listed_rotated_and_revoked(cli: Cli) -> None:
+    made = cli("keys", "create", "--tenant", "acme", "--scope", "write, read", "--name", "robot", "--json").json
+    assert (made["tenant"], made["scopes"], made["name"]) == ("acme", ["read", "write"], "robot")
+    assert made["key"].startswith(f"rgs_{made['id']}_")
+    assert cli("keys", "--tenant", "globex").code == 4
+    rotated = cli("keys", "rotate", made["id"], "--hours", "1", "--json").json
+    assert (rotated["scopes"], rotated["expires_at"]) == (made["scopes"], None)
+    listed = {key["id"]: key for key in cli("keys", "--tenant", "acme", "--json").json["keys"]}
+    assert set(listed) == {made["id"], rotated["id"]}
+    assert "key" not in listed[rotated["id"]]
+    assert listed[made["id"]]["expires_at"] is not None
+    assert cli("keys", "revoke", rotated["id"], "--json").json["revoked_at"] is not None
+    shown = cli("keys").out
+    assert made["key"] not in shown
+    assert "revoked" in shown
+    assert cli("keys", "revoke", rotated["id"], "--tenant", "globex").code == 4
+
+
+def test_a_key_that_could_never_be_used_is_refused(cli: Cli) -> None:
+    for wrong, said in (
+        (("--scope", "fly"), "there is no scope 'fly'"),
+        (("--scope", ","), "a key needs a scope"),
+        (("--only-kb", "No Name"), "is not a valid name"),
+        (("--operator", "--only-kb", "docs"), "a key without a tenant has the scope admin"),
+    ):
+        refused = cli("keys", "create", *wrong)
+        assert (refused.code, said in refused.err) == (2, True), wrong

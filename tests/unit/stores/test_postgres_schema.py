@@ -39,6 +39,7 @@ WHERE c.relnamespace = 'ragstone'::regnamespace AND c.relkind IN ('r', 'p') GROU
 """
 KNOWN_TO_ALL = {
     "audit",
+    "api_keys",
     "resting_names",
     "tenants",
     "usage",

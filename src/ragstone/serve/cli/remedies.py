@@ -61,6 +61,7 @@ STEPS: Mapping[Action, tuple[Step, ...]] = {
     Action.LIST_FAILED_JOBS: (Step("{command}", "jobs --state failed"),),
     Action.LIST_SOURCES: (Step(LIST, "sources list"),),
     Action.LIST_TENANTS: (Step(LIST, "tenants"),),
+    Action.LIST_KEYS: (Step(LIST, "keys"),),
     Action.LIST_KBS: (Step(LIST, "kb list"),),
     Action.LIST_MODELS: (Step("{command} lists some", "models"),),
     Action.LIST_CONVERSATIONS: (Step(LIST, "conversations"),),

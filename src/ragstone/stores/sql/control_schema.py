@@ -1,4 +1,4 @@
-"""The tables of the control database: tenants, what they have used, and the audit record."""
+"""The tables of the control database: tenants, what they have used, API keys and the audit record."""
 
 from __future__ import annotations
 
@@ -45,6 +45,20 @@ resting_names = Table(
     Column("name", String(63), primary_key=True),
     Column("tenant_id", String(32), nullable=False),
     Column("until", String(25), nullable=False),
+)
+api_keys = Table(
+    "api_keys",
+    control,
+    Column("id", String(16), primary_key=True),
+    Column("name", String(63), nullable=False),
+    Column("tenant_id", String(32), ForeignKey("tenants.id", ondelete="CASCADE"), nullable=True),
+    Column("scopes", String(31), nullable=False),
+    Column("kbs", Text, nullable=False),
+    Column("created_at", String(25), nullable=False),
+    Column("expires_at", String(25), nullable=True),
+    Column("revoked_at", String(25), nullable=True),
+    Column("secret_hash", String(64), nullable=False),
+    Index("idx_api_keys_tenant", "tenant_id"),
 )
 audit = Table(
     "audit",

@@ -51,4 +51,18 @@ CREATE TABLE audit (
 , request_id VARCHAR(127) DEFAULT '' NOT NULL);
 CREATE INDEX idx_audit_tenant ON audit (tenant_id, id);
 CREATE INDEX idx_audit_kept ON audit (kind, moment);
-INSERT INTO alembic_version (version_num) VALUES ('0007');
+CREATE TABLE api_keys (
+	id VARCHAR(16) NOT NULL,
+	name VARCHAR(63) NOT NULL,
+	tenant_id VARCHAR(32),
+	scopes VARCHAR(31) NOT NULL,
+	kbs TEXT NOT NULL,
+	created_at VARCHAR(25) NOT NULL,
+	expires_at VARCHAR(25),
+	revoked_at VARCHAR(25),
+	secret_hash VARCHAR(64) NOT NULL,
+	PRIMARY KEY (id),
+	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE
+);
+CREATE INDEX idx_api_keys_tenant ON api_keys (tenant_id);
+INSERT INTO alembic_version (version_num) VALUES ('0008');

@@ -1,0 +1,129 @@
+"""API keys: what a caller over the network may do, and for which tenant."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, Protocol, get_args
+
+from ragstone.core.errors import InputError
+from ragstone.core.ids import check_name
+
+KeyScope = Literal["read", "write", "admin"]
+SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
+TOKEN = re.compile(r"rgs_([0-9a-f]{16})_([0-9A-Za-z_-]{43})")
+NAME_CHARS = 63
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as it is stored: its secret part is known to its holder alone."""
+
+    id: str
+    """The part of the key that may be shown."""
+    name: str
+    tenant: str
+    """The tenant that it is for; empty for a key of the operator, which is for none of them."""
+    tenant_id: str
+    scopes: tuple[KeyScope, ...]
+    kbs: tuple[str, ...]
+    """The knowledge bases that it is limited to; empty for all of the tenant."""
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def is_valid(self, moment: datetime) -> bool:
+        """Return whether the key is accepted at a time."""
+        return self.revoked_at is None and (self.expires_at is None or moment < self.expires_at)
+
+
+@dataclass(frozen=True, slots=True)
+class NewApiKey:
+    """A key to be made."""
+
+    tenant: str
+    """Empty for a key of the operator."""
+    scopes: tuple[KeyScope, ...]
+    name: str = ""
+    kbs: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedKey:
+    """A key that was made, with its whole text: it is shown once and not stored."""
+
+    key: ApiKey
+    token: str
+
+
+class KeyBook(Protocol):
+    """All keys. One that does not exist is `NotFoundError`."""
+
+    async def create(self, wanted: NewApiKey) -> IssuedKey:
+        """Make a key; the tenant has to exist."""
+        ...
+
+    async def create_first(self, wanted: Sequence[NewApiKey]) -> list[IssuedKey]:
+        """Make keys if there are none at all; return them, or nothing where there are some."""
+        ...
+
+    async def all(self, tenant: str | None) -> list[ApiKey]:
+        """Return the keys of a tenant, those of the operator for an empty name, or all for None; oldest first."""
+        ...
+
+    async def revoke(self, key_id: str, *, tenant: str | None) -> ApiKey:
+        """Have a key refused from now on: one of this tenant, or with None of any."""
+        ...
+
+    async def rotate(self, key_id: str, *, tenant: str | None, grace: timedelta = ...) -> IssuedKey:
+        """Make a key with the same rights, and have the old one refused when `grace` is over."""
+        ...
+
+    async def find(self, token: str) -> ApiKey | None:
+        """Return the key that a caller has sent, or None if there is none like it or it is not valid now."""
+        ...
+
+
+def new_token() -> tuple[str, str, str]:
+    """Return the id of a new key, its whole text, and what is stored of its secret part."""
+    key_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+    return key_id, f"rgs_{key_id}_{secret}", secret_hash(secret)
+
+
+def secret_hash(secret: str) -> str:
+    # The secret has 256 random bits, so there is nothing to guess that a slow hash would protect.
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_secret(secret: str, stored: str) -> bool:
+    """Return whether this is the secret that was stored, in the same time whatever it is."""
+    return hmac.compare_digest(secret_hash(secret), stored)
+
+
+def check_key(wanted: NewApiKey, moment: datetime) -> NewApiKey:
+    """Return the key to be made, or raise `InputError` if it could never be used."""
+    read_scopes(wanted.scopes)
+    if not wanted.tenant and (wanted.scopes != ("admin",) or wanted.kbs):
+        raise InputError("a key without a tenant has the scope admin and no knowledge bases", hint="name a tenant")
+    for kb in wanted.kbs:
+        check_name(kb, "knowledge base")
+    if len(wanted.name) > NAME_CHARS or not wanted.name.isprintable():
+        raise InputError(f"a key's name has at most {NAME_CHARS} printable characters", hint="choose a shorter one")
+    if wanted.expires_at is not None and wanted.expires_at <= moment:
+        raise InputError(f"{wanted.expires_at} is over already", hint="choose a time that is to come")
+    return wanted
+
+
+def read_scopes(names: Sequence[str]) -> tuple[KeyScope, ...]:
+    """Return the scopes of these names, once each and in their usual order, or raise `InputError`."""
+    unknown = [name for name in names if name not in SCOPES]
+    if unknown or not names:
+        said = f"there is no scope '{unknown[0]:.40}'" if unknown else "a key needs a scope"
+        raise InputError(said, hint=f"choose from: {', '.join(SCOPES)}")
+    return tuple(scope for scope in SCOPES if scope in names)

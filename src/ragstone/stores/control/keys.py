@@ -1,0 +1,144 @@
+"""API keys in the control tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from ragstone.core.audit import AuditEntry, Caller, caller
+from ragstone.core.clock import canonical, now, parse_moment
+from ragstone.core.errors import NotFoundError
+from ragstone.core.keys import TOKEN, ApiKey, IssuedKey, NewApiKey, check_key, is_secret, new_token, read_scopes
+from ragstone.core.remedies import Action, Remedy
+from ragstone.stores.control import tenant_rows
+from ragstone.stores.control.audit import append_entries
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.sql.database import Connection
+
+KEY = (
+    "SELECT k.id, k.name, coalesce(t.name, ''), coalesce(k.tenant_id, ''), k.scopes, k.kbs, k.created_at, "
+    "k.expires_at, k.revoked_at, k.secret_hash FROM api_keys k LEFT JOIN tenants t ON t.id = k.tenant_id"
+)
+GRACE = timedelta(hours=24)
+NO_SECRET = "0" * 64
+"""Compared with when there is no key of an id, so that the time of an answer says nothing about ids."""
+
+
+class SqlKeyBook:
+    """Implements `core.keys.KeyBook`."""
+
+    def __init__(self, ledger: SqlLedger, clock: Callable[[], datetime] = now) -> None:
+        self._ledger = ledger
+        self._clock = clock
+
+    async def create(self, wanted: NewApiKey) -> IssuedKey:
+        checked, moment, who = check_key(wanted, self._clock()), self._clock(), caller()
+        return await self._ledger.control_write(lambda connection: _insert(connection, checked, moment, who))
+
+    async def create_first(self, wanted: Sequence[NewApiKey]) -> list[IssuedKey]:
+        moment, who = self._clock(), caller()
+        checked = [check_key(key, moment) for key in wanted]
+
+        def create_unless_there(connection: Connection) -> list[IssuedKey]:
+            if connection.execute("SELECT 1 FROM api_keys LIMIT 1").fetchone():
+                return []
+            return [_insert(connection, key, moment, who) for key in checked]
+
+        return await self._ledger.control_write(create_unless_there)
+
+    async def all(self, tenant: str | None) -> list[ApiKey]:
+        nothing: list[ApiKey] = []
+        return await self._ledger.control_read(lambda connection: _keys(connection, tenant), nothing)
+
+    async def revoke(self, key_id: str, *, tenant: str | None) -> ApiKey:
+        moment, who = self._clock(), caller()
+        return await self._ledger.control_write(
+            lambda connection: _revoke(connection, _existing(connection, key_id, tenant), moment, who)
+        )
+
+    async def rotate(self, key_id: str, *, tenant: str | None, grace: timedelta = GRACE) -> IssuedKey:
+        moment, who = self._clock(), caller()
+
+        def replace_key(connection: Connection) -> IssuedKey:
+            old = _existing(connection, key_id, tenant)
+            ends = moment + grace if old.expires_at is None else min(old.expires_at, moment + grace)
+            connection.execute("UPDATE api_keys SET expires_at = ? WHERE id = ?", (canonical(ends), old.id))
+            wanted = NewApiKey(old.tenant, old.scopes, old.name, old.kbs, old.expires_at)
+            return _insert(connection, wanted, moment, who, "key.rotate")
+
+        return await self._ledger.control_write(replace_key)
+
+    async def find(self, token: str) -> ApiKey | None:
+        parts = TOKEN.fullmatch(token)
+        key_id, secret = parts.groups() if parts else ("", "")
+        row = await self._ledger.control_read(lambda connection: _row(connection, key_id), None)
+        if not is_secret(secret, row[-1] if row else NO_SECRET) or row is None:
+            return None
+        found = _key(row)
+        return found if found.is_valid(self._clock()) else None
+
+
+def _insert(
+    connection: Connection, wanted: NewApiKey, moment: datetime, who: Caller, action: str = "key.create"
+) -> IssuedKey:
+    tenant_id = tenant_rows.existing(connection, wanted.tenant).id if wanted.tenant else None
+    key_id, token, stored = new_token()
+    connection.execute(
+        "INSERT INTO api_keys (id, name, tenant_id, scopes, kbs, created_at, expires_at, secret_hash) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            *(key_id, wanted.name, tenant_id, " ".join(wanted.scopes), " ".join(wanted.kbs), canonical(moment)),
+            *(canonical(wanted.expires_at) if wanted.expires_at else None, stored),
+        ),
+    )
+    made = _existing(connection, key_id, None)
+    _record(connection, made, action, moment, who)
+    return IssuedKey(made, token)
+
+
+def _revoke(connection: Connection, key: ApiKey, moment: datetime, who: Caller) -> ApiKey:
+    if key.revoked_at is None:
+        connection.execute("UPDATE api_keys SET revoked_at = ? WHERE id = ?", (canonical(moment), key.id))
+        _record(connection, key, "key.revoke", moment, who)
+    return _existing(connection, key.id, None)
+
+
+def _existing(connection: Connection, key_id: str, tenant: str | None) -> ApiKey:
+    row = _row(connection, key_id)
+    if row is None or (tenant is not None and row[2] != tenant):
+        raise NotFoundError(f"there is no key '{key_id!s:.40}'", remedy=Remedy(Action.LIST_KEYS))
+    return _key(row)
+
+
+def _row(connection: Connection, key_id: str) -> Sequence[Any] | None:
+    row: Sequence[Any] | None = connection.execute(f"{KEY} WHERE k.id = ?", (key_id,)).fetchone()
+    return row
+
+
+def _keys(connection: Connection, tenant: str | None) -> list[ApiKey]:
+    where = "" if tenant is None else "WHERE coalesce(t.name, '') = ?"
+    values = () if tenant is None else (tenant,)
+    return [_key(row) for row in connection.execute(f"{KEY} {where} ORDER BY k.created_at, k.id", values).fetchall()]
+
+
+def _record(connection: Connection, key: ApiKey, action: str, moment: datetime, who: Caller) -> None:
+    entry = AuditEntry(moment, key.tenant_id, key.tenant, who.actor, action, target=key.id, request_id=who.request_id)
+    append_entries(connection, [entry])
+
+
+def _key(row: Sequence[Any]) -> ApiKey:
+    key_id, name, tenant, tenant_id, scopes, kbs, created, expires, revoked, _ = row
+    made = parse_moment(created)
+    assert made is not None
+    return ApiKey(
+        id=key_id,
+        name=name,
+        tenant=tenant,
+        tenant_id=tenant_id,
+        scopes=read_scopes(scopes.split()),
+        kbs=tuple(kbs.split()),
+        created_at=made,
+        expires_at=parse_moment(expires) if expires else None,
+        revoked_at=parse_moment(revoked) if revoked else None,
+    )
