@@ -32,8 +32,8 @@ setup: .venv/.setup ## Create .venv with everything needed for development
 demo: .venv/.runtime ## Ingest a sample corpus and ask it a few questions
 	@$(BIN)/ragstone demo
 
-serve: .venv/.setup ## Serve ./ragstone-data to agents: MCP over HTTP, local connections only
-	@$(BIN)/ragstone mcp --http $(ARGS)
+serve: .venv/.runtime ## Serve ./ragstone-data over HTTP, local connections only
+	@$(BIN)/ragstone serve $(ARGS)
 
 # The tests start hundreds of processes; without bytecode files each one would compile Ragstone again.
 test: export PYTHONDONTWRITEBYTECODE =

@@ -70,3 +70,10 @@ class DemoSchema(Schema):
 
     ingest: IngestSchema
     answers: list[AnswerSchema]
+
+
+class ServingSchema(Schema):
+    """The address of a service that is ready, and the keys that its first start made, by tenant."""
+
+    url: str
+    keys: dict[str, str]

@@ -19,7 +19,7 @@ from ragstone.settings.records import RecordSettings
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.settings.targets import Target
-from ragstone.settings.web import CacheSettings, WebSettings
+from ragstone.settings.web import CacheSettings, ServiceSettings, WebSettings
 
 OWN_INDEXES = {"sqlite": ("sqlite", "sqlite"), "postgres": ("pgvector", "postgres")}
 """The indexes for meaning and for words that live in a ledger's own database."""
@@ -240,6 +240,7 @@ class Settings(SettingsModel):
     web: WebSettings = WebSettings()
     records: RecordSettings = RecordSettings()
     cache: CacheSettings = CacheSettings()
+    service: ServiceSettings = ServiceSettings()
     answer: AnswerSettings = AnswerSettings()
     entailment: EntailmentSettings = EntailmentSettings()
     llm: LLMSettings = LLMSettings()

@@ -56,3 +56,14 @@ class CacheSettings(SettingsModel):
     """Give an answer again to nearly the same question while every passage it cites is unchanged."""
     answer_similarity: float = Field(default=0.95, ge=0.5, le=1)
     """Cosine from which two questions are nearly the same."""
+
+
+class ServiceSettings(SettingsModel):
+    """The HTTP service."""
+
+    host: str = "127.0.0.1"
+    """The address to listen at; 0.0.0.0 for all of the machine."""
+    port: int = Field(default=8000, ge=0, le=65535)
+    """0 takes a free one."""
+    worker: bool = True
+    """Do queued jobs in the process of the service; without it run `ragstone worker` beside it."""

@@ -42,10 +42,12 @@ from ragstone.serve.cli.commands.installation import (
 )
 from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job, work
 from ragstone.serve.cli.commands.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
+from ragstone.serve.cli.commands.keys import create_key, list_keys, revoke_key, rotate_key
 from ragstone.serve.cli.commands.mcp import serve_mcp
 from ragstone.serve.cli.commands.migrate import migrate
 from ragstone.serve.cli.commands.reembed import reembed
 from ragstone.serve.cli.commands.search import explain, research, search
+from ragstone.serve.cli.commands.serve import serve
 from ragstone.serve.cli.commands.sources import (
     add_source,
     list_sources,
@@ -82,7 +84,7 @@ feedback_app = typer.Typer(help="Vote on passages and see how search performs.")
 golden_app = typer.Typer()
 conversations_app = typer.Typer()
 tenants_app = typer.Typer()
-keys_app = typer.Typer(help="Create encryption keys and rotate them.")
+keys_app = typer.Typer()
 
 
 @app.callback(invoke_without_command=True)
@@ -114,6 +116,7 @@ for name, body, panel in (
     ("import", import_archive, DATA),
     ("migrate", migrate, DATA),
     ("reembed", reembed, DATA),
+    ("serve", serve, SETUP),
     ("mcp", serve_mcp, SETUP),
     ("eval", evaluate, SETUP),
     ("tune", tune, SETUP),
@@ -162,9 +165,12 @@ command(corpus_app, "show")(show_corpus)
 command(corpus_app, "chunk")(show_chunk)
 app.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
 
-keys_app.callback(invoke_without_command=True)(help_by_default)
+default_command(keys_app)(list_keys)
+command(keys_app, "create")(create_key)
+command(keys_app, "rotate")(rotate_key)
+command(keys_app, "revoke")(revoke_key)
 command(keys_app, "encryption")(new_encryption_key)
-command(keys_app, "rotate")(rotate_encryption)
+command(keys_app, "rotate-encryption")(rotate_encryption)
 app.add_typer(keys_app, name="keys", rich_help_panel=SETUP)
 
 default_command(tenants_app)(list_tenants)

@@ -19,6 +19,7 @@ from ragstone.serve.mcp.prompts import PROMPTS, fill_prompt
 from ragstone.serve.mcp.resources import ResourceCatalog
 from ragstone.serve.mcp.sessions import Sessions
 from ragstone.serve.mcp.stdin import stdin_lines
+from ragstone.serve.server import run_app
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -92,30 +93,7 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], None]) -> None:
     """Talk over streamable HTTP at `/mcp` of this machine until cancelled; port 0 takes a free one."""
-    import asyncio
-    import signal
-    from contextlib import nullcontext
-
-    import uvicorn
-
-    class Http(uvicorn.Server):
-        """Leaves signals to whoever started it."""
-
-        def capture_signals(self) -> Any:
-            return nullcontext()
-
-    config = uvicorn.Config(server.streamable_http_app(host=HOST), host=HOST, port=port, log_config=None, lifespan="on")
-    with config.bind_socket() as socket:
-        socket.listen(config.backlog)  # who reads the address may use it at once
-        on_ready(socket.getsockname()[1])
-        http = Http(config)
-        serving = asyncio.ensure_future(http.serve([socket]))
-        try:
-            await asyncio.shield(serving)
-        except asyncio.CancelledError:
-            http.handle_exit(signal.SIGINT, None)  # open streams end, and what is being answered is finished
-            await serving
-            raise
+    await run_app(server.streamable_http_app(host=HOST), HOST, port, on_ready)
 
 
 def _mcp() -> tuple[Any, type[Server[Any]]]:

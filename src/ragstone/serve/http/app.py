@@ -1,0 +1,59 @@
+"""The application: routes, errors, the worker in the background."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+
+import ragstone
+from ragstone.engine.engine import Engine
+from ragstone.serve.http.identity import KeyRing
+from ragstone.serve.http.limits import RequestGuard
+from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
+from ragstone.serve.http.routes import documents, management, operation, search
+
+logger = logging.getLogger(__name__)
+MB = 1024 * 1024
+FORM_BYTES = 1 * MB
+"""Room for the other fields of an upload."""
+PROBLEMS = {status: {"model": ProblemSchema, "content": {MEDIA_TYPE: {}}} for status in ("4XX", "5XX")}
+
+
+def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
+    """Return the service of an engine, which its owner closes; with `worker` it does queued jobs as well."""
+
+    @asynccontextmanager
+    async def live(app: FastAPI) -> AsyncIterator[None]:
+        working = asyncio.create_task(engine.worker().run()) if worker else None
+        app.state.worker_state = lambda: _state_of(working)
+        try:
+            yield
+        finally:
+            if working:
+                working.cancel()  # what it has claimed is handed back
+                await asyncio.gather(working, return_exceptions=True)
+
+    app = FastAPI(
+        title="Ragstone",
+        version=ragstone.__version__,
+        summary="Knowledge for agents, with the source of every sentence.",
+        lifespan=live,
+        responses=PROBLEMS,  # type: ignore[arg-type]
+    )
+    app.state.engine = engine
+    app.state.keys = KeyRing(engine.keys)
+    handle_problems(app)
+    for part in (search, documents, management, operation):
+        app.include_router(part.router)
+    app.add_middleware(RequestGuard, most_bytes=engine.settings.limits.file_mb * MB + FORM_BYTES)
+    return app
+
+
+def _state_of(working: asyncio.Task[None] | None) -> str:
+    if working is None:
+        return ""
+    return "stopped" if working.done() else "ok"

@@ -1,0 +1,101 @@
+"""Who calls: the key of a request, the tenant that it is for, and what it may do."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Annotated
+
+from fastapi import Depends
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from ragstone.core.ids import content_hash
+from ragstone.core.keys import ApiKey, KeyBook, KeyScope
+from ragstone.engine.engine import Engine
+from ragstone.engine.workspace import Workspace
+
+FRESH_SECONDS = 0.5
+"""The time for which a key is not looked up again: one that is revoked is refused within a second everywhere."""
+REMEMBERED = 4096
+bearer = HTTPBearer(auto_error=False, description="An API key: `ragstone keys create` makes one.")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+class KeyRing:
+    """Looks up keys, each at most twice a second."""
+
+    def __init__(self, book: KeyBook, clock: Callable[[], float] = time.monotonic) -> None:
+        self._book = book
+        self._clock = clock
+        self._known: OrderedDict[str, tuple[ApiKey | None, float]] = OrderedDict()
+
+    async def find(self, token: str) -> ApiKey | None:
+        """Return the key that a caller has sent, or None if it is not valid."""
+        name = content_hash(token)  # a secret is not kept in memory for longer than needed
+        known = self._known.get(name)
+        if known and known[1] > self._clock():
+            return known[0]
+        found = await self._book.find(token)
+        self._known[name] = found, self._clock() + FRESH_SECONDS
+        self._known.move_to_end(name)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+
+async def authenticate(request: Request, credentials: Credentials) -> ApiKey:
+    """Return the key of a request, or refuse it with 401."""
+    ring: KeyRing = request.app.state.keys
+    key = await ring.find(credentials.credentials) if credentials else None
+    if key is None:
+        said = "this key is not valid" if credentials else "a key is needed"
+        raise HTTPException(401, said, headers={"WWW-Authenticate": "Bearer"})
+    request.state.key = key
+    return key
+
+
+Authenticated = Annotated[ApiKey, Depends(authenticate)]
+
+
+def require(scope: KeyScope) -> Callable[..., Awaitable[Workspace]]:
+    """Return the dependency that gives a route the workspace of its caller, if the key has a scope."""
+
+    async def open_workspace(request: Request, key: Authenticated) -> Workspace:
+        if not key.tenant:
+            raise HTTPException(403, "this is a key of the operator: use a key of the tenant")
+        _refuse_without(key, scope)
+        engine: Engine = request.app.state.engine
+        return engine.workspace(key.tenant, actor=f"key:{key.id}", request_id=request.state.request_id, kbs=key.kbs)
+
+    return open_workspace
+
+
+Reader = Annotated[Workspace, Depends(require("read"))]
+Writer = Annotated[Workspace, Depends(require("write"))]
+Admin = Annotated[Workspace, Depends(require("admin"))]
+
+
+async def require_whole_tenant(key: Authenticated, workspace: Admin) -> Workspace:
+    """Return the workspace of an administrator of the whole tenant: a limited key must not make others."""
+    if key.kbs:
+        raise HTTPException(403, "this concerns the whole tenant, and the key is limited to some knowledge bases")
+    return workspace
+
+
+async def require_operator(key: Authenticated) -> ApiKey:
+    """Return the key of a request if it is one of the operator."""
+    if key.tenant:
+        raise HTTPException(403, "this needs a key of the operator")
+    return key
+
+
+def _refuse_without(key: ApiKey, scope: KeyScope) -> None:
+    if scope not in key.scopes:
+        raise HTTPException(403, f"this needs a key with the scope {scope}")
+
+
+TenantAdmin = Annotated[Workspace, Depends(require_whole_tenant)]
+Operator = Annotated[ApiKey, Depends(require_operator)]

@@ -1,0 +1,116 @@
+"""Around every request: its id, the size of its body and the time in which that must come, and a line in the log."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import time
+from collections.abc import Callable
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ragstone.core.ids import opaque_id
+from ragstone.serve.http.problems import make_problem
+
+logger = logging.getLogger(__name__)
+REQUEST_ID = re.compile(r"[0-9A-Za-z._:-]{1,64}")
+BODY_SECONDS = 30.0
+"""The longest pause between two parts of a body."""
+
+
+class RequestGuard:
+    """Wraps the application."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._app = app
+        self._most_bytes = most_bytes
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        request.state.request_id = _request_id(request)
+        started, status = self._clock(), 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message["headers"],
+                    (b"x-request-id", request.state.request_id.encode()),
+                    (b"x-content-type-options", b"nosniff"),
+                ]
+            await send(message)
+
+        try:
+            await self._app(scope, _Body(request, receive, self._most_bytes).receive, answer)
+        except _BodyTooLarge:
+            if not status:
+                said = f"the body has more than {self._most_bytes} bytes"
+                hint = "limits.file_mb of the service sets the largest file"
+                await make_problem(request, 413, said, code="too_large", hint=hint)(scope, receive, answer)
+        except _BodyTooSlow:
+            if not status:
+                said = f"the body did not come: no part of it for {BODY_SECONDS:.0f} s"
+                await make_problem(request, 408, said, code="body_timeout")(scope, receive, answer)
+        except Exception:
+            logger.exception("%s %s failed, request %s", request.method, request.url.path, request.state.request_id)
+            if not status:
+                hint = "look for the request id in the log of the service"
+                await make_problem(request, 500, "the service failed", hint=hint)(scope, receive, answer)
+        finally:
+            took = (self._clock() - started) * 1000
+            key = getattr(request.state, "key", None)
+            logger.info(
+                "%s %s %d in %.0f ms, request %s, tenant %s",
+                *(request.method, request.url.path, status, took),
+                *(request.state.request_id, key.tenant if key else "-"),
+            )
+
+
+class _BodyTooLarge(Exception):
+    pass
+
+
+class _BodyTooSlow(Exception):
+    pass
+
+
+class _Body:
+    """Counts the bytes of a body and waits for each part of it only so long."""
+
+    def __init__(self, request: Request, receive: Receive, most_bytes: int) -> None:
+        self._receive = receive
+        length = request.headers.get("content-length", "")
+        self._announced = int(length) if length.isdigit() else 0
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._is_whole = False
+
+    async def receive(self) -> Message:
+        if self._announced > self._most_bytes:
+            raise _BodyTooLarge
+        if self._is_whole:
+            return await self._receive()  # what comes now is the end of the connection
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                message = await self._receive()
+        except TimeoutError:
+            raise _BodyTooSlow from None
+        if message["type"] == "http.request":
+            self._bytes += len(message.get("body", b""))
+            self._is_whole = not message.get("more_body", False)
+            if self._bytes > self._most_bytes:
+                raise _BodyTooLarge
+        return message
+
+
+def _request_id(request: Request) -> str:
+    """Return the id that the caller has given the request, if it is one, or a new one."""
+    given = request.headers.get("x-request-id", "")
+    return given if REQUEST_ID.fullmatch(given) else opaque_id()

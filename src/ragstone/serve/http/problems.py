@@ -1,0 +1,118 @@
+"""Errors as HTTP tells them: `application/problem+json` with a status, a code and what to do next."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from pydantic import Field
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ragstone.core import errors
+from ragstone.core.errors import RagstoneError
+from ragstone.schemas.schema import Schema
+
+logger = logging.getLogger(__name__)
+MEDIA_TYPE = "application/problem+json"
+STATUSES: Mapping[type, int] = {
+    errors.CollectionExists: 409,
+    errors.InputError: 422,
+    errors.KbGone: 409,
+    errors.NotFoundError: 404,
+    errors.QuotaExceeded: 429,
+    errors.TenantSuspended: 403,
+    errors.AccessDenied: 403,
+    errors.UnsupportedFormat: 415,
+    errors.ParseError: 422,
+    errors.ModelUnavailable: 503,
+    errors.ModelMismatch: 409,
+    errors.ModelError: 502,
+    errors.StoreBusy: 503,
+    errors.StoreFull: 507,
+    errors.StoreError: 503,
+    errors.SearchFailed: 503,
+    errors.RateLimited: 503,
+    errors.AddressRefused: 422,
+    errors.RemoteError: 502,
+    errors.SourceError: 422,
+    errors.LeaseLost: 409,
+    errors.SettingsError: 503,
+}
+"""The status of an error is that of its nearest kind here."""
+CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+"""The codes of what is refused before anything of ours is asked."""
+
+
+class ProblemSchema(Schema):
+    """An error of the service."""
+
+    type: str
+    """`about:blank`: the code says which kind of problem it is."""
+    title: str
+    status: int
+    detail: str
+    code: str
+    hint: str
+    request_id: str
+    errors: list[dict[str, Any]] | None = Field(default=None, exclude_if=lambda found: found is None)
+    """The parts of the request that are wrong: `loc` and `msg` of each."""
+
+
+def status_of(error: RagstoneError) -> int:
+    """Return the HTTP status of an error."""
+    return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
+
+
+def make_problem(
+    request: Request,
+    status: int,
+    detail: str,
+    *,
+    code: str = "",
+    hint: str = "",
+    headers: Mapping[str, str] | None = None,
+    wrong: Sequence[Mapping[str, Any]] | None = None,
+) -> Response:
+    """Return the response for a problem."""
+    problem = ProblemSchema.of(
+        type="about:blank",
+        title=HTTPStatus(status).phrase,
+        status=status,
+        detail=detail,
+        code=code or CODES.get(status, "invalid_request" if status < 500 else "internal"),
+        hint=hint,
+        request_id=request.state.request_id,
+        errors=None if wrong is None else [dict(part) for part in wrong],
+    )
+    return Response(json.dumps(problem.as_json()), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def handle_problems(app: FastAPI) -> None:
+    """Have every error of the application answered as a problem."""
+
+    @app.exception_handler(RagstoneError)
+    async def tell_error(request: Request, error: RagstoneError) -> Response:
+        headers = {} if error.retry_after is None else {"Retry-After": str(ceil(error.retry_after))}
+        status = status_of(error)
+        if status >= 500:
+            logger.warning("%s %s failed: %s", request.method, request.url.path, error)
+        return make_problem(request, status, str(error), code=error.code, hint=error.advice, headers=headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def tell_wrong_request(request: Request, error: RequestValidationError) -> Response:
+        # Without the input itself: it may be a document, or hold a secret.
+        wrong = [{"loc": list(part["loc"]), "msg": part["msg"]} for part in error.errors()]
+        first = f"{'.'.join(str(step) for step in wrong[0]['loc'])}: {wrong[0]['msg']}" if wrong else "invalid request"
+        return make_problem(request, 422, first, code="invalid_input", hint="see /docs for the fields", wrong=wrong)
+
+    @app.exception_handler(HTTPException)
+    async def tell_refusal(request: Request, error: HTTPException) -> Response:
+        return make_problem(request, error.status_code, str(error.detail), headers=error.headers)

@@ -1,0 +1,74 @@
+"""Responses: shapes as JSON, and events as they happen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from ragstone.core.errors import RagstoneError
+from ragstone.core.keys import ApiKey
+from ragstone.schemas.errors import ErrorSchema
+from ragstone.schemas.schema import Schema
+
+CHECK_SECONDS = 0.5
+"""How often a stream looks whether its key is still valid."""
+EVENT_STREAM = "text/event-stream"
+
+
+def reply(shape: Schema, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a shape as JSON. A file name may hold what is no Unicode; it is escaped."""
+    return Response(json.dumps(shape.as_json()), status, headers=dict(headers or {}), media_type="application/json")
+
+
+def wants_events(request: Request) -> bool:
+    """Return whether the caller asks for events instead of one body."""
+    return EVENT_STREAM in request.headers.get("accept", "")
+
+
+def stream_events(request: Request, events: AsyncIterator[tuple[str, Schema]]) -> Response:
+    """Return events as they come; an error ends them with an event `error`, and so does a key that is revoked."""
+    return StreamingResponse(
+        _encode(request, events),
+        media_type=EVENT_STREAM,
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+    )
+
+
+async def _encode(request: Request, events: AsyncIterator[tuple[str, Schema]]) -> AsyncIterator[str]:
+    coming: asyncio.Future[tuple[str, Schema]] | None = None
+    try:
+        while True:
+            coming = coming or asyncio.ensure_future(anext(events))
+            done, _ = await asyncio.wait([coming], timeout=CHECK_SECONDS)
+            if not await _is_still_valid(request):
+                yield _event("error", ErrorSchema.of_words("unauthenticated", "the key is not valid any more"))
+                return
+            if not done:
+                yield ": waiting\n\n"  # keeps proxies from closing the connection
+                continue
+            name, shape = coming.result()
+            coming = None
+            yield _event(name, shape)
+    except StopAsyncIteration:
+        return
+    except RagstoneError as error:
+        yield _event("error", ErrorSchema.of_error(error))
+    finally:
+        if coming:
+            coming.cancel()
+
+
+async def _is_still_valid(request: Request) -> bool:
+    find: Callable[[str], Awaitable[ApiKey | None]] = request.app.state.keys.find
+    _, _, token = request.headers.get("authorization", "").partition(" ")
+    return await find(token.strip()) is not None
+
+
+def _event(name: str, shape: Schema | Mapping[str, Any]) -> str:
+    data = shape.as_json() if isinstance(shape, Schema) else shape
+    return f"event: {name}\ndata: {json.dumps(data)}\n\n"

@@ -1,0 +1,131 @@
+"""The bodies of requests. A field that a route does not know is refused, so that a typing error is not ignored."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ragstone.core.answers import Depth
+from ragstone.core.search import Arm, Question, SearchQuery
+from ragstone.core.types import Mode
+
+Text = str
+MOST_CHARS = 1_000_000
+"""Longer texts are refused before anything looks at them; queries have a limit of their own in the settings."""
+
+
+class Body(BaseModel):
+    """The base of all bodies."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class KbBody(Body):
+    """A request about one knowledge base."""
+
+    kb: str | None = Field(default=None, description="The knowledge base; by default that of the settings.")
+
+
+class QuestionBody(KbBody):
+    """A question or another text that passages are searched for."""
+
+    k: int | None = Field(default=None, description="The number of passages.")
+    mode: Mode | None = None
+    where: dict[str, Any] | None = Field(default=None, description="A filter on metadata.")
+    web: bool | None = Field(default=None, description="Search the web too, where that is set up.")
+    conversation: str | None = Field(default=None, description="The name of a conversation to go on with.")
+
+
+class SearchBody(QuestionBody):
+    """A search."""
+
+    query: str = Field(max_length=MOST_CHARS)
+    arms: Arm | None = None
+    fusion: Literal["rrf", "weighted"] | None = None
+    min_score: float | None = None
+    strategy: str | None = Field(default=None, description="The one transform to use: rewrite, expand, hyde …")
+
+    def as_query(self) -> SearchQuery:
+        """Return the search as the engine takes it."""
+        values = self.model_dump()
+        return SearchQuery(values.pop("query"), **values)
+
+
+class AskBody(QuestionBody):
+    """A question."""
+
+    question: str = Field(max_length=MOST_CHARS)
+
+    def as_question(self) -> Question:
+        """Return the question as the engine takes it."""
+        values = self.model_dump()
+        return Question(values.pop("question"), **values)
+
+
+class ExplainBody(SearchBody):
+    """A search, and the document whose place in it is explained."""
+
+    document_id: str
+
+
+class VerifyBody(KbBody):
+    """A claim to check."""
+
+    claim: str = Field(max_length=MOST_CHARS)
+    k: int = 10
+    mode: Mode | None = None
+    where: dict[str, Any] | None = None
+
+
+class ResearchBody(KbBody):
+    """A topic to look into."""
+
+    topic: str = Field(max_length=MOST_CHARS)
+    depth: Depth = "medium"
+    iterations: int = 1
+    where: dict[str, Any] | None = None
+
+
+class UrlsBody(KbBody):
+    """Web pages to take in."""
+
+    urls: list[str] = Field(min_length=1, max_length=100)
+
+
+class SourceBody(KbBody):
+    """A source to set up."""
+
+    kind: str
+    name: str
+    config: dict[str, Any] = Field(default_factory=dict)
+    schedule: str | None = None
+
+
+class RenameBody(Body):
+    """Another name."""
+
+    name: str
+
+
+class VoteBody(KbBody):
+    """A vote on passages that a search has found."""
+
+    query: str = Field(max_length=MOST_CHARS)
+    chunk_ids: list[str] = Field(min_length=1, max_length=100)
+    vote: Literal["up", "down", "used"] = "used"
+
+
+class KeyBody(Body):
+    """A key to be made."""
+
+    scopes: list[Literal["read", "write", "admin"]] = Field(min_length=1)
+    name: str = ""
+    kbs: list[str] = Field(default_factory=list)
+    days: int | None = Field(default=None, ge=1, le=36_500)
+
+
+class TenantBody(Body):
+    """A tenant to be made."""
+
+    name: str

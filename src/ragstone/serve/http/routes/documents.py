@@ -1,0 +1,124 @@
+"""Documents: uploaded, listed, read, deleted."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, File, Form, Query, UploadFile
+from starlette.responses import PlainTextResponse, Response
+
+from ragstone.core.errors import InputError
+from ragstone.schemas.documents import (
+    DeletedDocumentsSchema,
+    DocumentChunksSchema,
+    DocumentPageSchema,
+    DocumentStatusSchema,
+    IngestSchema,
+)
+from ragstone.schemas.erasure import ErasureReceiptSchema
+from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.replies import reply
+from ragstone.serve.http.requests import UrlsBody
+
+router = APIRouter(prefix="/v1/documents", tags=["documents"])
+WAITING = frozenset({"pending", "processing"})
+
+
+@router.post("", status_code=202, response_model=DocumentStatusSchema)
+async def upload(
+    workspace: Writer,
+    file: Annotated[UploadFile, File(description="The file.")],
+    title: Annotated[str, Form()] = "",
+    metadata: Annotated[str, Form(description="A JSON object.")] = "{}",
+    external_id: Annotated[
+        str | None, Form(description="Tells equal files apart; replaces the one that has it.")
+    ] = None,
+    kb: Annotated[str | None, Form()] = None,
+) -> Response:
+    """Take in a file to be worked on in the background; once this answers, it is not lost.
+
+    The answer is 202 with the address of the document's status, or 200 for a file that is live already.
+    """
+    content = await file.read()
+    facts = _read_object(metadata)
+    status = await workspace.documents.upload(
+        content, file.filename or "", title=title, metadata=facts, external_id=external_id, kb=kb
+    )
+    place = {"Location": f"/v1/documents/{status.document_id}"}
+    return reply(DocumentStatusSchema.of(status), 202 if status.status in WAITING else 200, place)
+
+
+@router.post("/urls", response_model=IngestSchema)
+async def ingest_urls(body: UrlsBody, workspace: Writer) -> Response:
+    """Take in web pages now, through the guarded fetcher."""
+    return reply(IngestSchema.of(await workspace.documents.ingest_urls(*body.urls, kb=body.kb)))
+
+
+@router.get("", response_model=DocumentPageSchema)
+async def list_documents(
+    workspace: Reader,
+    where: Annotated[str | None, Query(description="A filter on metadata, as JSON.")] = None,
+    after: Annotated[str, Query(description="`next` of the page before.")] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    kb: str | None = None,
+) -> Response:
+    """List documents in order of id, a page at a time."""
+    chosen = _read_object(where) if where is not None else None
+    found = await workspace.documents.list(where=chosen, after=after, limit=limit, kb=kb)
+    following = found[-1].id if len(found) == limit else None
+    return reply(DocumentPageSchema.of(documents=found, next=following))
+
+
+@router.get("/{document_id}", response_model=DocumentStatusSchema)
+async def show_document(document_id: str, workspace: Reader) -> Response:
+    """Show a document with its status and its newest job."""
+    return reply(DocumentStatusSchema.of(await workspace.documents.status(document_id)))
+
+
+@router.get("/{document_id}/text", response_class=PlainTextResponse)
+async def read_text(document_id: str, workspace: Reader) -> Response:
+    """Return the text of a document, that citation offsets point into."""
+    text = await workspace.documents.text(document_id)
+    return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+
+
+@router.get("/{document_id}/chunks", response_model=DocumentChunksSchema)
+async def list_chunks(document_id: str, workspace: Reader) -> Response:
+    """List the live chunks of a document."""
+    await workspace.documents.status(document_id)
+    chunks = await workspace.documents.chunk_records(document_id)
+    return reply(DocumentChunksSchema.of(document_id=document_id, chunks=chunks))
+
+
+@router.delete("/{document_id}", response_model=DeletedDocumentsSchema | ErasureReceiptSchema)
+async def delete_document(
+    document_id: str,
+    workspace: Writer,
+    erase: Annotated[
+        bool, Query(description="Overwrite it too, look for it everywhere, and return a receipt.")
+    ] = False,
+) -> Response:
+    """Delete a document with everything derived from it."""
+    await workspace.documents.status(document_id)
+    if erase:
+        receipts = await workspace.erase("document", document_id)
+        return reply(ErasureReceiptSchema.of(receipts[0])) if receipts else await _gone(document_id)
+    deleted = await workspace.documents.delete_many(document_id)
+    return reply(DeletedDocumentsSchema.of(deleted=list(deleted), not_found=[]))
+
+
+async def _gone(document_id: str) -> Response:
+    return reply(DeletedDocumentsSchema.of(deleted=[], not_found=[document_id]))
+
+
+def _read_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InputError(
+            f"{text:.80} is not JSON: {error}", hint='give an object such as {"category": "manual"}'
+        ) from error
+    if not isinstance(value, dict):
+        raise InputError(f"{text:.80} is not a JSON object", hint='give one such as {"category": "manual"}')
+    return value

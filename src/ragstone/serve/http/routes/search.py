@@ -1,0 +1,64 @@
+"""Search, answers, claims and research."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ragstone.engine.workspace import Workspace
+from ragstone.schemas.answers import AnswerSchema, VerdictSchema, event_schema
+from ragstone.schemas.research import ResearchSchema
+from ragstone.schemas.schema import Schema
+from ragstone.schemas.search import ExplanationSchema, SearchSchema
+from ragstone.serve.http.identity import Reader
+from ragstone.serve.http.replies import reply, stream_events, wants_events
+from ragstone.serve.http.requests import AskBody, ExplainBody, ResearchBody, SearchBody, VerifyBody
+
+router = APIRouter(prefix="/v1", tags=["search"])
+
+
+@router.post("/search", response_model=SearchSchema)
+async def search(body: SearchBody, workspace: Reader) -> Response:
+    """Find the passages that matter for a query, best first."""
+    return reply(SearchSchema.of(await workspace.search(body.as_query())))
+
+
+@router.post("/ask", response_model=AnswerSchema, responses={200: {"content": {"text/event-stream": {}}}})
+async def ask(body: AskBody, workspace: Reader, request: Request) -> Response:
+    """Answer a question with the source of every sentence.
+
+    With `Accept: text/event-stream` the sentences come as events while they are made; the last event is the answer.
+    """
+    if wants_events(request):
+        return stream_events(request, _answer_events(workspace, body))
+    return reply(AnswerSchema.of(await workspace.ask(body.as_question())))
+
+
+async def _answer_events(workspace: Workspace, body: AskBody) -> AsyncIterator[tuple[str, Schema]]:
+    async for event in workspace.stream(body.as_question()):
+        shape = event_schema(event)
+        yield shape.event, shape
+
+
+@router.post("/verify", response_model=VerdictSchema)
+async def verify(body: VerifyBody, workspace: Reader) -> Response:
+    """Check a claim against the knowledge base."""
+    verdict = await workspace.verify(body.claim, k=body.k, mode=body.mode, where=body.where, kb=body.kb)
+    return reply(VerdictSchema.of(verdict))
+
+
+@router.post("/research", response_model=ResearchSchema)
+async def research(body: ResearchBody, workspace: Reader) -> Response:
+    """Gather what there is about a topic, from several sides."""
+    values = body.model_dump()
+    return reply(ResearchSchema.of(await workspace.research(values.pop("topic"), **values)))
+
+
+@router.post("/explain", response_model=ExplanationSchema)
+async def explain(body: ExplainBody, workspace: Reader) -> Response:
+    """Explain why a document is in the result of a query, or at which stage it was lost."""
+    query = SearchBody(**body.model_dump(exclude={"document_id"})).as_query()
+    return reply(ExplanationSchema.of(await workspace.explain(query, body.document_id)))

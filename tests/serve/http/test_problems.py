@@ -1,0 +1,129 @@
+"""Errors as problems, and requests that are too large or too slow."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import anyio
+import pytest
+from tests.serve.http.conftest import Caller, Service
+
+from ragstone.core import errors
+from ragstone.core.errors import QuotaExceeded, RagstoneError, StoreFull
+from ragstone.core.tenants import Quotas
+from ragstone.serve.http import limits
+from ragstone.serve.http.problems import status_of
+
+
+def test_an_error_says_what_happened_and_what_to_do(acme: Caller) -> None:
+    answer = acme("POST", "/v1/search", json={"query": "tide"}, headers={"X-Request-ID": "mine-1"})
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/problem+json")
+    assert answer.headers["x-request-id"] == "mine-1"
+    assert answer.json() == {
+        "type": "about:blank",
+        "title": "Not Found",
+        "status": 404,
+        "detail": "there is no knowledge base 'default' yet in tenant 'acme'",
+        "code": "not_found",
+        "hint": "ingest documents (tenant acme)",
+        "request_id": "mine-1",
+    }
+
+
+@pytest.mark.req("R-API-13")
+@pytest.mark.parametrize(
+    ("body", "at"),
+    [
+        ({}, ["body", "query"]),
+        ({"query": "x", "k": "many"}, ["body", "k"]),
+        ({"query": "x", "quary": "x"}, ["body", "quary"]),
+        ({"query": "x", "mode": "best"}, ["body", "mode"]),
+    ],
+)
+def test_a_wrong_request_names_the_field(acme: Caller, body: dict[str, Any], at: list[str]) -> None:
+    answer = acme("POST", "/v1/search", json=body)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert answer.json()["errors"][0]["loc"] == at
+
+
+@pytest.mark.req("R-API-19")
+def test_a_query_is_neither_empty_nor_endless(acme: Caller) -> None:
+    acme.upload("# Gate\n\nThe tide gate opens at nine.\n")
+    for query in ("", "   ", "x" * 100_000):
+        assert acme("POST", "/v1/search", json={"query": query}).status_code == 422
+
+
+def test_every_error_of_ours_has_a_status() -> None:
+    kinds = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, RagstoneError)]
+    assert len(kinds) > 25
+    assert {kind.__name__ for kind in kinds if status_of(kind("x")) == 500} == {"RagstoneError"}
+    assert status_of(StoreFull("x")) == 507
+
+
+def test_a_quota_says_when_to_come_back(service: Service, acme: Caller) -> None:
+    acme.upload("# Gate\n\nThe tide gate opens at nine.\n")
+
+    async def limit() -> None:
+        await service.engine.tenants.set_quotas("acme", Quotas(queries_per_minute=1))
+
+    service.run(limit)
+    assert acme("POST", "/v1/search", json={"query": "gate"}).status_code == 200
+    refused = acme("POST", "/v1/search", json={"query": "gate"})
+    assert (refused.status_code, refused.json()["code"]) == (429, QuotaExceeded.code)
+    assert 1 <= int(refused.headers["retry-after"]) <= 60
+
+
+def test_a_defect_tells_nothing_of_itself(acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("the secret is 1234")
+
+    monkeypatch.setattr("ragstone.engine.workspace.Workspace.usage", fail)
+    answer = acme("GET", "/v1/usage")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal")
+    assert "1234" not in answer.text
+    assert answer.json()["request_id"] == answer.headers["x-request-id"]
+
+
+def test_what_no_route_knows_is_a_problem_too(acme: Caller) -> None:
+    assert acme("GET", "/v1/nothing").json()["code"] == "not_found"
+    assert acme("PUT", "/v1/search").json()["code"] == "method_not_allowed"
+
+
+def test_a_request_id_that_is_none_is_replaced(service: Service) -> None:
+    answer = service.client.get("/healthz", headers={"X-Request-ID": "a b\tc" * 50})
+    assert len(answer.headers["x-request-id"]) == 32
+
+
+async def _call(guard: limits.RequestGuard, parts: list[bytes], headers: list[tuple[bytes, bytes]]) -> int:
+    """The status of a request whose body comes in parts; after the last one nothing comes."""
+    sent: list[dict[str, Any]] = []
+    left = list(parts)
+
+    async def receive() -> dict[str, Any]:
+        if not left:
+            await anyio.sleep_forever()
+        return {"type": "http.request", "body": left.pop(0), "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": headers, "query_string": b"", "state": {}}
+    await guard(scope, receive, send)
+    return int(sent[0]["status"])
+
+
+async def _read_all(scope: Any, receive: Any, send: Any) -> None:
+    while (await receive()).get("more_body"):
+        pass
+
+
+async def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
+    guard = limits.RequestGuard(_read_all, most_bytes=10)
+    assert await _call(guard, [b"123456", b"123456"], []) == 413
+    assert await _call(guard, [], [(b"content-length", b"11")]) == 413
+
+
+async def test_a_body_that_stops_coming_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BODY_SECONDS", 0.01)
+    assert await _call(limits.RequestGuard(_read_all, most_bytes=10), [b"1"], []) == 408

@@ -1,0 +1,66 @@
+"""`ragstone serve` as a process: its first start makes keys, and a signal ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import httpx2
+
+SECONDS = 60
+PAGE = Path(__file__).parents[3] / "docs" / "howto" / "service.md"
+ADDRESS = "http://localhost:8000"
+
+
+def start(data_dir: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "ragstone", "serve", "--port", "0", "--json", "--data-dir", str(data_dir)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def run_examples(url: str, key: str, folder: Path) -> list[str]:
+    """What the calls of the guide print, in order."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    calls = [block.replace(ADDRESS, url) for block in blocks if "curl" in block]
+    environment = os.environ | {"KEY": key}
+    shell = ["sh", "-euc"]
+    return [
+        subprocess.run([*shell, call], cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
+        for call in calls
+    ]
+
+
+def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tmp_path: Path) -> None:
+    keys: dict[str, str] = {}
+    for turn in range(2):
+        process = start(data_dir)
+        try:
+            assert process.stdout is not None
+            told = json.loads(process.stdout.readline())
+            assert set(told["keys"]) == (set() if turn else {"default", "(operator)"}), "keys are shown once"
+            keys |= told["keys"]
+            with httpx2.Client(base_url=told["url"], timeout=SECONDS) as client:
+                headers = {"Authorization": f"Bearer {keys['default']}"}
+                assert client.get("/readyz").json()["components"] == {"ledger": "ok", "embedder": "ok", "worker": "ok"}
+                assert client.get("/v1/usage", headers=headers).status_code == 200
+                if not turn:
+                    taken, progress, asked = run_examples(told["url"], keys["default"], tmp_path)
+                    assert json.loads(taken)["status"] == "pending"
+                    assert '"state": "completed"' in progress.strip().split("\n\n")[-1]
+                    assert "Refunds take five working days. [1]" in asked
+                found = client.post("/v1/search", headers=headers, json={"query": "How long do refunds take?"})
+                assert found.json()["hits"][0]["text"].endswith("five working days.")
+        finally:
+            process.send_signal(signal.SIGTERM)
+            _, said = process.communicate(timeout=SECONDS)
+        assert (process.returncode, said) == (0, "")
