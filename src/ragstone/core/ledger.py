@@ -205,10 +205,6 @@ class TenantLedger(Protocol):
 
     async def document(self, document_id: str) -> Document | None: ...
 
-    async def kb_of(self, document_id: str) -> str | None:
-        """Return the name of the kb that a document is in or on its way into."""
-        ...
-
     async def documents(
         self, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
     ) -> list[Document]:

@@ -22,6 +22,7 @@ from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.settings.tenants import PROFILE, apply_tenant_settings, is_on
 from ragstone.settings.tree import Settings
+from ragstone.stores.ledger.documents import kb_of
 
 if TYPE_CHECKING:
     from ragstone.engine.components import Components
@@ -219,7 +220,9 @@ class TenantScope:
 
     async def sees_document(self, document_id: str) -> bool:
         """Return whether a document may exist for the caller: it is not in a kb that the caller does not see."""
-        return not self._kbs or await self.components.ledger.of(self._tenant).kb_of(document_id) in self._kbs
+        if not self._kbs:
+            return True
+        return await self.components.ledger.read(self._tenant, kb_of, document_id) in self._kbs
 
     def kb_name(self, kb: str | None) -> str:
         """Return the name of the kb that is meant; one that the caller does not see is unknown."""

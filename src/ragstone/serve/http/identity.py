@@ -1,4 +1,4 @@
-"""Who calls: the key of a request, the tenant that it is for, and what it may do."""
+"""Find the caller of a request: its key, the tenant that this is for, and what it may do."""
 
 from __future__ import annotations
 

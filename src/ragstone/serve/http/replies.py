@@ -16,7 +16,7 @@ from ragstone.schemas.errors import ErrorSchema
 from ragstone.schemas.schema import Schema
 
 CHECK_SECONDS = 0.5
-"""How often a stream looks whether its key is still valid."""
+"""The time after which a stream looks again whether its key is still valid."""
 EVENT_STREAM = "text/event-stream"
 
 

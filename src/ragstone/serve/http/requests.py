@@ -10,18 +10,17 @@ from ragstone.core.answers import Depth
 from ragstone.core.search import Arm, Question, SearchQuery
 from ragstone.core.types import Mode
 
-Text = str
 MOST_CHARS = 1_000_000
 """Longer texts are refused before anything looks at them; queries have a limit of their own in the settings."""
 
 
-class Body(BaseModel):
+class RequestBody(BaseModel):
     """The base of all bodies."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class KbBody(Body):
+class KbBody(RequestBody):
     """A request about one knowledge base."""
 
     kb: str | None = Field(default=None, description="The knowledge base; by default that of the settings.")
@@ -102,7 +101,7 @@ class SourceBody(KbBody):
     schedule: str | None = None
 
 
-class RenameBody(Body):
+class RenameBody(RequestBody):
     """Another name."""
 
     name: str
@@ -116,7 +115,7 @@ class VoteBody(KbBody):
     vote: Literal["up", "down", "used"] = "used"
 
 
-class KeyBody(Body):
+class KeyBody(RequestBody):
     """A key to be made."""
 
     scopes: list[Literal["read", "write", "admin"]] = Field(min_length=1)
@@ -125,7 +124,7 @@ class KeyBody(Body):
     days: int | None = Field(default=None, ge=1, le=36_500)
 
 
-class TenantBody(Body):
+class TenantBody(RequestBody):
     """A tenant to be made."""
 
     name: str

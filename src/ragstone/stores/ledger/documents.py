@@ -59,6 +59,16 @@ def read_sequence(connection: Connection, tenant_id: str) -> int:
     return last_number(connection, tenant_id, "changes")
 
 
+def kb_of(connection: Connection, tenant_id: str, document_id: str) -> str | None:
+    """Return the name of the kb that a document is in or on its way into."""
+    row = connection.execute(
+        "SELECT k.name FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id "
+        "WHERE d.tenant_id = ? AND d.id = ?",
+        (tenant_id, document_id),
+    ).fetchone()
+    return row[0] if row else None
+
+
 def _kbs(connection: Connection, which: str, parameters: tuple[str, ...]) -> list[KnowledgeBase]:
     rows = connection.execute(
         "SELECT k.id, k.name, k.languages, s.id, s.model, s.dimension, s.generation, s.state "

@@ -48,10 +48,6 @@ DOCUMENT = (
     "FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id "
     "WHERE d.tenant_id = ? AND d.version > 0"
 )
-KB_OF = (
-    "SELECT k.name FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id "
-    "WHERE d.tenant_id = ? AND d.id = ?"
-)
 CHUNK = (
     "SELECT c.id, c.document_id, c.version, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, "
     "c.section, c.parent, c.level, c.kind, c.token_count, c.metadata, d.title, d.uri, d.source, d.metadata, "
@@ -117,11 +113,6 @@ class SqlTenantLedger(TenantRepository):
     def document(self, connection: Connection, tenant_id: str, document_id: str) -> Document | None:
         row = connection.execute(f"{DOCUMENT} AND d.id = ?", (tenant_id, document_id)).fetchone()
         return _document(row) if row else None
-
-    @in_snapshot_or(lambda: None)
-    def kb_of(self, connection: Connection, tenant_id: str, document_id: str) -> str | None:
-        row = connection.execute(KB_OF, (tenant_id, document_id)).fetchone()
-        return row[0] if row else None
 
     @in_snapshot
     def documents(

@@ -34,7 +34,7 @@ from ragstone.serve.http.requests import KeyBody, RenameBody, SourceBody, VoteBo
 
 router = APIRouter(prefix="/v1")
 POLL_SECONDS = 0.5
-"""How often a stream of a job's progress looks at the job."""
+"""The time after which a stream of a job's progress looks at the job again."""
 Limit = Annotated[int, Query(ge=1, le=1000)]
 
 

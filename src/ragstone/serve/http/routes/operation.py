@@ -1,4 +1,4 @@
-"""What the operator does, and what anybody may ask: health."""
+"""Tenants, for the operator, and health, for everybody."""
 
 from __future__ import annotations
 
