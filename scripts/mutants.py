@@ -62,7 +62,9 @@ SETTINGS = (
 PARTS = {
     "fusion": Part(
         ("query/arms.py",),
-        tuple(f"tests/unit/query/test_{name}.py" for name in ("fusion", "kind", "seldom", "pipeline", "modes")),
+        tuple(
+            f"tests/unit/query/test_{name}.py" for name in ("fusion", "kind", "seldom", "deadline", "pipeline", "modes")
+        ),
     ),
     "filters": Part(
         ("core/filters.py", "stores/sql/filters.py"),

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from scripts.faults import current_commit
 
+from bench.profiles.measure import TRIAL, WHOLE, Size, measure_profile
 from bench.profiles.page import judge, render_page
 from bench.profiles.record import PROFILES, Record, read_records, write_records
 from bench.report import machine
@@ -28,11 +29,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.profiles")
     parser.add_argument("profiles", nargs="*", choices=[*PROFILES, []], help="default: all")
     parser.add_argument("--data", type=Path, default=DATA, help="the folder takaro-docs")
+    parser.add_argument("--trial", action="store_true", help="measure little, print it, and write nothing")
     parser.add_argument("--page", action="store_true", help="write the page from the record, and measure nothing")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.here:
-        print(json.dumps(asdict(measure(options.profiles[0], options.data))))
+    if options.here or options.trial:
+        for name in options.profiles or PROFILES:
+            print(json.dumps(asdict(measure(name, options.data, TRIAL if options.trial else WHOLE))), flush=True)
         return 0
     records = read_records()
     for name in () if options.page else options.profiles or PROFILES:
@@ -52,16 +55,14 @@ def main() -> int:
     return 1 if missed else 0
 
 
-def measure(name: str, pages: Path) -> Record:
+def measure(name: str, pages: Path, size: Size) -> Record:
     """Return the record of one profile, measured in this process."""
-    from bench.profiles.measure import measure_profile
-
     if not pages.is_dir():
         raise SystemExit(f"{pages} does not exist: name the folder takaro-docs with --data")
     started = time.monotonic()
     made = {"machine": machine(), "load": round(os.getloadavg()[0], 1), "commit": current_commit()}
     made["date"] = f"{datetime.now(UTC):%Y-%m-%d}"
-    record = asyncio.run(measure_profile(name, pages, made))
+    record = asyncio.run(measure_profile(name, pages, made, size))
     return replace(record, made={**made, "minutes": round((time.monotonic() - started) / 60, 1)})
 
 

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -43,6 +44,7 @@ WORDS_PER_DOCUMENT = 2_100
 """About twenty chunks of the rpg profile: the made-up words have four or five word pieces each."""
 QUERIES = 100
 READ_DOCUMENTS = 200
+LONGEST_SEARCH = 60
 
 
 @dataclass
@@ -60,15 +62,28 @@ class CpuTimer:
         return found
 
 
-async def measure_profile(name: str, pages: Path, made: dict[str, Any]) -> Record:
+@dataclass(frozen=True)
+class Size:
+    """How much is measured; less than all of it only to try whether a profile runs."""
+
+    pages: int | None = None
+    queries: int | None = None
+    large_documents: int = CHUNKS // 20 + 10
+
+
+WHOLE = Size()
+TRIAL = Size(pages=4, queries=4, large_documents=3)
+
+
+async def measure_profile(name: str, pages: Path, made: dict[str, Any], size: Size = WHOLE) -> Record:
     """Return the record of a profile that was measured in a new, empty place."""
     with tempfile.TemporaryDirectory() as place, _own_store(name, Path(place)) as named:
         settings, said = with_local_embedder(named)
         with with_local_reranker(settings) as (settings, also):
-            figures, degraded = await _measure_pages(settings, pages)
+            figures, degraded = await _measure_pages(settings, pages, size)
             data = {PAGES: hash_folder(pages), LABELS: hash_labels()}
             if "ingest.minutes_per_10k_chunks" in settings.targets:
-                texts = list(_large_texts())
+                texts = list(large_texts(size.large_documents))
                 data[LARGE] = hash_texts(texts)
                 figures |= await _measure_large(settings, texts)
             figures["memory_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -89,7 +104,8 @@ async def measure_profile(name: str, pages: Path, made: dict[str, Any]) -> Recor
 def _own_store(name: str, place: Path) -> Iterator[Settings]:
     """Yield the profile's settings on the store that it names, with nothing logged or cached."""
     overrides: dict[str, Any] = {"profile": name, "data_dir": place / "data"}
-    overrides |= {"activity.searches": False, "cache.search_seconds": 0}
+    # A search that takes longer than it may is to be counted with all its time, and not cut.
+    overrides |= {"activity.searches": False, "cache.search_seconds": 0, "retrieval.timeout": LONGEST_SEARCH}
     settings = load_settings(overrides=overrides, environment={})
     if settings.store.ledger.kind == "postgres":
         from tests.conformance.postgres_server import server
@@ -99,12 +115,13 @@ def _own_store(name: str, place: Path) -> Iterator[Settings]:
     yield settings
 
 
-async def _measure_pages(settings: Settings, pages: Path) -> tuple[dict[str, float], tuple[str, ...]]:
+async def _measure_pages(settings: Settings, pages: Path, size: Size) -> tuple[dict[str, float], tuple[str, ...]]:
     dataset = load_labels().dataset
+    dataset = replace(dataset, queries=dataset.queries[: size.queries])
     async with open_engine(settings) as engine:
         items, _ = await scan_paths([pages], settings.limits)
         subject = MeasuredWorkspace(engine)
-        report = await subject.ingest_items(with_page_ids(items, pages))
+        report = await subject.ingest_items(islice(with_page_ids(items, pages), size.pages))
         figures = _figures_of(report)
         documents = await subject.documents(limit=READ_DOCUMENTS)
         texts = [live.chunk.text for document in documents for live in await subject.chunks(document.id)]
@@ -146,9 +163,10 @@ async def _passage_precision(settings: Settings, dataset: Dataset) -> float:
     return float(np.mean(shares))
 
 
-def _large_texts() -> Iterator[str]:
+def large_texts(documents: int = WHOLE.large_documents) -> Iterator[str]:
+    """Yield the documents of synthetic text, the same ones every time."""
     text = SyntheticText(4)
-    for _ in range(CHUNKS // 20 + 10):
+    for _ in range(documents):
         yield text.words(WORDS_PER_DOCUMENT)
 
 

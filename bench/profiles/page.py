@@ -49,8 +49,8 @@ page. Where a design asks for 10,000 chunks, as many of synthetic text, embedded
 **Figures.** `p50_ms`, `p95_ms`, `p99_ms`, `hit@1` … are those of the profile's own mode; `fast.p95_ms` or `dense.hit@5`
 those of another way to search; `rerank.p95_ms` is the time of one stage. `ingest.…`, `chunks`, `documents`,
 `chunks.readable`, `embedding.errors` and `memory_mb` (the peak of the process) belong to the ingest. Each search asks
-for ten results and comes from no cache. `cpu.p95_ms` is processor time of this process alone: on a machine that other
-work keeps busy it says more than `p95_ms`, which includes the waiting.
+for ten results, comes from no cache, and is not cut off when it takes too long. `cpu.p95_ms` is processor time of this
+process alone: on a machine that other work keeps busy it says more than `p95_ms`, which includes the waiting.
 """
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from ragstone.core.audit import Caller, acting_as, caller
 from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
 from ragstone.core.model_types import add_cost
 from ragstone.core.tenants import Quotas, Tenant
-from ragstone.engine.access import REMEMBERED, TenantAccess
+from ragstone.engine.access import REMEMBERED, TenantAccess, TenantScope, record_caller
 from ragstone.settings.tree import Settings
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
@@ -233,3 +235,36 @@ async def test_a_seed_is_the_first_name(kit: Kit, monkeypatch: pytest.MonkeyPatc
     assert await kit.gate.seed("apex") == "acme"
     again = await kit.book.create("acme")
     assert await kit.gate.seed("acme") == again.id
+
+
+@pytest.mark.parametrize(
+    ("actor", "request_id", "recorded"),
+    [
+        ("key:1", "r7", Caller("key:1", "r7")),
+        ("key:1", "", Caller("key:1", "outer")),
+        ("", "r7", Caller("outside", "r7")),
+        ("", "", Caller("outside", "outer")),
+    ],
+)
+async def test_every_public_coroutine_of_a_part_is_recorded_under_its_caller(
+    actor: str, request_id: str, recorded: Caller
+) -> None:
+    @record_caller
+    class Part:
+        def __init__(self) -> None:
+            self._scope = TenantScope(SimpleNamespace(settings=Settings()), "acme", actor, request_id)  # type: ignore[arg-type]
+
+        async def act(self) -> Caller:
+            return caller()
+
+        async def _act_inside(self) -> Caller:
+            return caller()
+
+        def name(self) -> str:
+            return "part"
+
+    part = Part()
+    with acting_as("outside", "outer"):
+        assert await part.act() == recorded
+        assert await part._act_inside() == caller() == Caller("outside", "outer")
+    assert part.name() == "part"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -22,8 +23,10 @@ from ragstone.core.filters import (
     Not,
     Or,
     Range,
+    leaves_of,
     matches,
     parse_filter,
+    replace_leaves,
 )
 
 DAY = "2026-01-01T00:00:00+00:00"
@@ -106,13 +109,26 @@ def test_anything_else_is_refused(raw: Any) -> None:
     assert len(str(raised.value)) < 300
 
 
-def test_depth_is_bounded() -> None:
+@pytest.mark.parametrize(
+    "nest", [lambda term: {"not": term}, lambda term: {"and": [term]}, lambda term: {"or": [term]}]
+)
+def test_depth_is_bounded(nest: Callable[[Any], Any]) -> None:
     deep: dict[str, Any] = {"a": 1}
     for _ in range(MAX_DEPTH - 1):
-        deep = {"not": deep}
+        deep = nest(deep)
     assert parse_filter(deep) is not None
     with pytest.raises(FilterError, match=f"at most {MAX_DEPTH} deep"):
-        parse_filter({"not": deep})
+        parse_filter(nest(deep))
+
+
+@pytest.mark.parametrize("kept", [-(2**63), 2**63 - 1, 0, 1.5])
+def test_a_number_that_fits_stays_a_number(kept: float) -> None:
+    assert parse_filter({"a": kept}) == Equals("a", kept)
+
+
+@pytest.mark.parametrize("large", [-(2**63) - 1, 2**63])
+def test_a_number_that_no_store_can_hold_becomes_text(large: int) -> None:
+    assert parse_filter({"a": large}) == Equals("a", str(large))
 
 
 def test_the_number_of_terms_is_bounded() -> None:
@@ -198,3 +214,11 @@ def test_no_json_value_does_anything_but_parse_or_be_refused(raw: Any) -> None:
     except FilterError:
         return
     assert matches(parsed, {"a": "x"}) in (True, False)
+
+
+def test_conditions_are_listed_and_replaced_at_every_depth() -> None:
+    where = parse_filter({"and": [{"a": 1}, {"or": [{"b": 2}, {"not": {"c": [3, 4]}}]}]})
+    assert where is not None
+    assert [leaf.field for leaf in leaves_of(where)] == ["a", "b", "c"]
+    changed = replace_leaves(where, lambda leaf: Equals(f"{leaf.field}2", True))
+    assert changed == And((Equals("a2", True), Or((Equals("b2", True), Not(Equals("c2", True))))))
