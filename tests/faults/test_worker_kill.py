@@ -46,8 +46,8 @@ class Wait(NamedTuple):
 class Workers:
     """Several worker processes; one that was killed is replaced."""
 
-    def __init__(self, folder: Path, attempts: int = 1000) -> None:
-        command = [sys.executable, worker_process.__file__, str(folder), str(LEASE), str(attempts)]
+    def __init__(self, folder: Path, attempts: int = 1000, lease: float = LEASE) -> None:
+        command = [sys.executable, worker_process.__file__, str(folder), str(lease), str(attempts)]
         self._nursery = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.running = [self._start() for _ in range(WORKERS)]
         self.kills = 0
@@ -199,7 +199,8 @@ async def test_a_document_that_ends_its_workers_is_put_aside_and_the_others_go_o
     files["7.txt"] = f"A {POISON} document.".encode()
     async with open_engine(tmp_path) as engine:
         await upload_all(engine, files)
-        workers = Workers(tmp_path, attempts=3)
+        # A lease that no worker outlives by being slow: each attempt counts.
+        workers = Workers(tmp_path, attempts=3, lease=20)
         deaths = 0
         try:
             while await unfinished(engine):

@@ -240,7 +240,7 @@ class Interrupted:
         self._model = model
 
     def result(self) -> object:
-        assert self._model.reached.wait(20)
+        assert self._model.reached.wait(240)
         raise KeyboardInterrupt
 
     def cancel(self) -> bool:
@@ -260,7 +260,7 @@ def test_an_interrupt_stops_the_work_and_leaves_the_engine_usable(
             )
             with pytest.raises(KeyboardInterrupt):
                 stone.ingest_items([LETTER])
-        assert stuck.stopped.wait(20)
+        assert stuck.stopped.wait(240)
         assert stone.stats().documents == 0
 
 

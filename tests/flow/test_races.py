@@ -185,7 +185,7 @@ async def test_nothing_is_left_of_an_upload_for_a_tenant_that_is_deleted_meanwhi
 
     def slow(self: Blobs, document_id: str, content: bytes) -> str:
         reached.set()
-        assert go.wait(60)
+        assert go.wait(240)
         return put(self, document_id, content)
 
     monkeypatch.setattr(Blobs, "put", slow)
@@ -258,7 +258,7 @@ async def test_a_worker_that_is_stopped_while_it_claims_hands_back_what_it_gets(
         found = claim.__wrapped__(*args, **options)
         if found:
             reached.set()
-            assert go.wait(60)
+            assert go.wait(240)
         return found
 
     monkeypatch.setattr(SqlTenantQueue, "claim", in_transaction(slow))

@@ -126,12 +126,12 @@ async def test_a_worker_that_is_stopped_hands_its_jobs_back(kit: Kit) -> None:
 async def test_a_defect_costs_its_own_document_only(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
     await queue_texts(kit, "The ferry.", "A trap.")
 
-    def spring(text: str) -> list[str]:
-        if "trap" in text:
+    def spring(texts: list[str], language: str) -> list[str]:
+        if any("trap" in text for text in texts):
             raise RuntimeError("sprung")
-        return text.split()
+        return texts
 
-    monkeypatch.setattr("ragstone.ingest.prepare.analyze", spring)
+    monkeypatch.setattr("ragstone.ingest.prepare.analyze_chunks", spring)
     await worker(kit, FakeEmbedder()).run(until_idle=True)
     found = {job.uri: (job.state, job.error) for job in await SqlQueue(kit.ledger).of(T).jobs()}
     assert found == {"0.txt": ("completed", ""), "1.txt": ("failed", "1.txt met a defect: RuntimeError: sprung")}
@@ -237,7 +237,7 @@ async def test_maintenance_survives_a_defect(kit: Kit) -> None:
 async def test_work_on_a_cancelled_job_ends(kit: Kit) -> None:
     await queue_texts(kit, "The ferry.")
     waits = Waits()
-    running = asyncio.create_task(worker(kit, waits, JobSettings(lease_seconds=0.3)).run(until_idle=True))
+    running = asyncio.create_task(worker(kit, waits, JobSettings(lease_seconds=3)).run(until_idle=True))
     await waits.asked.wait()
     queue = SqlQueue(kit.ledger)
     (job,) = await queue.of(T).jobs()
@@ -284,7 +284,7 @@ async def test_what_a_dead_worker_held_does_not_wait_for_a_batch(kit: Kit) -> No
     await queue.of(T).claim("dead", lease_seconds=60, attempts=3, most=1, most_bytes=1)
     await queue_texts(kit, "A batch.", priority=Priority.BATCH, first=1)
     model = HaltsAt("batch")
-    running = asyncio.create_task(worker(kit, model, JobSettings(lease_seconds=0.3)).run())
+    running = asyncio.create_task(worker(kit, model, JobSettings(lease_seconds=3)).run())
     await model.halted.wait()
     (held,) = [job for job in await queue.of(T).jobs() if job.worker == "dead"]
     await queue.of(T).heartbeat({held.ticket: held.progress}, -1)
@@ -363,7 +363,7 @@ async def test_progress_is_seen_while_a_document_is_embedded(kit: Kit) -> None:
                 await asyncio.Event().wait()
             return await super().embed(texts, role)
 
-    running = asyncio.create_task(worker(kit, Halts(), JobSettings(lease_seconds=0.3)).run())
+    running = asyncio.create_task(worker(kit, Halts(), JobSettings(lease_seconds=3)).run())
     queue = SqlQueue(kit.ledger)
     while (seen := (await queue.of(T).jobs())[0].progress).chunks < 2 * SLICE_CHUNKS:  # noqa: ASYNC110
         await asyncio.sleep(0.02)

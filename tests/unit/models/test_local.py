@@ -170,7 +170,7 @@ async def test_texts_alone_in_batches_and_of_a_model_by_name_have_the_same_vecto
 async def test_a_query_does_not_wait_for_the_batches(folder: Path, flaky: Callable[..., FlakyRuntime]) -> None:
     gate = threading.Event()
     query = tiny_tokenizer().token_to_id("rates")
-    flaky(lambda ids: not bool((ids == query).any()) and not gate.wait(30))
+    flaky(lambda ids: not bool((ids == query).any()) and not gate.wait(240))
     embedder = open_tiny(folder)
     indexing = asyncio.create_task(embedder.embed(["the cat"] * 500))
     made = await embedder.embed(["rates"], "query")

@@ -285,7 +285,7 @@ def test_a_draft_that_takes_the_place_of_a_file_being_deleted_goes_with_it(
 
     def late_replace(*places: Any) -> None:
         written.set()
-        assert unlinked.wait(30)
+        assert unlinked.wait(240)
         replace(*places)
         steps.append("replaced")
 
@@ -294,13 +294,13 @@ def test_a_draft_that_takes_the_place_of_a_file_being_deleted_goes_with_it(
         steps.append("unlinked")
         if not unlinked.is_set():
             unlinked.set()
-            rotating.join(30)
+            rotating.join(240)
 
     monkeypatch.setattr(module.os, "replace", late_replace)
     monkeypatch.setattr(module, "_unlink", first_unlink)
     rotating = threading.Thread(target=blobs.rotate)
     rotating.start()
-    assert written.wait(30)
+    assert written.wait(240)
     blobs.remove(DOCUMENT, [name])
     assert steps == ["unlinked", "replaced", "unlinked", "unlinked"]
     assert not (folder / DOCUMENT).exists()

@@ -361,7 +361,7 @@ async def test_nothing_is_made_anew_by_who_opens_a_tenant_that_another_process_d
 
     def slow(*args: Any) -> TenantFile:
         reached.set()
-        assert go.wait(60)
+        assert go.wait(240)
         return TenantFile(*args)
 
     monkeypatch.setattr(sqlite, "TenantFile", slow)

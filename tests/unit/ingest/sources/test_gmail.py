@@ -434,7 +434,7 @@ async def test_a_mail_that_fails_ends_the_requests_beside_it(gmail: GmailDouble,
     over = threading.Event()
 
     def never(request: Request) -> Reply:
-        over.wait(30)
+        over.wait(240)
         return json_reply({})
 
     gmail.on(f"{ME}/messages/1", json_reply({"error": {"code": 403}}, 403))
