@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from ragstone.core.audit import Caller, acting_as, caller
-from ragstone.core.errors import NotFoundError, QuotaExceeded, TenantGone, TenantSuspended
+from ragstone.core.errors import AccessDenied, NotFoundError, QuotaExceeded, StoreError, TenantGone, TenantSuspended
 from ragstone.core.model_types import add_cost
 from ragstone.core.tenants import Quotas, Tenant
-from ragstone.engine.access import REMEMBERED, TenantAccess, TenantScope, record_caller
+from ragstone.engine.access import REMEMBERED, TenantAccess, TenantScope, record_caller, within_kbs
 from ragstone.settings.tree import Settings
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
@@ -268,3 +268,62 @@ async def test_every_public_coroutine_of_a_part_is_recorded_under_its_caller(
         assert await part.act() == recorded
         assert await part._act_inside() == caller() == Caller("outside", "outer")
     assert part.name() == "part"
+
+
+def scope_of(kit: Kit, *kbs: str) -> TenantScope:
+    components: Any = SimpleNamespace(settings=Settings(kb="notes"), access=kit.gate, ledger=kit.ledger)
+    return TenantScope(components, "acme", "", "", kbs)
+
+
+async def test_a_scope_admits_its_tenant_until_it_is_suspended_or_the_engine_closed(kit: Kit) -> None:
+    await kit.book.create("acme")
+    scope = scope_of(kit)
+    assert (scope.tenant, await scope.admit(), await scope.write()) == ("acme", "acme", "acme")
+    await kit.book.suspend("acme")
+    for asked in (scope.admit(), scope.write()):
+        with pytest.raises(TenantSuspended):
+            await asked
+    kit.gate.close()
+    with pytest.raises(StoreError, match="the engine is closed"):
+        _ = scope.tenant
+
+
+async def test_a_scope_sees_the_kbs_that_it_is_limited_to(kit: Kit) -> None:
+    made = {}
+    for kb in ("notes", "letters"):
+        version = make_version(f"in {kb}", ["words"], kb=kb, tenant="acme")
+        made[kb] = await put(kit.ledger, version, kb=kb, tenant="acme"), version.document_id
+    everything, letters = scope_of(kit), scope_of(kit, "letters")
+    assert (everything.is_limited, letters.is_limited) == (False, True)
+    assert (everything.kb_name(None), everything.kb_name("letters")) == ("notes", "letters")
+    assert letters.kb_name(None) == letters.kb_name("letters") == "letters"
+    assert (await everything.kb(None)).id == made["notes"][0].id
+    assert (await letters.kb(None)).id == made["letters"][0].id
+    for scope, unknown in ((letters, "notes"), (everything, "none"), (scope_of(kit, "letters", "drafts"), None)):
+        with pytest.raises(NotFoundError):
+            await scope.kb(unknown)
+    seen = [[await scope.sees_document(made[kb][1]) for kb in made] for scope in (everything, letters)]
+    assert seen == [[True, True], [False, True]]
+
+
+@pytest.mark.parametrize(("kbs", "refused"), [((), False), (("letters",), True)])
+async def test_who_is_limited_to_some_kbs_may_do_nothing_that_concerns_the_tenant(
+    kit: Kit, kbs: tuple[str, ...], refused: bool
+) -> None:
+    @record_caller
+    class Part:
+        _scope = scope_of(kit, *kbs)
+
+        async def concern_all(self) -> str:
+            return "done"
+
+        @within_kbs
+        async def concern_one(self) -> str:
+            return "done"
+
+    assert await Part().concern_one() == "done"
+    if refused:
+        with pytest.raises(AccessDenied, match="limited to some knowledge bases"):
+            await Part().concern_all()
+    else:
+        assert await Part().concern_all() == "done"
