@@ -101,6 +101,12 @@ def _names(folder: Path) -> list[Row]:
     return names.run(folder.parent / "takaro-docs")
 
 
+def _kinds(folder: Path) -> list[Row]:
+    from bench import kinds
+
+    return kinds.run()
+
+
 def _takaro(folder: Path) -> list[Row]:
     from bench.takaro import measure
 
@@ -163,6 +169,7 @@ PARTS: dict[str, Part] = {
     "claims-fit": _claims_fit,
     "quality": _quality,
     "transforms": _transforms,
+    "kinds": _kinds,
     "takaro": _takaro,
     "peers-txtai": _txtai,
     "peers-minilm": _peers("all-MiniLM-L6-v2"),

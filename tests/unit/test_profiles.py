@@ -113,7 +113,7 @@ def test_tulia_chunks_hold_300_to_500_tokens() -> None:
         ("kosmos", "weighted_rrf", 0.7),
         ("rpg", "rrf", 0.5),
         ("ghostwriter", "rrf", 0.7),
-        ("takaro", "rrf", 0.7),
+        ("takaro", "weighted_rrf", 0.9),
     ],
 )
 def test_fusion_and_weights(name: str, fusion: str, dense_weight: float) -> None:

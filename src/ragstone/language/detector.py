@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
@@ -60,6 +60,15 @@ def language_of(text: str, *, sure: float = MIN_PROBABILITY) -> str | None:
 def probability_of(language: str, text: str) -> float:
     """Return how likely a text is in a language, however short the text is."""
     return next(float(share) for name, share in _identifier().rank(text) if name == language)
+
+
+def language_of_query(query: str, languages: Collection[str]) -> str:
+    """Return the likeliest language of a query among English and those that a kb has; "" for English."""
+    told_apart = sorted(LANGUAGES.intersection(languages))
+    if not told_apart:
+        return ""
+    likeliest = max(("en", *told_apart), key=lambda language: probability_of(language, query))
+    return "" if likeliest == "en" else likeliest
 
 
 def _sample(parsed: Parsed, size: int) -> str:

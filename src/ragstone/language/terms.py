@@ -127,7 +127,7 @@ def terms_asked(query: str, languages: Collection[str] = ()) -> list[tuple[str, 
     asked = {term: {term: True} for term in analyze_query(query)}
     tokens = _tokens(query) if languages else []
     for language in languages:
-        telling = [token for token in tokens if not _is_function_word(language, token)]
+        telling = [token for token in tokens if not is_function_word(token, language)]
         for token in telling or tokens:
             plain = tuple(token_terms(fold(token), english_word)) or (fold(token).casefold(),)
             for place, term in enumerate(_terms_in(language, token)):
@@ -212,8 +212,9 @@ def _stemmer(language: str) -> Stemmer.Stemmer:
     return _local.stemmers[language]
 
 
-def _is_function_word(language: str, token: str) -> bool:
-    return fold(token).casefold() in _folded(language)
+def is_function_word(word: str, language: str = "") -> bool:
+    """Return whether a word is a function word of a language; "" is English."""
+    return fold(word).casefold() in (_folded(language) if language else STOP_WORDS)
 
 
 @cache

@@ -13,19 +13,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Literal
 
 from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, Vector
-from ragstone.language.analyzer import STOP_WORDS
-from ragstone.language.names import QUESTION_WORDS, is_code, is_identifier
 from ragstone.query.context import READ_BACK, Fused, RankedChunk, SearchContext, Variants, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import Fusion
 
@@ -254,58 +250,3 @@ def _reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, 
 
 def _logistic(value: float) -> float:
     return 1.0 / (1.0 + math.exp(-value))
-
-
-Kind = Literal["names", "phrase", "product", "title", "mixed", "question", "description", "statement"]
-
-NAME_WEIGHT = 0.2
-"""The dense arm's weight when only a name is asked for: it knows what a name is about, not how it is spelt."""
-MOST_WEIGHT: Mapping[Kind, float] = {"names": NAME_WEIGHT, "phrase": 0.3, "product": 0.3, "title": 0.5, "mixed": 0.5}
-"""The dense arm's highest weight where spelling counts."""
-MEANT: frozenset[Kind] = frozenset({"question", "description"})
-"""Kinds of query where meaning counts."""
-TOWARDS_MEANING = 1 / 6
-"""Share of the lexical arm's weight that the dense arm gets there: more cost the sample corpus its best answers."""
-
-_QUOTED = re.compile(r"[\"“„«]([^\"“”„«»]{1,200})[\"”“»]")
-_AROUND = "`'\"()?!.,;:“”„«»"
-_SHORT = 6
-"""Words of a description; what is longer states something, and its many words can be trusted as they are."""
-
-
-def asks_for_names(query: str) -> bool:
-    """Return whether every word of the query is spelt like an identifier."""
-    words = query.strip().strip("`'\"()").split()
-    return bool(words) and all(is_identifier(word.strip("`'\"()?,;")) for word in words)
-
-
-def query_kind(query: str) -> Kind:
-    """Return the kind of a query by its form: spelling, quotes, question words, length."""
-    if asks_for_names(query):
-        return "names"
-    if _QUOTED.fullmatch(query.strip()):
-        return "phrase"
-    words = [bare for word in query.split() if (bare := word.strip(_AROUND))]
-    if _is_title(words):
-        return "product" if any(map(is_code, words)) else "title"
-    if _QUOTED.search(query) or any(map(is_identifier, words)):
-        return "mixed"
-    if query.rstrip().endswith("?") or (len(words) > 1 and words[0].lower() in QUESTION_WORDS):
-        return "question"
-    return "description" if 1 < len(words) <= _SHORT else "statement"
-
-
-def dense_weight(query: str, configured: float) -> float:
-    """Return the weight of the dense arm for this query; a configured 0 or 1 stays."""
-    if configured in (0, 1):
-        return configured
-    kind = query_kind(query)
-    moved = configured + (1 - configured) * TOWARDS_MEANING if kind in MEANT else configured
-    return min(moved, MOST_WEIGHT.get(kind, 1.0))
-
-
-def _is_title(words: Sequence[str]) -> bool:
-    """Return whether a few words are all capitalised or codes, such as iPhone 15 Pro or Kestrel Sound."""
-    if not 1 < len(words) <= _SHORT or words[0].lower() in QUESTION_WORDS | STOP_WORDS:
-        return False
-    return all(word[0].isupper() or is_code(word) for word in words)

@@ -13,7 +13,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.search import Explanation, QueryAnalysis
 from ragstone.core.types import Candidate, Document, Json, KnowledgeBase, LiveChunk
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.terms import analyze_chunks, terms_asked
 from ragstone.query.context import Recorder, SearchContext, SearchRequest
 from ragstone.query.pipeline import SearchPipeline, StageResults
 from ragstone.schemas.search import AnalysisSchema
@@ -75,7 +75,7 @@ async def _arm_steps(
         search.record.degrade(note)
     depth = pipeline.depth(search.request)
     own = {chunk.id for chunk in chunks}
-    words = " ".join(results.variants.lexical)
+    words = terms_asked(" ".join(results.variants.lexical), search.kb.languages)
     return [_arm_step(arm, found, own, depth, chunks, words) for arm, found in reach.items()]
 
 
@@ -127,7 +127,12 @@ def _passes(request: SearchRequest, document: Document, chunks: Sequence[LiveChu
 
 
 def _arm_step(
-    arm: str, candidates: Sequence[Candidate], own: set[str], depth: int, chunks: Sequence[LiveChunk], query: str
+    arm: str,
+    candidates: Sequence[Candidate],
+    own: set[str],
+    depth: int,
+    chunks: Sequence[LiveChunk],
+    words: Sequence[Sequence[str]],
 ) -> Step:
     best = next(((rank, item) for rank, item in enumerate(candidates, 1) if item.chunk_id in own), None)
     step: dict[str, Json] = {
@@ -138,10 +143,12 @@ def _arm_step(
         "reached": bool(best and best[0] <= depth),
     }
     if arm == "lexical":
-        there = {term for chunk in chunks for term in analyze(chunk.chunk.contextual)}
-        terms = analyze_query(query)
-        step["matched_terms"] = [term for term in terms if term in there]
-        step["missing_terms"] = [term for term in terms if term not in there]
+        language = str(chunks[0].metadata.get("language") or "") if chunks else ""
+        analysed = analyze_chunks([chunk.chunk.contextual for chunk in chunks], language)
+        there = {term for text in analysed for term in text.split()}
+        matched = [[term for term in terms if term in there] for terms in words]
+        step["matched_terms"] = [found[0] for found in matched if found]
+        step["missing_terms"] = [terms[0] for terms, found in zip(words, matched, strict=True) if not found]
     return step
 
 

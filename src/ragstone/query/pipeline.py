@@ -17,7 +17,8 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Candidate, Chunk, Hit, KnowledgeBase, Vector
-from ragstone.query.arms import Arms, EmbedderFor, dense_weight, fuse, read_back
+from ragstone.language.detector import language_of_query
+from ragstone.query.arms import Arms, EmbedderFor, fuse, read_back
 from ragstone.query.compress import CompressStage
 from ragstone.query.context import (
     READ_BACK,
@@ -29,6 +30,7 @@ from ragstone.query.context import (
     Variants,
     degrade_on_timeout,
 )
+from ragstone.query.kind import dense_weight
 from ragstone.query.rerank import RerankStage
 from ragstone.query.transform.transformer import RephraseStage, Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
@@ -137,7 +139,7 @@ class SearchPipeline:
         while True:
             arms = await self.arms(search, variants, depth)
             with record.stage("fuse", sum(map(len, arms.values()))) as span:
-                fused = self._fuse(search.request, arms)
+                fused = self._fuse(search, arms)
                 span.left = len(fused)
             with record.stage(READ_BACK, len(fused)) as span:
                 found = await read_back(self._ledger, search, fused, wanted)
@@ -147,9 +149,10 @@ class SearchPipeline:
                 return fused, found
             depth *= 4
 
-    def _fuse(self, request: SearchRequest, arms: Mapping[str, Sequence[Candidate]]) -> list[Fused]:
+    def _fuse(self, search: SearchContext, arms: Mapping[str, Sequence[Candidate]]) -> list[Fused]:
         """Fuse the lists of the arms; names lean on spelling, questions on meaning."""
-        dense = dense_weight(request.query, self._retrieval.dense_weight)
+        request, language = search.request, language_of_query(search.request.query, search.kb.languages)
+        dense = dense_weight(request.query, self._retrieval.dense_weight, fusion=request.fusion, language=language)
         weights = {"dense": dense, "lexical": 1 - dense}
         return fuse(request.fusion, arms, weights, self._retrieval.rrf_k)
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from tests.unit.ingest.enrich.texts import document
 
-from ragstone.language.detector import MIN_LETTERS, detect_language, language_of
+from ragstone.language.detector import MIN_LETTERS, detect_language, language_of, language_of_query
 
 SENTENCES = {
     "en": "The last ferry of the day leaves the harbour shortly before midnight.",
@@ -65,3 +65,11 @@ def test_addresses_and_markup_do_not_count() -> None:
 
 def test_lone_surrogates_do_no_harm() -> None:
     assert language_of("\ud800 " + SENTENCES["en"]) == "en"
+
+
+def test_a_short_query_is_in_the_likeliest_language_of_the_kb() -> None:
+    assert language_of_query("Verträge kündigen", ()) == ""
+    assert language_of_query("Verträge kündigen", ("de", "ru")) == "de"
+    assert language_of_query("договор", ("de", "ru")) == "ru"
+    assert language_of_query("what does the contract say", ("de", "ru")) == ""
+    assert language_of_query("anything", ("xx",)) == ""

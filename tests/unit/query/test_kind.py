@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import pytest
+from bench.kinds import load_queries
 
-from ragstone.query.arms import NAME_WEIGHT, Kind, asks_for_names, dense_weight, query_kind
+from ragstone.query.kind import NAME_WEIGHT, NAME_WEIGHT_OF_RANKS, Kind, asks_for_names, dense_weight, query_kind
 
 NAMES = [
     "moduleControllerCreate",
@@ -43,7 +44,19 @@ KINDS: list[tuple[str, Kind]] = [
     ("how do cronjobs work", "question"),
     ("Which Plan Includes Backups", "question"),
     ("opening hours on Sunday?", "question"),
+    ("return policy", "term"),
+    ("the cancellation fee", "term"),
+    ("terms of service", "term"),
+    ("health and safety", "term"),
+    ("two-factor authentication", "term"),
+    ("return policy?", "question"),
+    ("Statins decrease blood cholesterol.", "description"),
+    ("policy for the return of", "description"),
+    ("x-admin-token", "names"),
+    ("state-of-the-art", "statement"),
     ("romantic perfume", "description"),
+    ("nearest doctor", "description"),
+    ("quickly dried fruit", "description"),
     ("something for dinner", "description"),
     ("ban player with reason", "description"),
     ("Lack of sleep raises the risk of diabetes in adults", "statement"),
@@ -77,7 +90,7 @@ def test_what_is_asked_or_described_leans_on_meaning(query: str, configured: flo
 
 
 @pytest.mark.req("R-HYB-19")
-@pytest.mark.parametrize("query", ["SKU-12345", "iPhone 15 Pro", '"return policy"'])
+@pytest.mark.parametrize("query", ["SKU-12345", "iPhone 15 Pro", "return policy", '"return policy"'])
 @pytest.mark.parametrize("configured", [0.5, 0.7, 0.95])
 def test_a_specific_term_leans_on_its_spelling(query: str, configured: float) -> None:
     assert 0 < dense_weight(query, configured) < 0.5 < 1 - dense_weight(query, configured)
@@ -92,6 +105,31 @@ def test_one_arm_alone_stays_alone(query: str, configured: float) -> None:
 def test_a_say_that_is_small_already_is_not_raised_for_a_name() -> None:
     assert dense_weight("SKU-12345", 0.1) == 0.1
     assert dense_weight("SKU-12345", 0.7) == NAME_WEIGHT
+
+
+@pytest.mark.req("R-HYB-18", "R-HYB-19")
+def test_labelled_queries_lean_on_what_their_label_says() -> None:
+    wrong = [text for text, label in load_queries() if (dense_weight(text, 0.7) <= 0.5) != (label == "words")]
+    assert wrong == ["protect children online"]
+
+
+def test_fused_ranks_need_less_of_the_other_arm_for_a_name() -> None:
+    assert dense_weight("SKU-12345", 0.9, fusion="weighted_rrf") == NAME_WEIGHT_OF_RANKS
+
+
+@pytest.mark.parametrize(
+    ("query", "language", "kind"),
+    [
+        ("Kündigungsfrist Mietvertrag", "de", "title"),
+        ("fristlose Kündigung", "de", "term"),
+        ("was man im Winter trägt", "de", "description"),
+        ("politique de remboursement", "fr", "description"),
+        ("délai préavis", "fr", "term"),
+        ("will kaufen ein Haus", "de", "description"),
+    ],
+)
+def test_english_words_say_nothing_about_queries_in_other_languages(query: str, language: str, kind: Kind) -> None:
+    assert query_kind(query, language) == kind
 
 
 def test_a_long_statement_is_weighed_as_configured() -> None:

@@ -12,8 +12,9 @@ from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, m
 from ragstone.core.errors import InputError
 from ragstone.core.search import Arm, SearchQuery, SearchResult
 from ragstone.core.types import Candidate, Hit
-from ragstone.query.arms import dense_weight, fuse
+from ragstone.query.arms import fuse
 from ragstone.query.context import search_request
+from ragstone.query.kind import dense_weight
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.query.transform import Transformer
 from ragstone.settings.load import load_settings

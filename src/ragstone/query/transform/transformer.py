@@ -14,8 +14,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LLM, LexicalIndex
-from ragstone.language.analyzer import STOP_WORDS, analyze, fold
+from ragstone.language.analyzer import fold
+from ragstone.language.detector import language_of_query
 from ragstone.language.questions import decompose
+from ragstone.language.terms import MARK, is_function_word, terms_of
 from ragstone.query.context import SearchContext, Variants
 from ragstone.query.transform.by_llm import TASKS, propose
 from ragstone.query.transform.entities import other_names
@@ -53,12 +55,23 @@ class Transformer:
         self.names = tuple(names)
         self._llm = llm
         self._max_tokens = (llm_settings or LLMSettings()).max_tokens
-        self._thesauri = [thesaurus for thesaurus in (dictionary, vocabulary) if thesaurus is not None]
+        self._dictionary = dictionary
+        self._vocabulary = vocabulary
+        """Knows English only."""
 
     async def apply(
-        self, query: str, *, seconds: float, passages: Passages | None = None, names: Sequence[Transform] | None = None
+        self,
+        query: str,
+        *,
+        seconds: float,
+        passages: Passages | None = None,
+        names: Sequence[Transform] | None = None,
+        language: str = "",
     ) -> Variants:
-        """Return the texts to search for, within `seconds`; `names` replace those of the settings."""
+        """Return the texts to search for, within `seconds`; `names` replace those of the settings.
+
+        What knows English only is left out for a query in another `language`.
+        """
         wanted = tuple(dict.fromkeys(self.names if names is None else names))
         if not wanted:
             return Variants.of(query)
@@ -68,7 +81,7 @@ class Transformer:
         async def attempt(name: Transform) -> Proposal:
             try:
                 async with asyncio.timeout_at(deadline):
-                    return await self._proposal(name, query, seconds, passages)
+                    return await self._proposal(name, query, seconds, passages, language)
             except TimeoutError:
                 notes.append(f"{name}: out of time")
             except (RemoteError, ModelError, StoreError) as error:
@@ -77,19 +90,22 @@ class Transformer:
             return Proposal()
 
         proposals = await asyncio.gather(*(attempt(name) for name in wanted if name not in CLEANING))
-        return combine(query, proposals, notes, build_cleaner(frozenset(wanted)))
+        return combine(query, proposals, notes, build_cleaner(frozenset(wanted), language))
 
-    async def _proposal(self, name: Transform, query: str, seconds: float, passages: Passages | None) -> Proposal:
+    async def _proposal(
+        self, name: Transform, query: str, seconds: float, passages: Passages | None, language: str
+    ) -> Proposal:
         match name:
             case "synonyms":
-                if not self._thesauri:
+                thesauri = [thesaurus for thesaurus in (self._dictionary, self._vocabulary) if thesaurus is not None]
+                if not thesauri:
                     raise ModelUnavailable("no dictionary", hint="set retrieval.dictionary or retrieval.wordnet")
-                return synonyms(query, self._thesauri)
+                return synonyms(query, [known for known in thesauri if not language or known is self._dictionary])
             case "decompose":
-                return Proposal(also=decompose(query))
+                return Proposal(also=() if language else decompose(query))
             case "entities" | "feedback":
                 texts = await passages(query) if passages else ()
-                return other_names(query, texts) if name == "entities" else feedback(query, texts)
+                return other_names(query, texts) if name == "entities" else feedback(query, texts, language)
             case _:
                 if self._llm is None:
                     raise ModelUnavailable("no LLM", hint="set llm.model")
@@ -123,7 +139,10 @@ class RephraseStage:
             return await self._first_passages(search, query)
 
         with record.stage("transform", 1) as span:
-            variants = await self._transformer.apply(request.query, seconds=seconds, passages=passages, names=names)
+            language = language_of_query(request.query, search.kb.languages)
+            variants = await self._transformer.apply(
+                request.query, seconds=seconds, passages=passages, names=names, language=language
+            )
             span.left = len(set(variants.dense + variants.lexical))
         for note in variants.notes:
             record.degrade(note)
@@ -166,38 +185,38 @@ def normalize(text: str) -> str:
     return " ".join(fold(text).lower().split()).rstrip(".?!,;: ") or text
 
 
-def without_stop_words(text: str) -> str:
-    """Return the text without English function words, unless it has no others."""
-    kept = [word for word in text.split() if word.strip(_AROUND).lower() not in STOP_WORDS]
+def without_stop_words(text: str, language: str = "") -> str:
+    """Return the text without the function words of its language ("" is English), unless it has no others."""
+    kept = [word for word in text.split() if not is_function_word(word.strip(_AROUND), language)]
     return " ".join(kept) or text
 
 
-def stem_words(text: str) -> str:
-    """Return each word as its stem; identifiers stay whole."""
-    return _WORD.sub(lambda match: _stem(match.group()), text)
+def stem_words(text: str, language: str = "") -> str:
+    """Return each word as its stem; identifiers and function words stay whole."""
+    return _WORD.sub(lambda match: _stem(match.group(), language), text)
 
 
-def _stem(word: str) -> str:
+def _stem(word: str, language: str) -> str:
     bare = word.strip(_AROUND)
-    if not bare.isalpha() or bare.lower() in STOP_WORDS:
+    if not bare.isalpha() or is_function_word(bare, language):
         return word
-    return word.replace(bare, analyze(bare)[0], 1)
+    return word.replace(bare, terms_of(bare, language)[0].partition(MARK)[0], 1)
 
 
-CLEANING: Mapping[Transform, Callable[[str], str]] = {
-    "normalize": normalize,
+CLEANING: Mapping[Transform, Callable[[str, str], str]] = {
+    "normalize": lambda text, _: normalize(text),
     "stop_words": without_stop_words,
     "stem": stem_words,
 }
 
 
-def build_cleaner(names: frozenset[str]) -> Callable[[str], str]:
-    """Return a function that applies the cleanings of these names in a fixed order."""
+def build_cleaner(names: frozenset[str], language: str = "") -> Callable[[str], str]:
+    """Return a function that applies the cleanings of these names to a text of that language, in a fixed order."""
     steps = [clean for name, clean in CLEANING.items() if name in names]
 
     def clean(text: str) -> str:
         for step in steps:
-            text = step(text)
+            text = step(text, language)
         return text
 
     return clean

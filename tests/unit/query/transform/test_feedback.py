@@ -29,3 +29,8 @@ def test_only_the_first_passages_count() -> None:
 def test_without_passages_there_are_no_words() -> None:
     assert feedback("query", []).words == ()
     assert feedback("query", ["", "\x00", "12 34"]).words == ()
+
+
+def test_words_of_another_language_are_told_apart_by_its_own_rules() -> None:
+    passages = ["Die Fähre und die Häfen sind alt.", "Die Fähren und der Hafen sind neu."]
+    assert feedback("Fähre", passages, "de").words == ("häfen",)

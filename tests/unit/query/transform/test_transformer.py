@@ -150,3 +150,14 @@ def test_a_file_that_settings_name_must_be_there(tmp_path: Path, key: str) -> No
     settings = RetrievalSettings.model_validate({key: tmp_path / "none"})
     with pytest.raises(SettingsError, match=f"retrieval.{key}"):
         build_transformer(settings, None, LLMSettings())
+
+
+async def test_what_knows_english_only_is_left_out_for_other_languages() -> None:
+    words = Dictionary({"gift": ["present"]})
+    transformer = Transformer(["synonyms", "decompose"], dictionary=Dictionary({"pto": ["leave"]}), vocabulary=words)
+    query = "gift pto, and how do I pay?"
+    english = await transformer.apply(query, seconds=1)
+    assert "present" in english.lexical[0]
+    assert "leave" in english.lexical[0]
+    other = await transformer.apply(query, seconds=1, language="de")
+    assert (other.dense, other.lexical) == ((query,), (f"{query} leave",))

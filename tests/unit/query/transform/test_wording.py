@@ -36,3 +36,10 @@ def test_cleanings_act_together() -> None:
     clean = build_cleaner(frozenset({"stem", "normalize", "stop_words", "hyde"}))
     assert clean("How are the Modules INSTALLED?") == "modul instal"
     assert build_cleaner(frozenset({"hyde"}))("How?") == "How?"
+
+
+def test_words_of_another_language_are_cleaned_by_its_own_rules() -> None:
+    assert without_stop_words("wie hoch sind die Kosten in der Not?", "de") == "hoch Kosten Not?"
+    assert without_stop_words("le prix de l'or", "fr") == "prix l'or"
+    assert stem_words("die Häuser, Verträge", "de") == "die haus, vertrag"
+    assert build_cleaner(frozenset({"stop_words", "stem"}), "de")("für die Häuser") == "haus"
