@@ -68,7 +68,7 @@ async def test_a_chunk_that_stays_in_a_changed_document_is_not_embedded_again(ki
     assert kit.embedded_texts() == ["It has ten lamps."]
 
 
-@pytest.mark.req("R-EMB-16", "R-EMB-15")
+@pytest.mark.req("R-EMB-16", "R-EMB-15", "R-MOD-14")
 async def test_equal_text_is_embedded_once_within_a_run_and_across_runs(kit: Kit) -> None:
     await kit.run([item("one", "Same words."), item("two", "Same words.")])
     assert kit.embedded_texts() == ["Same words."]

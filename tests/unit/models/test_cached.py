@@ -16,7 +16,7 @@ async def test_equal_texts_of_one_call_are_embedded_once() -> None:
     np.testing.assert_array_equal(made.vectors, (await inner.embed(["cat", "mat", "cat", "cat"])).vectors)
 
 
-@pytest.mark.req("R-EMB-15", "R-EMB-16")
+@pytest.mark.req("R-EMB-15", "R-EMB-16", "R-MOD-14")
 async def test_a_query_is_remembered_for_five_minutes() -> None:
     now = [1000.0]
     inner = FakeEmbedder()

@@ -74,7 +74,7 @@ async def look(cache: SearchCache, kb: Kb, **changes: Any) -> SearchResult:
     return await cache.search(given["tenant"], given["place"], given["settings"], given["request"], kb.search)
 
 
-@pytest.mark.req("R-MOD-13")
+@pytest.mark.req("R-MOD-13", "R-MOD-14")
 async def test_the_same_search_is_answered_from_memory_for_a_minute(cache: SearchCache, kb: Kb) -> None:
     first = await look(cache, kb)
     kb.seconds = 59.9

@@ -72,7 +72,7 @@ async def rows(ledger: SqliteLedger, tenant: str = "acme") -> list[tuple[object,
     )
 
 
-@pytest.mark.req("R-CSA-15")
+@pytest.mark.req("R-CSA-15", "R-MOD-14")
 async def test_results_are_kept_for_a_day_and_over_a_restart(ledger: SqliteLedger, clock: Clock) -> None:
     engine = Engine([PAGE], [LATER])
     first = searcher(ledger, clock, engine)

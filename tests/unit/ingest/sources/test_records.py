@@ -95,6 +95,36 @@ async def test_a_row_is_a_passage_that_says_where_it_stands(shop: sqlite3.Connec
     assert (now.metadata["price"], now.chunk_id) == (40, hit.chunk_id)
 
 
+@pytest.mark.req("R-MOD-14", "R-CSA-09")
+async def test_customer_service_is_given_the_same_rows_for_a_minute(shop: sqlite3.Connection, tmp_path: Path) -> None:
+    tulia = load_settings(overrides={"profile": "tulia"}, environment={}).records
+    settings = tulia.model_copy(update={"seconds": 20, "sets": {"products": PRODUCTS}})
+    clock = [1000.0]
+    by = RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}")}, clock=lambda: clock[0])
+
+    async def price(tenant: str = "acme", query: str = "oriental spice") -> object:
+        (hit,) = (await by.find(tenant, query, "product")).rows
+        return hit.metadata["price"]
+
+    assert await price() == 42
+    shop.execute("UPDATE products SET price = price + 1")
+    shop.commit()
+    clock[0] += 59.9
+    assert (await price(), await price("globex"), await price(query="the spice of the orient")) == (42, 2, 43)
+    clock[0] += 0.1
+    assert await price() == 43
+
+
+async def test_rows_that_could_not_all_be_read_are_not_kept(tmp_path: Path, shop: sqlite3.Connection) -> None:
+    sets = {"products": PRODUCTS, "gone": PRODUCTS | {"query": "SELECT id, shop, name, note, price, stock FROM gone"}}
+    settings = RecordSettings(seconds=20, keep_seconds=60, sets=sets)
+    by = RecordFinder(settings, {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}")})
+    assert (await by.find("acme", "perfume", "product")).problem
+    shop.execute("CREATE TABLE gone (id, shop, name, note, price, stock)")
+    shop.commit()
+    assert (await by.find("acme", "perfume", "product")).problem == ""
+
+
 async def test_those_with_most_words_come_first(shop: sqlite3.Connection, tmp_path: Path) -> None:
     assert await found(finder(tmp_path), "which perfumes are for the morning?") == ["Rose Water", "Oriental Spice"]
     assert await found(finder(tmp_path), "a battery") == ["Batteries"]

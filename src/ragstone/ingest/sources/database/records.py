@@ -1,4 +1,4 @@
-"""Rows that are looked up for a question: nothing of them is kept, so prices and stocks are those of now.
+"""Rows that are looked up for a question: prices and stocks are those of now, or of a moment ago if settings say so.
 
 A row belongs to the tenant that one of its columns names and is given to no other. Only rows that hold a word of the
 query are read.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping, Sequence
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Annotated, Any
@@ -39,6 +41,8 @@ ROW_ID = "row:"
 """The beginning of the ids of rows; no chunk of a kb has such an id."""
 DATABASE = "database"
 """The source that rows name as theirs."""
+MOST_KEPT = 1000
+"""Queries whose rows are kept at once."""
 _WORD = re.compile(r"[^\W_]+(?:[-.'][^\W_]+)*")
 
 
@@ -61,7 +65,16 @@ class RecordSet(DatabaseConfig):
 class RecordFinder:
     """Looks for rows in the databases that the settings name."""
 
-    def __init__(self, settings: RecordSettings, databases: Mapping[str, SecretStr]) -> None:
+    def __init__(
+        self,
+        settings: RecordSettings,
+        databases: Mapping[str, SecretStr],
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._keep_seconds = settings.keep_seconds
+        self._clock = clock
+        self._kept: OrderedDict[tuple[str, QueryType, tuple[str, ...]], tuple[float, RecordFindings]] = OrderedDict()
         self._k = settings.k
         self._seconds = settings.seconds
         self._sets = {name: _check_set(name, given, databases) for name, given in settings.sets.items()}
@@ -82,6 +95,19 @@ class RecordFinder:
         sets = [name for name, own in self._sets.items() if own.about in (of, "general")]
         if not words or not sets:
             return RecordFindings(())
+        key = tenant, of, tuple(words)
+        until, kept = self._kept.get(key, (0.0, None))
+        if kept is not None and self._clock() < until:
+            return kept
+        findings = await self._find(sets, tenant, words)
+        if self._keep_seconds and not findings.problem:
+            self._kept[key] = self._clock() + self._keep_seconds, findings
+            self._kept.move_to_end(key)
+            if len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        return findings
+
+    async def _find(self, sets: Sequence[str], tenant: str, words: Sequence[str]) -> RecordFindings:
         results = await asyncio.gather(*(self._read(name, tenant, words) for name in sets), return_exceptions=True)
         hits: list[Hit] = []
         failed: list[SourceError] = []
