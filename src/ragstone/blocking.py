@@ -240,6 +240,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
     delete_kb = Blocking(KnowledgeBases.delete)
 
     reembed = Blocking(KbEmbeddings.reembed)
+    resync = Blocking(KbEmbeddings.resync)
     refresh = Blocking(KbEmbeddings.refresh)
     refresh_status = Blocking(KbEmbeddings.status)
     rollback_space = Blocking(KbEmbeddings.rollback)

@@ -68,7 +68,6 @@ async def fill(ledger: SqliteLedger) -> tuple[KnowledgeBase, list[str]]:
 SPLIT = {"emails": 1, "papers": 1, "rss": 1, "other": 1}
 
 
-@pytest.mark.req("R-TEN-02")
 async def test_a_search_reads_the_collections_that_its_filter_can_mean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

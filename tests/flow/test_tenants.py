@@ -137,6 +137,7 @@ CALLS: dict[str, Call] = {
     "knowledge_bases.source_types": lambda acme, _: acme.knowledge_bases.source_types(),
     "knowledge_bases.stats": lambda acme, _: acme.knowledge_bases.stats(),
     "embeddings.reembed": lambda acme, _: acme.embeddings.reembed("other"),
+    "embeddings.resync": lambda acme, _: acme.embeddings.resync(),
     "embeddings.refresh": lambda acme, _: acme.embeddings.refresh(),
     "embeddings.status": lambda acme, _: acme.embeddings.status(),
     "collections.build": lambda acme, _: acme.collections.build(BuildRequest("corpus.txt")),

@@ -40,6 +40,10 @@ class Transaction(Protocol):
         """Give a kb without a live Space one of this model; a live Space of another model is refused."""
         ...
 
+    async def truncate(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
+        """Put an empty Space of this model in the place of all Spaces of a kb, which may be removed from now on."""
+        ...
+
     async def stage(self, kb: KnowledgeBase, version: NewVersion) -> int:
         """Write a version that nobody sees yet and return its number."""
         ...

@@ -285,6 +285,10 @@ class TenantSpaces(Protocol):
         """Write vectors of chunks that are still there and have none; return how many."""
         ...
 
+    async def is_truncated(self, kb: KnowledgeBase) -> bool:
+        """Return whether the live Space took the place of all others and has not been filled since."""
+        ...
+
     async def word_only(self, kb: KnowledgeBase) -> bool:
         """Return whether a live document is found by word only."""
         ...

@@ -99,6 +99,21 @@ class ReembedSchema(Schema):
         return super().of(source, replaced=source.replaced or None, **values)
 
 
+class ResyncSchema(Schema):
+    """The outcome of a truncation and the resync after it; `resumed` when an earlier one was not finished."""
+
+    kb: str
+    model: str
+    generation: int
+    removed: int
+    written: int
+    refused: int
+    chunks: int
+    sources: int
+    resumed: bool
+    seconds: float
+
+
 class RefreshSchema(Schema):
     """The findings and the outcome of a refresh."""
 

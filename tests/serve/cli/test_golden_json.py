@@ -118,6 +118,7 @@ def test_knowledge_bases(shapes: Shapes, tmp_path: Path) -> None:
     shapes("kb collections", "kb", "collections")
     shapes("stats", "stats")
     shapes("kb reindex", "kb", "reindex", "default")
+    shapes("kb resync", "kb", "resync", "default", "--yes")
     shapes("kb rename", "kb", "rename", "default", "harbour")
     shapes("kb delete", "kb", "delete", "harbour", "--yes")
     Path("corpus.txt").write_text("The dragon sleeps under the mill. The miller pays in barley.")

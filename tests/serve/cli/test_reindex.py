@@ -37,3 +37,16 @@ def test_the_embedded_store_has_nothing_to_make_anew(filled: Cli) -> None:
     refused = filled("kb", "reindex", "other")
     assert refused.code == 4
     assert "there is no knowledge base 'other'" in refused.err
+
+
+def test_all_vectors_of_a_kb_are_made_again(filled: Cli) -> None:
+    chunks = filled("stats", "--json").json["chunks"]
+    ran = filled("kb", "resync", "default", "--yes", "--json")
+    assert (ran.code, ran.json["removed"], ran.json["written"], ran.json["chunks"]) == (0, chunks, chunks, chunks)
+    assert (ran.json["kb"], ran.json["generation"], ran.json["resumed"]) == ("default", 2, False)
+    hits = filled("search", "where do dogs travel", "--json").json["hits"]
+    assert hits[0]["title"] == "Fares"
+    assert "dense" in hits[0]["scores"]
+    refused = filled("kb", "resync", "other", "--yes")
+    assert refused.code == 4
+    assert "there is no knowledge base 'other'" in refused.err

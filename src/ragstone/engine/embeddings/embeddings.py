@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
     from ragstone.engine.embeddings.reembed import ReembedReport
     from ragstone.engine.embeddings.refresh import RefreshReport
+    from ragstone.engine.embeddings.resync import ResyncReport
     from ragstone.engine.embeddings.triggers import RefreshStatus
     from ragstone.ingest.backfill import OnFill
 
@@ -51,6 +52,20 @@ class KbEmbeddings:
                 force=force,
                 grace_days=grace_days,
                 on_progress=on_progress,
+            )
+
+    async def resync(self, *, on_progress: OnFill | None = None, kb: str | None = None) -> ResyncReport:
+        """Remove all vectors of a kb, make them again with the model of the settings, and read its sources again.
+
+        Documents are found by word only until their vectors are there again; the same again goes on where it stopped.
+        """
+        from ragstone.engine.embeddings.resync import resync
+
+        tenant, components = await self._scope.write(), self._components
+        async with components.access.paying(tenant):
+            return await resync(
+                *(components.ledger, components.stores.spaces, components.embedders, components.maintenance.reread),
+                *(tenant, self._scope.kb_name(kb), on_progress),
             )
 
     async def refresh(self, *, on_progress: OnFill | None = None, kb: str | None = None) -> RefreshReport:

@@ -89,7 +89,7 @@ class Reembedder:
         labelled = await asyncio.to_thread(load_queries, queries) if queries else None
         kb = await self._kb(tenant, kb_name)
         embedder = await self._embedders.get(model_name(model)) if model else self._embedders.default
-        wanted, dimension = await _identity(embedder)
+        wanted, dimension = await identify_model(embedder)
         chosen = mode or ("incremental" if kb.space and kb.space.model == wanted else "full")
         filled = FillResult()
         if chosen == "incremental":
@@ -212,8 +212,8 @@ class Reembedder:
         )
 
 
-async def _identity(embedder: Embedder) -> tuple[str, int]:
-    """The id and dimension of what really answers, before anything is written for it."""
+async def identify_model(embedder: Embedder) -> tuple[str, int]:
+    """Return the id and dimension of what really answers, before anything is written for it."""
     made = await embedder.embed(["What does this model make of a sentence?"], "document")
     return made.model, made.vectors.shape[1]
 

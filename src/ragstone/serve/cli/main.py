@@ -41,7 +41,15 @@ from ragstone.serve.cli.commands.installation import (
     rotate_encryption,
 )
 from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job, work
-from ragstone.serve.cli.commands.kb import delete_kb, list_collections, list_kbs, reindex_kb, rename_kb, stats
+from ragstone.serve.cli.commands.kb import (
+    delete_kb,
+    list_collections,
+    list_kbs,
+    reindex_kb,
+    rename_kb,
+    resync_kb,
+    stats,
+)
 from ragstone.serve.cli.commands.keys import create_key, list_keys, revoke_key, rotate_key
 from ragstone.serve.cli.commands.mcp import serve_mcp
 from ragstone.serve.cli.commands.migrate import migrate
@@ -77,7 +85,7 @@ app = typer.Typer(name="ragstone", context_settings={"help_option_names": ["-h",
 documents_app = typer.Typer()
 sources_app = typer.Typer(help="Set up and sync sources.")
 jobs_app = typer.Typer()
-kb_app = typer.Typer(help="List, rename, delete and reindex knowledge bases.")
+kb_app = typer.Typer(help="List, rename, delete, reindex and resync knowledge bases.")
 corpus_app = typer.Typer(help="Build a collection from one corpus file.")
 models_app = typer.Typer()
 feedback_app = typer.Typer(help="Vote on passages and see how search performs.")
@@ -157,6 +165,7 @@ command(kb_app, "collections")(list_collections)
 command(kb_app, "rename")(rename_kb)
 command(kb_app, "delete")(delete_kb)
 command(kb_app, "reindex")(reindex_kb)
+command(kb_app, "resync")(resync_kb)
 app.add_typer(kb_app, name="kb", rich_help_panel=DATA)
 
 corpus_app.callback(invoke_without_command=True)(help_by_default)

@@ -17,7 +17,7 @@ from ragstone.core.types import KnowledgeBase, Matrix, Space, Vector
 from ragstone.stores.ledger.documents import known_vectors, read_kb
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot, in_transaction
 from ragstone.stores.ledger.versions import publish
-from ragstone.stores.sql.database import Connection, in_parts, marks
+from ragstone.stores.sql.database import Connection, in_parts, last_number, marks, next_number
 
 if TYPE_CHECKING:
     from ragstone.stores.ledger.ledger import SqlLedger
@@ -158,6 +158,14 @@ class SqlTenantSpaces(TenantRepository):
             "UPDATE documents SET embedded = 1 WHERE tenant_id = ? AND id = ?",
             [(tenant_id, document_id) for (document_id,) in waiting if document_id not in behind],
         )
+
+    @in_snapshot
+    def is_truncated(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> bool:
+        """Return whether the live Space took the place of all others and has not been filled since."""
+        space = _current(connection, tenant_id, kb).space
+        if space is None or last_number(connection, tenant_id, _truncation(kb)) != space.id:
+            return False
+        return _is_word_only(connection, tenant_id, kb)
 
     async def promote(
         self, kb: KnowledgeBase, space: Space, *, keep_until: datetime, refused: Collection[int], complete: Complete
@@ -322,6 +330,41 @@ def flip(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space
         (tenant_id, kb.id),
     )
     return replace(current, space=replace(space, state="live"))
+
+
+def truncate(connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
+    """Put an empty Space in the place of all Spaces of a kb, which may be removed from now on.
+
+    Every document is found by word only until it has vectors again; that this is so on purpose is remembered.
+    """
+    _current(connection, tenant_id, kb)
+    moment = canonical(now())
+    newest = connection.execute(
+        "SELECT coalesce(max(generation), 0) FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
+    ).fetchone()[0]
+    connection.execute(
+        "UPDATE spaces SET state = 'retired', retired_at = ?, keep_until = ? WHERE tenant_id = ? AND kb_id = ?",
+        (moment, moment, tenant_id, kb.id),
+    )
+    made = connection.execute(
+        "INSERT INTO spaces (tenant_id, kb_id, model, dimension, generation, state, created_at) "
+        "VALUES (?, ?, ?, ?, ?, 'live', ?) RETURNING id",
+        (tenant_id, kb.id, model, dimension, newest + 1, moment),
+    ).fetchone()
+    connection.execute(
+        "UPDATE knowledge_bases SET live_space = ? WHERE tenant_id = ? AND id = ?", (made[0], tenant_id, kb.id)
+    )
+    connection.execute(
+        "UPDATE documents SET embedded = 0 WHERE tenant_id = ? AND kb_id = ? AND version > 0", (tenant_id, kb.id)
+    )
+    connection.execute("DELETE FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, _truncation(kb)))
+    next_number(connection, tenant_id, _truncation(kb), made[0])
+    return _current(connection, tenant_id, kb)
+
+
+def _truncation(kb: KnowledgeBase) -> str:
+    """Return the name of the number of the Space that a kb was truncated for."""
+    return f"truncated.{kb.id}"
 
 
 def _count(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space) -> tuple[int, int]:

@@ -252,6 +252,11 @@ class SqlTransaction:
         self.changed = True
         return await self._run(spaces.add_vectors, space, rows)
 
+    async def truncate(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
+        self._check_dimension(dimension)
+        self.changed = True
+        return await self._run(spaces.truncate, kb, model, dimension)
+
     async def flip(self, kb: KnowledgeBase, space: Space, keep_until: str) -> None:
         """Make a Space the live one and retire the one that was."""
         self.changed = True

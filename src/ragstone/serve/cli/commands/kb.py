@@ -1,4 +1,4 @@
-"""`ragstone kb`: list, rename, delete and reindex knowledge bases. `ragstone stats`: what one holds."""
+"""`ragstone kb`: list, rename, delete, reindex and resync knowledge bases. `ragstone stats`: what one holds."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from ragstone.core.errors import NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import pluralize, table, text
+from ragstone.serve.cli.render.progress import fill_progress
 from ragstone.serve.cli.render.receipts import documents_of, show_receipts
 from ragstone.serve.cli.session import CliSession
 
@@ -93,6 +94,30 @@ async def reindex_kb(session: CliSession, name: Name) -> int:
         ReindexedKbSchema.of(kb=name, rebuilt=rebuilt),
         lambda out: out.print(f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."),
     )
+    return OK
+
+
+async def resync_kb(
+    session: CliSession, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
+) -> int:
+    """Remove all vectors of a knowledge base and make them again. Asks first on a terminal.
+
+    Use this after changing how documents are chunked or embedded. The text stays and is found by word in the meantime.
+    Sources are read again by the next worker. After an interruption the same command continues.
+    """
+    async with session.workspace() as workspace:
+        chunks = pluralize((await workspace.knowledge_bases.stats(kb=name)).chunks, "chunk")
+        if not session.confirms(f"Remove the vectors of '{name}' and make them again for {chunks}?", yes=yes):
+            return FAILURE
+        with fill_progress(session) as on_progress:
+            report = await workspace.embeddings.resync(on_progress=on_progress, kb=name)
+    from ragstone.schemas.embeddings import ResyncSchema
+
+    done = f"Made {pluralize(report.written, 'vector')} of '{name}' again with {report.model}."
+    session.show(ResyncSchema.of(report), lambda out: out.print(text(done)))
+    if report.sources:
+        again = pluralize(report.sources, "source")
+        session.remark("note", f"{again} will be read again: {session.options.command('worker', '--until-idle')}")
     return OK
 
 
