@@ -65,6 +65,26 @@ class SpaceSuite:
         await delete(ledger, make_version("a").document_id)
         assert await book.of(TENANT).coverage(kb, space) == (0, 1)
 
+    async def test_a_truncated_kb_has_one_empty_space_until_it_is_filled(self, stores: Stores) -> None:
+        ledger, book = stores
+        kb, spaces = await _fill(stores), book.of(TENANT)
+        await spaces.open(kb, "new", 4)
+        assert not await spaces.is_truncated(kb)
+        async with ledger.transaction(TENANT) as tx:
+            kb = await tx.truncate(kb, "newer", 4)
+        space = kb.space
+        assert space is not None
+        assert (space.model, space.generation, space.state) == ("newer", 3, "live")
+        states = {record.space.generation: record.space.state for record in await spaces.all(kb)}
+        assert states == {1: "retired", 2: "retired", 3: "live"}
+        assert {old.generation for old in await spaces.list_expired(now())} == {1, 2}
+        assert (await ledger.of(TENANT).stats(kb)).unembedded == 2
+        assert await spaces.is_truncated(kb)
+        await spaces.add(space, _rows(await spaces.lacking(kb, space, 0, 10)))
+        await spaces.note_embedded(kb, ())
+        assert (await ledger.of(TENANT).stats(kb)).unembedded == 0
+        assert not await spaces.is_truncated(kb)
+
     async def test_a_sample_goes_round_and_has_no_chunk_twice(self, stores: Stores) -> None:
         ledger, book = stores
         kb = await _fill(stores)
