@@ -22,6 +22,7 @@ RagstoneError
 ├── StoreError             the store failed
 │   ├── StoreBusy          another process holds it; try again
 │   ├── StoreFull          no space left on the device
+│   ├── StoreReadOnly      what is there can be read, and nothing can be written
 │   └── StoreCorrupt       what was read back is not what was written
 ├── SearchFailed           no arm that was asked could be searched
 ├── LeaseLost              a job was given to another worker: what this one did must not count
@@ -156,6 +157,10 @@ class StoreBusy(StoreError):
 class StoreFull(StoreError):
     code = "store_full"
     retryable = True
+
+
+class StoreReadOnly(StoreError):
+    code = "store_read_only"
 
 
 class StoreCorrupt(StoreError):

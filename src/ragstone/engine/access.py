@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -14,7 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.core.audit import Auditor, AuditTrail, acting_as
 from ragstone.core.background import closed_error
-from ragstone.core.errors import AccessDenied, ModelError, NotFoundError, TenantGone, TenantSuspended, unknown_kb
+from ragstone.core.errors import (
+    AccessDenied,
+    ModelError,
+    NotFoundError,
+    StoreFull,
+    StoreReadOnly,
+    TenantGone,
+    TenantSuspended,
+    unknown_kb,
+)
 from ragstone.core.model_types import collect_costs
 from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
@@ -27,6 +37,7 @@ from ragstone.stores.ledger.documents import kb_of
 if TYPE_CHECKING:
     from ragstone.engine.components import Components
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 FRESH_SECONDS = 1.0
@@ -79,7 +90,11 @@ class TenantAccess:
         if found.quotas.cost_per_month is not None:
             await self._book.check(tenant, {"cost_per_month": 0})
         if found.quotas.queries_per_minute is not None:
-            await self._book.spend(tenant, "queries_per_minute")
+            try:
+                await self._book.spend(tenant, "queries_per_minute")
+            except (StoreFull, StoreReadOnly) as error:
+                # Reading goes on where nothing can be written.
+                logger.warning("cannot count a question: %s", error)
 
     async def read(self, tenant: str) -> None:
         """Let through what only looks at what there is."""

@@ -13,7 +13,16 @@ from pathlib import Path
 
 import pytest
 
-from ragstone.core.errors import InputError, KbGone, NotFoundError, StoreBusy, StoreCorrupt, StoreError, StoreFull
+from ragstone.core.errors import (
+    InputError,
+    KbGone,
+    NotFoundError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreError,
+    StoreFull,
+    StoreReadOnly,
+)
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite import file as sqlite_file
 from ragstone.stores.ledger.sqlite.file import translate_errors
@@ -214,11 +223,12 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         (sqlite3.OperationalError("database table is locked"), StoreBusy),
         (sqlite3.OperationalError("database or disk is full"), StoreFull),
         (sqlite3.OperationalError("unable to open database file"), StoreError),
-        (sqlite3.OperationalError("attempt to write a readonly database"), StoreError),
+        (sqlite3.OperationalError("attempt to write a readonly database"), StoreReadOnly),
         (sqlite3.OperationalError("disk I/O error"), StoreError),
         (sqlite3.DatabaseError("database disk image is malformed"), StoreCorrupt),
         (sqlite3.IntegrityError("UNIQUE constraint failed"), StoreError),
         (OSError(28, "No space left on device"), StoreFull),
+        (OSError(30, "Read-only file system"), StoreReadOnly),
         (PermissionError(13, "Permission denied"), StoreError),
         (sqlite3.IntegrityError("FOREIGN KEY constraint failed"), KbGone),
         (InputError("already ours"), InputError),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import itertools
 import json
 import logging
@@ -36,6 +35,14 @@ from ragstone.core.errors import (
 )
 from ragstone.core.filters import Filter
 from ragstone.core.types import Json, Vector
+from ragstone.stores.ledger.sqlite.read_only import (
+    DISK_ERRORS,
+    full_error,
+    is_refused,
+    read_only_address,
+    refuse_writes,
+    stamp,
+)
 from ragstone.stores.migrations import Schema, create, is_current, upgrade
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.sql.filters import condition
@@ -113,18 +120,36 @@ class SqliteFile:
         self._guard = threading.Lock()
         self._closed = False
         self._opening = next(_openings)
+        self._refused: BaseException | None = None
+        """Why the file is open for reading only, if so."""
         with translate_errors(path):
-            self._prepare(schema)
-            self._writer = self._connect()
-            self._watcher = self._connect()
+            try:
+                self._prepare(schema)
+                self._writer = self._connect()
+                self._watcher = self._connect()
+            except (sqlite3.Error, OSError) as error:
+                self._open_read_only(schema, error)
+        self._stamp = stamp(path)
         self._writing = ThreadPoolExecutor(1, thread_name_prefix="ragstone-writer")
         self._searching = ReaderPool(READERS + 1, path.name)
         self._looking = ReaderPool(READERS, path.name)
         self.turn = asyncio.Lock()
         """Held by whoever has a transaction open: one writer at a time, first come first served."""
 
+    @property
+    def is_read_only(self) -> bool:
+        """Return whether nothing could be written where the file is when it was opened."""
+        return self._refused is not None
+
+    @property
+    def is_stale(self) -> bool:
+        """Return whether a file that was opened for reading only has been written to since, or its log has."""
+        return self._refused is not None and self._stamp != stamp(self.path)
+
     async def write(self, work: Callable[[SqliteConnection], T]) -> T:
         """Run on the writer's thread. Only the holder of `turn` may call this."""
+        if self._refused is not None:
+            raise refuse_writes(self.path, self._refused)
         guarded = self._translating(lambda: work(self._writer))
         try:
             writing = asyncio.get_running_loop().run_in_executor(self._writing, guarded)
@@ -218,9 +243,37 @@ class SqliteFile:
         if not current:
             upgrade(self.path, schema)
 
+    def _open_read_only(self, schema: Schema, error: sqlite3.Error | OSError) -> None:
+        """Open the file without writing anything, or raise the error that kept it from being opened for writing."""
+        self._close_connections()
+        if not is_refused(error) or not self.path.exists() or not self.path.stat().st_size:
+            raise error
+        self._refused = error
+        try:
+            self._writer = self._connect()
+            self._watcher = self._connect()
+            current = is_current(self._watcher, schema)
+        except sqlite3.Error:
+            self._close_connections()
+            raise error from None
+        if not current:
+            self._close_connections()
+            raise refuse_writes(self.path, error)
+        logger.warning("%s", refuse_writes(self.path, error))
+
+    def _close_connections(self) -> None:
+        for connection in self._opened:
+            connection.close()
+        self._opened.clear()
+
     def _connect(self) -> SqliteConnection:
         connection = sqlite3.connect(
-            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, factory=SqliteConnection
+            self.path if self._refused is None else read_only_address(self.path),
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
+            factory=SqliteConnection,
+            uri=self._refused is not None,
         )
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -240,8 +293,7 @@ class SqliteFile:
         self._writing.shutdown()
         self._searching.close()
         self._looking.close()
-        for connection in self._opened:
-            connection.close()
+        self._close_connections()
 
 
 def write_ahead(connection: sqlite3.Connection) -> None:
@@ -282,8 +334,8 @@ def translate_errors(path: Path) -> Iterator[None]:
             hint="restore it from a backup, or delete the tenant and ingest its documents again",
         ) from error
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise _full(path, str(error.strerror)) from error
+        if error.errno in DISK_ERRORS:
+            raise refuse_writes(path, error) from error
         raise StoreError(f"{path}: {error.strerror or error}") from error
 
 
@@ -295,14 +347,13 @@ def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
             hint="end the other process or wait for it, then try again",
         )
     if "disk is full" in text:
-        return _full(path, text)
-    if "unable to open" in text or "readonly" in text:
+        return full_error(path, text)
+    refused = refuse_writes(path, error)
+    if isinstance(refused, StoreFull) or "readonly" in text:
+        return refused
+    if "unable to open" in text:
         return StoreError(f"{path} cannot be opened: {text}", hint="check the folder's owner and permissions")
-    return StoreError(f"{path.name}: {text}")
-
-
-def _full(path: Path, text: str) -> StoreFull:
-    return StoreFull(f"{path.name}: {text}", hint="free some space; nothing that was acknowledged is lost")
+    return StoreError(f"{path.name}: {text}", hint="look at the disk that holds it, and at the limits of this process")
 
 
 def _tell_of_failure(writing: asyncio.Future[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sqlite3
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from ragstone.core.audit import caller
 from ragstone.core.clock import now
-from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError
+from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from ragstone.core.ids import check_name
 from ragstone.stores.activity.old_files import OldFiles
 from ragstone.stores.activity.removal import Removed, clean_up_log, forget_logged
@@ -33,6 +34,7 @@ from ragstone.stores.ledger.sqlite.tenant_file import SqliteUnit, TenantFile, sc
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
+logger = logging.getLogger(__name__)
 PARTS = ("tenants", "documents")
 """Folders that have one for each tenant."""
 
@@ -60,6 +62,8 @@ class SqliteLedger(SqlLedger):
         self._opening_control = asyncio.Lock()
         self._leaving: list[TenantFile] = []
         """Files that nobody is given any more, and that somebody still uses."""
+        self._retired: list[SqliteFile] = []
+        """Control files that were open for reading only, until there was space again."""
 
     @asynccontextmanager
     async def file(self, tenant: str, *, make: bool = False) -> AsyncIterator[TenantFile]:
@@ -91,6 +95,9 @@ class SqliteLedger(SqlLedger):
         opened, control = self._tenants.get(tenant), self._control
         if opened is None or control is None:
             return None
+        if opened.is_stale or control.is_stale:
+            self._leave(tenant)
+            return None
         version = control.version()
         if opened.checked == version:
             self._tenants.move_to_end(tenant)
@@ -99,15 +106,33 @@ class SqliteLedger(SqlLedger):
             "SELECT id FROM tenants WHERE name = ? AND (state <> 'deleting' OR id = ?)", (tenant, erasing.get())
         )
         if leads != (opened.tenant_id,):
-            self._leaving.append(self._tenants.pop(tenant))
-            self._close_left()
+            self._leave(tenant)
             return None
         opened.checked = -1 if erasing.get() else version
         self._tenants.move_to_end(tenant)
         return opened
 
+    def _leave(self, tenant: str) -> None:
+        """Give a tenant's file to nobody any more, and close it once nobody uses it."""
+        self._leaving.append(self._tenants.pop(tenant))
+        self._close_left()
+
+    def _try_writing_again(self, tenant: str = "") -> None:
+        """Have files opened again that are open for reading only: there may be space by now."""
+        if self._control and self._control.is_read_only:
+            self._retire_control()
+        if tenant in self._tenants and self._tenants[tenant].is_read_only:
+            self._leave(tenant)
+
+    def _retire_control(self) -> None:
+        """Open the control file again when it is needed next; who still reads the old one may go on."""
+        if self._control:
+            self._retired.append(self._control)
+        self._control = None
+
     @asynccontextmanager
     async def unit(self, tenant: str) -> AsyncIterator[SqliteUnit]:
+        self._try_writing_again(tenant)
         async with self.file(tenant, make=True) as file, file.turn:
             yield SqliteUnit(file, self._indexes)
 
@@ -116,6 +141,7 @@ class SqliteLedger(SqlLedger):
             return await file.look_up(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
     async def write(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        self._try_writing_again(tenant)
         async with self.file(tenant) as file:
             return await file.transact(lambda connection: work(connection, file.tenant_id, *args, **kwargs))
 
@@ -161,14 +187,17 @@ class SqliteLedger(SqlLedger):
                 await asyncio.to_thread(file.close)
             self._tenants.clear()
             self._leaving.clear()
-            if self._control:
-                await asyncio.to_thread(self._control.close)
-                self._control = None
+            self._retire_control()
+            for control in self._retired:
+                await asyncio.to_thread(control.close)
+            self._retired.clear()
 
     async def control(self, make: bool = False) -> SqliteFile | None:
         """The file that knows the tenants; None while there is none."""
         path = self._folder / "control.db"
         async with self._opening_control:
+            if self._control and self._control.is_stale:
+                self._retire_control()
             if self._control is None:
                 if not make and not path.exists():
                     return None
@@ -180,6 +209,7 @@ class SqliteLedger(SqlLedger):
         return otherwise if control is None else await control.read(work)
 
     async def control_write(self, work: Callable[[Connection], T]) -> T:
+        self._try_writing_again()
         control = await self.control(make=True)
         assert control is not None
         return await control.transact(work)
@@ -231,7 +261,7 @@ class SqliteLedger(SqlLedger):
         try:
             opened = await asyncio.to_thread(self._open_file, tenant_id)
             if not made:
-                await control.transact(lambda db: tenant_rows.mark_ledger(db, tenant_id))
+                await self._mark_ledger(control, tenant_id)
         except StoreError:
             await self._check_stays(tenant, tenant_id)
             raise
@@ -246,6 +276,13 @@ class SqliteLedger(SqlLedger):
             opened.close()
             raise
         return opened
+
+    async def _mark_ledger(self, control: SqliteFile, tenant_id: str) -> None:
+        """Note that a tenant's file was made; where nothing can be written, the next opening does."""
+        try:
+            await control.transact(lambda db: tenant_rows.mark_ledger(db, tenant_id))
+        except (StoreFull, StoreReadOnly) as error:
+            logger.warning("cannot note that a tenant has a ledger: %s", error)
 
     def _open_file(self, tenant_id: str) -> TenantFile:
         try:

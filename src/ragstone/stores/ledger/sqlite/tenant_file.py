@@ -15,6 +15,7 @@ from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.sqlite.file import SqliteConnection, SqliteFile, translate_errors, write_ahead
+from ragstone.stores.ledger.sqlite.read_only import is_refused, read_only_address
 from ragstone.stores.migrations import create, is_current, upgrade
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
@@ -112,7 +113,8 @@ class LogFile:
             await self.write(work)
 
     def _run(self, work: Callable[[Connection], T], begin: str) -> T:
-        with self._explain_errors(), translate_errors(self._path), closing(self._connect()) as connection:
+        reads = begin == "BEGIN"
+        with self._explain_errors(), translate_errors(self._path), closing(self._connect(reads)) as connection:
             connection.execute(begin)
             try:
                 result = work(connection)
@@ -122,7 +124,21 @@ class LogFile:
                     connection.execute("ROLLBACK")
             return result
 
-    def _connect(self) -> SqliteConnection:
+    def _connect(self, reads: bool) -> SqliteConnection:
+        try:
+            return self._connect_writable()
+        except (sqlite3.Error, OSError) as error:
+            if not reads or not is_refused(error):
+                raise
+        connection = self._open(read_only_address(self._path))
+        try:
+            connection.execute("ATTACH ? AS ledger", (read_only_address(self._ledger),))
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect_writable(self) -> SqliteConnection:
         if not self._path.exists():
             os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # never readable by others
         connection = self._open()
@@ -140,9 +156,9 @@ class LogFile:
             raise
         return connection
 
-    def _open(self) -> SqliteConnection:
+    def _open(self, address: str | None = None) -> SqliteConnection:
         connection = sqlite3.connect(
-            self._path, timeout=BUSY_SECONDS, isolation_level=None, uri=True, factory=SqliteConnection
+            address or self._path, timeout=BUSY_SECONDS, isolation_level=None, uri=True, factory=SqliteConnection
         )
         for setting in ("synchronous = NORMAL", "foreign_keys = ON", "trusted_schema = OFF", "secure_delete = ON"):
             connection.execute(f"PRAGMA {setting}")
