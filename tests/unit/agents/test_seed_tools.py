@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 
+from ragstone import SearchQuery, Workspace
 from ragstone.agents import toolbox as factories
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
+from ragstone.core.search import SearchResult
+from ragstone.core.types import Mode
 from ragstone.engine.engine import Engine
 from ragstone.testing.workspaces import workspace_of
 
@@ -40,3 +43,49 @@ async def test_another_limit_is_refused(engine: Engine, limit: Any) -> None:
     asked = {"query": "hooks", "limit": limit}
     found = json.loads(await Toolbox(workspace_of(engine), ["searchDocs"]).call("searchDocs", asked))
     assert found["error"]["code"] == "invalid_input"
+
+
+@pytest.mark.parametrize(
+    ("asked", "role", "searched"),
+    [
+        ({"thoroughness": "fast"}, "thorough", "fast"),
+        ({}, "thorough", "thorough"),
+        ({"thoroughness": "fast"}, None, "fast"),
+    ],
+)
+async def test_search_docs_is_as_thorough_as_it_is_asked_or_as_the_role_is(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, asked: dict[str, str], role: Mode | None, searched: Mode
+) -> None:
+    modes = []
+    search = Workspace.search
+
+    async def noted(self: Workspace, query: SearchQuery) -> SearchResult:
+        modes.append((query.mode, query.k))
+        return await search(self, query)
+
+    monkeypatch.setattr(Workspace, "search", noted)
+    box = Toolbox(workspace_of(engine), ["searchDocs"], mode=role)
+    await box.call("searchDocs", {"query": "hooks", "limit": 2, **asked})
+    assert modes == [(searched, 2)]
+
+
+@pytest.mark.parametrize(
+    ("tool", "argument", "least", "most", "usual"),
+    [
+        ("search_knowledge", "top_k", 1, 20, 5),
+        ("searchDocs", "limit", 1, 20, 5),
+        ("researchTopic", "maxIterations", 1, 5, 3),
+    ],
+)
+def test_numbers_that_an_agent_may_give(tool: str, argument: str, least: int, most: int, usual: int) -> None:
+    schema = TOOLS[tool].schema["properties"][argument]
+    assert (schema["minimum"], schema["maximum"], schema["default"]) == (least, most, usual)
+
+
+def test_no_text_that_an_agent_gives_is_empty_but_any_length_above_is_taken() -> None:
+    shortest = {
+        name: {key: value["minLength"] for key, value in tool.schema["properties"].items() if "minLength" in value}
+        for name, tool in TOOLS.items()
+    }
+    assert all(shortest.values())
+    assert {length for lengths in shortest.values() for length in lengths.values()} == {1}
