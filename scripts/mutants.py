@@ -88,6 +88,7 @@ PARTS = {
     "settings": Part(
         tuple(f"settings/{name}.py" for name in (*SETTINGS, "designs", "tree")),
         (
+            "tests/unit/core/test_settings_contract.py",
             "tests/unit/core/test_settings.py",
             "tests/unit/core/test_tenant_settings.py",
             "tests/unit/core/test_web.py",

@@ -130,6 +130,24 @@ async def test_a_document_is_erased_and_nobody_else_s(stores: Stores) -> None:
     assert (await stores.ledger.of("default").stats(kb)).chunks == 60
 
 
+async def test_files_of_a_collection_that_cannot_be_written_are_told_of(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(self: FileUpkeep, tenant: str) -> list[StoreBusy]:
+        return [StoreBusy("bm25_index.pkl is locked")]
+
+    stores = open_kind("sqlite", tmp_path)
+    version = document("a")
+    await put(stores.ledger, version)
+    monkeypatch.setattr(FileUpkeep, "refresh", refuse)
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", version.document_id)])
+    assert not receipt.complete
+    (unfinished,) = receipt.unfinished
+    assert unfinished.startswith("corpus files: bm25_index.pkl is locked")
+    assert unfinished.endswith("the next deletion or build writes them")
+    await stores.close()
+
+
 async def test_many_are_erased_together_each_with_its_receipt(stores: Stores) -> None:
     versions = [document(f"d{n}") for n in range(6)]
     kb = await put(stores.ledger, *versions)

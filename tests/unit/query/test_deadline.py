@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import StoreBusy
-from ragstone.core.types import Candidate, KnowledgeBase
-from ragstone.query import arms, rerank
+from ragstone.core.model_types import Embeddings
+from ragstone.core.types import Candidate, KnowledgeBase, Role
+from ragstone.query import arms, pipeline, rerank
 from ragstone.query import context as trace
 from ragstone.query.context import COLD_TIMES, FirstReads, Recorder, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
+from ragstone.testing.fakes import FakeEmbedder
 
 BUSY = StoreBusy("5 reads of acme.db have not come back")
 
@@ -92,6 +95,37 @@ async def test_what_the_first_search_takes_is_not_counted(clock: Clock) -> None:
     assert [hit.chunk_id for hit in cold.hits] == ["b#0", "a#0"]
     warm = await search.search("acme", KB, ask(arms="lexical"))
     assert [hit.chunk_id for hit in warm.hits] == ["a#0", "b#0"]  # 8 s are over any deadline: nothing is reranked
+
+
+async def test_loading_is_excused_to_the_millisecond_and_only_once(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An index takes 8 s, the model of the query 4 s and the reranker 2 s, each in every search."""
+
+    class Slow(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            clock.seconds += 4.0
+            return await super().embed(texts, role)
+
+    model = Slow()
+
+    async def embedder_for(name: str) -> Slow:
+        return model
+
+    made: list[Recorder] = []
+    monkeypatch.setattr(pipeline, "Recorder", lambda mode, _: made.append(Recorder(mode, 60.0)) or made[-1])
+    search = make_pipeline(
+        Shelf({"a#0": "text", "b#0": "text"}),
+        loading(clock, 0.0),
+        loading(clock, 8.0),
+        embedder_for=embedder_for,
+        reranker=Judge({"text": 0.5}, clock, 2.0),
+        reranking=RerankingSettings(kind="cross_encoder"),
+    )
+    await search.search("acme", KB, ask(mode="thorough"))
+    assert made[0].left_ms == pytest.approx(2000)
+    await search.search("acme", KB, ask(mode="thorough"))
+    assert made[1].left_ms == pytest.approx(2000 - 12_000)
 
 
 def test_what_two_arms_load_at_the_same_time_is_excused_once(clock: Clock) -> None:
