@@ -193,7 +193,9 @@ async def redelivered(engine: Engine, held: dict[str, int]) -> list[Wait]:
     return waits
 
 
-async def test_a_document_that_ends_its_workers_is_put_aside_and_the_others_go_on(tmp_path: Path) -> None:
+async def test_a_document_that_ends_its_workers_is_put_aside_and_the_others_go_on(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """FAULTS 5: three deaths, then a dead letter with a reason."""
     files = {f"{number}.txt": f"Document {number} is harmless.".encode() for number in range(20)}
     files["7.txt"] = f"A {POISON} document.".encode()
@@ -212,5 +214,6 @@ async def test_a_document_that_ends_its_workers_is_put_aside_and_the_others_go_o
         assert ends.pop("7.txt") == ("failed", "worker_died")
         assert set(ends.values()) == {("completed", "")}
         assert deaths == 3
+        record_property("injected", deaths)
         (failed,) = await workspace_of(engine).jobs.list(states=("failed",))
         assert failed.error == "7.txt ended its worker 3 times; it is put aside until someone retries it"

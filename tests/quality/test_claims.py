@@ -6,7 +6,7 @@ Of these 200 an even choice is judged; `RAGSTONE_CLAIM_PAIRS=200 pytest tests/qu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from bench.twins import Pair, pairs
@@ -50,9 +50,12 @@ def _sentences(stone: Ragstone) -> list[str]:
 
 
 @pytest.mark.parametrize("change", ["negated", "number"])
-def test_no_false_twin_is_verified(verdicts: list[tuple[Pair, Verdict, Verdict]], change: str) -> None:
+def test_no_false_twin_is_verified(
+    verdicts: list[tuple[Pair, Verdict, Verdict]], change: str, record_property: Callable[[str, object], None]
+) -> None:
     twins = [(pair.twin, verdict.status) for pair, _, verdict in verdicts if pair.change == change]
     assert len(twins) >= PAIRS // 4
+    record_property("injected", len(twins))
     assert [twin for twin, status in twins if status == "VERIFIED"] == []
 
 
