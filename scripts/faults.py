@@ -94,7 +94,12 @@ FAULTS = {
         "attacks",
         "tests/faults/test_tenant_attacks.py",
     ),
-    "processes": Fault("two processes on one data folder", 5, "cases", "tests/faults/test_two_processes.py"),
+    "processes": Fault(
+        "two processes on one data folder: each sees what the other has committed",
+        2,
+        "cases",
+        "tests/faults/test_two_processes.py",
+    ),
     "hostile": Fault(
         "hostile files: text or a typed error, ≤ 60 s, child ≤ 1 GiB, the parent grows < 50 MB, nothing else happens",
         300,
