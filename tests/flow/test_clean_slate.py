@@ -22,7 +22,6 @@ def counts(folder: Path) -> tuple[int, int]:
         return vectors, database.execute("SELECT count(*) FROM chunks WHERE context = ''").fetchone()[0]
 
 
-@pytest.mark.req("R-DOM-41")
 def test_an_upgrade_may_drop_all_embeddings_and_the_next_run_makes_everything_anew(
     tmp_path: Path, fake_model: FakeEmbedder
 ) -> None:
