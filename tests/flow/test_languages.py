@@ -50,7 +50,7 @@ CONTENT_WORDS = {
 
 
 @pytest.fixture(scope="module")
-def stone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
+def languages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
     """A kb for each language, and the default one with all of them."""
     folder = tmp_path_factory.mktemp("texts")
     with pytest.MonkeyPatch.context() as patch:
@@ -72,21 +72,31 @@ def find(stone: Ragstone, query: str, kb: str = "default") -> list[str]:
 
 
 @pytest.mark.parametrize("language", INFLECTED)
-def test_an_inflected_word_finds_the_document(stone: Ragstone, language: str) -> None:
+def test_an_inflected_word_finds_the_document(languages: Ragstone, language: str) -> None:
     for query in INFLECTED[language]:
-        assert find(stone, query, language) == [language], query
-        assert language in find(stone, query)[:3], query
+        assert find(languages, query, language) == [language], query
+        assert language in find(languages, query)[:3], query
 
 
 @pytest.mark.parametrize("language", CONTENT_WORDS)
-def test_a_function_word_of_english_is_a_word_like_others(stone: Ragstone, language: str) -> None:
+def test_a_function_word_of_english_is_a_word_like_others(languages: Ragstone, language: str) -> None:
     for query in CONTENT_WORDS[language]:
-        assert find(stone, query, language) == [language], query
-        assert language in find(stone, query), query
+        assert find(languages, query, language) == [language], query
+        assert language in find(languages, query), query
 
 
-def test_english_is_analysed_as_english_beside_other_languages(stone: Ragstone) -> None:
+def test_english_is_analysed_as_english_beside_other_languages(languages: Ragstone) -> None:
     for query in ("contract", "wars", "sons", "dying or to die", "tenants", "the son of a tenant"):
-        assert find(stone, query)[0] == "en", query
-        assert find(stone, query, "en") == ["en"], query
-    assert find(stone, "of the and for", "en") == []
+        assert find(languages, query)[0] == "en", query
+        assert find(languages, query, "en") == ["en"], query
+    assert find(languages, "of the and for", "en") == []
+
+
+def test_a_question_is_answered_in_its_own_language(stone: Ragstone, tmp_path: Path) -> None:
+    """The model knows English only, so the words decide."""
+    (tmp_path / "de.txt").write_text(f"{TEXTS['de']} Die Kaution beträgt zwei Monatsmieten.", encoding="utf-8")
+    (tmp_path / "fr.txt").write_text(f"{TEXTS['fr']} L'école ouvre ses portes à huit heures.", encoding="utf-8")
+    stone.ingest(tmp_path, kb="questions")
+    assert stone.ask("Was ist die Kaution?", kb="questions").answer.startswith("Die Kaution beträgt zwei Monatsmieten.")
+    assert stone.ask("À quelle heure ouvre l'école ?", kb="questions").answer.startswith("L'école ouvre ses portes")
+    assert stone.ask("Wer ist der Papst?", kb="questions").status == "no_evidence"

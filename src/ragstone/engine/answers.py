@@ -15,7 +15,9 @@ from ragstone.core.search import Question, SearchQuery, SearchResult
 from ragstone.core.types import Hit
 from ragstone.engine.access import TenantScope
 from ragstone.engine.search import Search, Talk
+from ragstone.language.detector import language_of_query
 from ragstone.language.questions import split_question
+from ragstone.language.terms import reading
 from ragstone.query.context import checked_choice, checked_count, checked_query
 from ragstone.query.routing.federation import passages_of, source_kind
 
@@ -72,13 +74,15 @@ class Answers:
             earlier=talk.earlier,
             streaming=streaming,
         )
-        async with self._access.paying(self._scope.tenant), aclosing(making):
-            async for event in making:
-                if isinstance(event, AnswerReady):
-                    if asked and not found.records:  # rows may be others in a moment
-                        await self._components.answer_cache.keep(asked, hits, event.answer)
-                    event = AnswerReady(await self._keep_turn(talk, event.answer, hits, question.kb))
-                send(event)
+        language = language_of_query(question.text, (await self._search.kb(question.kb)).languages)
+        with reading(language):
+            async with self._access.paying(self._scope.tenant), aclosing(making):
+                async for event in making:
+                    if isinstance(event, AnswerReady):
+                        if asked and not found.records:  # rows may be others in a moment
+                            await self._components.answer_cache.keep(asked, hits, event.answer)
+                        event = AnswerReady(await self._keep_turn(talk, event.answer, hits, question.kb))
+                    send(event)
 
     async def _replay(self, answer: Answer, talk: Talk, kb: str | None, send: Send) -> None:
         """Send an answer for which nothing was searched, and record that it was given."""

@@ -11,6 +11,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from itertools import pairwise
 
 import Stemmer
@@ -75,12 +76,20 @@ LOOKALIKE = re.compile(f"[{''.join(LOOKALIKES)}]")
 SYMBOL_RUN = re.compile(r"[^\w\s\x00-\x7f]{32,}+")
 
 TermsOfWord = Callable[[str], Iterable[str]]
+reader: ContextVar[Callable[[str], list[str]] | None] = ContextVar("reader", default=None)
+"""Gives the terms of a text while a question in another language than English is answered."""
 _tokens: dict[str, tuple[str, ...]] = {}
 _local = threading.local()
 
 
 def analyze(text: str) -> list[str]:
-    """Return the terms of a text in order, repeats kept."""
+    """Return the terms of a text in order, repeats kept; of another language within `language.terms.reading`."""
+    read = reader.get()
+    return read(text) if read else analyze_english(text)
+
+
+def analyze_english(text: str) -> list[str]:
+    """Return the terms of a text as English."""
     return _terms(text) or _terms(text, keep_stop_words=True)
 
 

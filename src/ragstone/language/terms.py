@@ -12,6 +12,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache, partial
 
 import Stemmer
@@ -23,10 +24,10 @@ from ragstone.language.analyzer import (
     STOP_WORDS,
     SYMBOL_RUN,
     TOKEN,
-    analyze,
-    analyze_query,
+    analyze_english,
     english_word,
     fold,
+    reader,
     token_terms,
 )
 from ragstone.language.function_words import FUNCTION_WORDS
@@ -118,13 +119,29 @@ def analyze_chunks(texts: Sequence[str], language: str) -> tuple[str, ...]:
 def terms_of(text: str, language: str = "") -> list[str]:
     """Return the terms of a text in order, repeats kept; `language` is one that `choose_language` returned."""
     if not language:
-        return analyze(text)
-    return [term for token in _tokens(text) for term in _terms_in(language, token)] or analyze(text)
+        return analyze_english(text)
+    return [term for token in _tokens(text) for term in _terms_in(language, token)] or analyze_english(text)
+
+
+@contextmanager
+def reading(language: str) -> Iterator[None]:
+    """Have `analyzer.analyze` read texts as a language, without its function words; "" changes nothing."""
+    token = reader.set(partial(_telling_terms, language) if language else None)
+    try:
+        yield
+    finally:
+        reader.reset(token)
+
+
+def _telling_terms(language: str, text: str) -> list[str]:
+    tokens = _tokens(text)
+    telling = [token for token in tokens if not is_function_word(token, language)]
+    return [term for token in telling or tokens for term in _terms_in(language, token)]
 
 
 def terms_asked(query: str, languages: Collection[str] = ()) -> list[tuple[str, ...]]:
     """Return for each word of a query the terms that stand for it, one for each language of the kb that has one."""
-    asked = {term: {term: True} for term in analyze_query(query)}
+    asked = {term: {term: True} for term in analyze_english(query)}
     tokens = _tokens(query) if languages else []
     for language in languages:
         telling = [token for token in tokens if not is_function_word(token, language)]

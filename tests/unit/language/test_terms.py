@@ -6,7 +6,7 @@ import pytest
 
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.function_words import FUNCTION_WORDS
-from ragstone.language.terms import analyze_chunks, choose_language, languages_of, terms_asked, terms_of
+from ragstone.language.terms import analyze_chunks, choose_language, languages_of, reading, terms_asked, terms_of
 
 PAIRS = {
     "da": "husene hus, bøgerne bøger, børnene børn, nøgler nøgle, boeger bøger, regninger regning",
@@ -102,3 +102,13 @@ def test_chunks_tell_their_language() -> None:
 def test_hostile_text_takes_no_time_to_analyse() -> None:
     for text in ("é" * 100_000, "l'" * 50_000, "ß-" * 50_000, "\N{COMBINING ACUTE ACCENT}" * 100_000):
         assert all(len(term) <= 200 for term in terms_of(text, "fr"))
+
+
+def test_texts_are_read_in_the_language_of_a_question() -> None:
+    with reading("de"):
+        assert analyze("Was ist die Kaution für Häuser?") == ["kaution~de", "haus~de"]
+        assert analyze_query("war die") == ["war~de", "die~de"]
+        assert terms_asked("Häuser", ("de",)) == [("hauser", "haus~de")]
+        with reading(""):
+            assert analyze("houses") == ["hous"]
+    assert analyze("houses") == ["hous"]
