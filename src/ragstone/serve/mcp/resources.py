@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -81,9 +82,11 @@ class ResourceCatalog:
             if found:
                 return found[0].id
         elif uri.startswith(DOCUMENTS):
-            document = await self._workspace.documents.get(uri.removeprefix(DOCUMENTS))
-            if document.kb == self._workspace.settings.kb:
-                return document.id
+            # A document of another kb must not be told from one that there is not.
+            with suppress(NotFoundError):
+                document = await self._workspace.documents.get(uri.removeprefix(DOCUMENTS))
+                if document.kb == self._workspace.settings.kb:
+                    return document.id
         raise NotFoundError(f"no resource {uri[:200]}", hint=f"list them, or read {DOCUMENTS}ID")
 
     async def _kbs(self) -> str:

@@ -15,9 +15,10 @@ from ragstone.agents.tools import TOOLS
 from ragstone.core.audit import acting_as
 from ragstone.core.errors import ModelUnavailable, RagstoneError
 from ragstone.core.types import Json
+from ragstone.serve.mcp.guard import IDLE_SECONDS, MOST_BYTES, McpGuard
 from ragstone.serve.mcp.prompts import PROMPTS, fill_prompt
 from ragstone.serve.mcp.resources import ResourceCatalog
-from ragstone.serve.mcp.sessions import Sessions
+from ragstone.serve.mcp.sessions import MOST_SESSIONS, Sessions
 from ragstone.serve.mcp.stdin import stdin_lines
 from ragstone.serve.server import run_app
 
@@ -93,7 +94,10 @@ async def serve_stdio(server: Server[Any]) -> None:
 
 async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], None]) -> None:
     """Talk over streamable HTTP at `/mcp` of this machine until cancelled; port 0 takes a free one."""
-    await run_app(server.streamable_http_app(host=HOST), HOST, port, on_ready)
+    app = server.streamable_http_app(
+        host=HOST, session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS, max_request_body_size=MOST_BYTES
+    )
+    await run_app(McpGuard(app), HOST, port, on_ready)
 
 
 def _mcp() -> tuple[Any, type[Server[Any]]]:

@@ -1,0 +1,128 @@
+"""In front of the MCP application: only sessions that the server has issued, and bodies that come whole and in time."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragstone.serve.mcp.sessions import MOST_SESSIONS
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SESSION = b"mcp-session-id"
+IDLE_SECONDS = 600.0
+"""The time after which a session ends that nothing is asked of."""
+BODY_SECONDS = 30.0
+"""The time in which the whole of a body must come."""
+MOST_BYTES = 1_000_000
+MOST_BODIES = 200
+"""Bodies that may be on their way at once."""
+
+
+@dataclass(slots=True)
+class _Issued:
+    last: float
+    under_way: int = 0
+
+
+class McpGuard:
+    """Wraps the application; keeps the ids of sessions that its answers have issued."""
+
+    def __init__(self, app: ASGIApp, clock: Callable[[], float] = time.monotonic) -> None:
+        self._app = app
+        self._clock = clock
+        self._issued: OrderedDict[bytes, _Issued] = OrderedDict()
+        self._bodies = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = next((value for name, value in scope["headers"] if name == SESSION), None)
+        session = self._find(given) if given is not None else None
+        if given is not None and session is None:
+            await _refuse(send, 404, "Session not found")
+            return
+        if self._bodies >= MOST_BODIES:
+            await _refuse(send, 503, "Too many requests are on their way")
+            return
+        body = await self._read_body(receive)
+        if isinstance(body, int):
+            await _refuse(send, body, "The body is too large" if body == 413 else "The body did not come in time")
+        elif body is not None:
+            await self._serve(scope, _replay(body, receive), send, session)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, session: _Issued | None) -> None:
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._remember(value for name, value in message["headers"] if name.lower() == SESSION)
+            await send(message)
+
+        if session is not None:
+            session.under_way += 1
+        try:
+            await self._app(scope, receive, answer)
+        finally:
+            if session is not None:
+                session.under_way -= 1
+                session.last = self._clock()
+
+    def _find(self, session_id: bytes) -> _Issued | None:
+        """Return a session that was issued and has not expired."""
+        found = self._issued.get(session_id)
+        if found and not found.under_way and self._clock() - found.last >= IDLE_SECONDS:
+            del self._issued[session_id]
+            return None
+        return found
+
+    def _remember(self, session_ids: Iterable[bytes]) -> None:
+        for session_id in session_ids:
+            self._issued.setdefault(session_id, _Issued(self._clock()))
+            self._issued.move_to_end(session_id)
+        while len(self._issued) > MOST_SESSIONS:
+            self._issued.popitem(last=False)
+
+    async def _read_body(self, receive: Receive) -> bytes | int | None:
+        """Return the whole body, the status with which it is refused, or None when the client is gone."""
+        body = bytearray()
+        self._bodies += 1
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        return None
+                    body += message.get("body", b"")
+                    if len(body) > MOST_BYTES:
+                        return 413
+                    if not message.get("more_body", False):
+                        return bytes(body)
+        except TimeoutError:
+            return 408
+        finally:
+            self._bodies -= 1
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a way to receive a body that has been read, and then what follows it."""
+    waiting = [body]
+
+    async def again() -> Message:
+        if waiting:
+            return {"type": "http.request", "body": waiting.pop(), "more_body": False}
+        return await receive()
+
+    return again
+
+
+async def _refuse(send: Send, status: int, message: str) -> None:
+    error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
+    headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": json.dumps(error).encode()})
