@@ -47,7 +47,8 @@ def test_a_mailbox_that_is_named_gives_its_messages(folder: Path) -> None:
     assert first.media_type == "message/rfc822"
     assert isinstance(first.content, bytes)
     assert first.content.startswith(b"Message-ID: <1@example.org>")
-    assert first.metadata == {"source_type": "email", "filename": "inbox.mbox", "mailbox": "inbox.mbox"}
+    named = dict.fromkeys(("filename", "mailbox", "source"), "inbox.mbox")
+    assert first.metadata == {"source_type": "email", **named}
     assert first.modified_at is not None
     assert first.modified_at.isoformat() == "2026-01-05T10:00:00+00:00"
 

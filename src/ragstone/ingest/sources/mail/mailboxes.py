@@ -163,8 +163,7 @@ def read_mailbox(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
 def _message(name: str, envelope: Envelope, content: bytes, origin: Item) -> Item:
     metadata: dict[str, Json] = {**origin.metadata, "source_type": "email", "mailbox": origin.uri}
     metadata.pop("modified_date", None)  # the mailbox's, which changes with every mail that comes
-    if envelope.from_gmail:
-        metadata["source"] = "gmail"
+    metadata["source"] = "gmail" if envelope.from_gmail else origin.uri
     return replace(
         origin,
         external_id=f"{origin.external_id}!/{name}",
