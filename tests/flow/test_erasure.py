@@ -29,6 +29,7 @@ from ragstone.stores.factory import Stores, open_stores
 from ragstone.stores.health.check import examine
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import erasure as erasure_counts
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import make_version, put, unit_vectors
@@ -145,6 +146,22 @@ async def test_files_of_a_collection_that_cannot_be_written_are_told_of(
     (unfinished,) = receipt.unfinished
     assert unfinished.startswith("corpus files: bm25_index.pkl is locked")
     assert unfinished.endswith("the next deletion or build writes them")
+    await stores.close()
+
+
+async def test_a_file_that_cannot_be_scrubbed_is_told_of(
+    tmp_path: Path, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(self: SqliteLedger, tenant: str, kbs: Sequence[str]) -> bool:
+        raise StoreBusy("ledger.db is being read")
+
+    stores = open_kind("sqlite", tmp_path)
+    version = document("a")
+    await put(stores.ledger, version)
+    monkeypatch.setattr(SqliteLedger, "scrub", refuse)
+    (receipt,) = await open_eraser(stores).erase("default", [ErasureTarget("document", version.document_id)])
+    assert not receipt.scrubbed
+    assert [entry.partition(";")[0] for entry in receipt.unfinished] == ["ledger: ledger.db is being read"]
     await stores.close()
 
 

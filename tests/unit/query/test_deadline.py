@@ -11,6 +11,7 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 
 from ragstone.core.errors import StoreBusy
 from ragstone.core.model_types import Embeddings
+from ragstone.core.search import Stage
 from ragstone.core.types import Candidate, KnowledgeBase, Role
 from ragstone.query import arms, pipeline, rerank
 from ragstone.query import context as trace
@@ -137,6 +138,14 @@ def test_what_two_arms_load_at_the_same_time_is_excused_once(clock: Clock) -> No
     clock.seconds = 6.0
     record.excuse(1000)
     assert record.left_ms == 500 - 1000
+
+
+def test_a_stage_is_timed_in_milliseconds(clock: Clock) -> None:
+    record = Recorder("fast")
+    with record.stage("fuse", 3) as span:
+        clock.seconds += 0.25
+        span.left = 2
+    assert record.stages == [Stage("fuse", 250.0, 3, 2, "")]
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
