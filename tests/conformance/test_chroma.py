@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conformance import chroma_writer
 from tests.conformance.chroma_server import chroma_server
+from tests.conformance.isolations import FewIsolations
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
@@ -26,7 +27,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-class TestChromaInAFolder(ProviderSuite, ProviderPersistenceSuite):
+class TestChromaInAFolder(FewIsolations, ProviderSuite, ProviderPersistenceSuite):
     isolations = ISOLATIONS
     refuses = REFUSED
     forks = False

@@ -16,6 +16,7 @@ from typing import Any
 
 import grpc  # noqa: F401 - before any provider is made, since gRPC settles at its import what a fork may do
 import pytest
+from tests.conformance.isolations import FewIsolations
 from tests.conformance.milvus_server import MADE_HERE, run_folder, running, start
 
 from ragstone.core.errors import StoreBusy, StoreError
@@ -48,7 +49,7 @@ def connected(address: str, isolation: Isolation = "filter", **options: Any) -> 
     return MilvusProvider(Adapter(kind="milvus", url=address, options=options), Path("unused"), isolation)
 
 
-class TestMilvusServer(ProviderSuite):
+class TestMilvusServer(FewIsolations, ProviderSuite):
     examples = 15
     isolations = (
         ("collection", "namespace", "filter") if os.environ.get("RAGSTONE_MILVUS") == "all" else ("namespace", "filter")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import grpc  # noqa: F401 - before any provider is made, since gRPC settles at its import what a fork may do
 from hypothesis import given
+from tests.conformance.isolations import FewIsolations
 
 from ragstone.core.filters import Filter
 from ragstone.core.vectors import Isolation, VectorProvider
@@ -22,7 +23,7 @@ def embedded(folder: Path, isolation: Isolation) -> VectorProvider:
     return MilvusProvider(Adapter(kind="milvus"), folder, isolation)
 
 
-class TestMilvusLite(ProviderSuite):
+class TestMilvusLite(FewIsolations, ProviderSuite):
     refuses = frozenset(COMMON)
 
     async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
@@ -39,7 +40,7 @@ class TestMilvusLite(ProviderSuite):
         check()
 
 
-class TestMilvusLiteOnDisk(ProviderPersistenceSuite):
+class TestMilvusLiteOnDisk(FewIsolations, ProviderPersistenceSuite):
     async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
         return embedded(folder, isolation)
 

@@ -11,7 +11,7 @@ import numpy as np
 import psycopg
 import pytest
 from tests.conformance import postgres_server
-from tests.conformance.postgres_server import INDEXED, server
+from tests.conformance.postgres_server import INDEXED, on_16, server
 
 from ragstone.core.errors import SettingsError
 from ragstone.core.filters import Filter, parse_filter
@@ -76,8 +76,7 @@ class TestIvfflat(TestHnsw):
     options: ClassVar[dict[str, Any]] = {"index": "ivfflat", "exact_below": 0, "lists": 4, "probes": 4}
 
 
-class TestHnsw16(TestHnsw):
-    version = 16
+TestHnsw16 = on_16(TestHnsw, "test_the_nearest_come_in_order", "test_the_filter_acts_before_the_cut")
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.conformance.isolations import FewIsolations
 from tests.doubles.pinecone import PineconeDouble
 
 from ragstone.core.vectors import Isolation, VectorProvider
@@ -26,7 +27,7 @@ async def at_once(_seconds: float) -> None:
     await asyncio.sleep(0)
 
 
-class TestPineconeProvider(ProviderSuite):
+class TestPineconeProvider(FewIsolations, ProviderSuite):
     isolations = ("namespace", "filter")
     refuses = frozenset({"range of texts"})
     examples = 15

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance import postgres_server
-from tests.conformance.postgres_server import server
+from tests.conformance.postgres_server import on_16, server
 
 from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
@@ -48,5 +48,9 @@ class TestPostgresSourceBook(source_suite.SourceSuite):
         return ledger, SqlQueue(ledger), SqlSourceBook(ledger)
 
 
-class TestPostgresQueue16(TestPostgresQueue):
-    version = 16
+TestPostgresQueue16 = on_16(
+    TestPostgresQueue,
+    "test_a_job_is_taken_once_and_completed",
+    "test_the_sooner_priority_goes_first_then_the_older_job",
+    "test_notices_say_how_jobs_ended",
+)

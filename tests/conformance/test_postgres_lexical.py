@@ -47,8 +47,9 @@ class TestPostgresLexicalIndex(WordWeightSuite):
         await super().test_tenants_are_searched_apart(stores)
 
 
-class TestPostgresLexicalIndex16(TestPostgresLexicalIndex):
-    version = 16
+TestPostgresLexicalIndex16 = postgres_server.on_16(
+    TestPostgresLexicalIndex, "test_any_term_is_enough", "test_tenants_are_searched_apart"
+)
 
 
 class TestPostgresFtsIndex(KeywordSuite):
@@ -84,8 +85,9 @@ class TestPostgresFtsIndex(KeywordSuite):
         assert [one.score for one in found] == sorted(expected.values(), reverse=True)
 
 
-class TestPostgresFtsIndex16(TestPostgresFtsIndex):
-    version = 16
+TestPostgresFtsIndex16 = postgres_server.on_16(
+    TestPostgresFtsIndex, "test_any_term_is_enough", "test_scores_are_ts_rank_over_the_raw_content"
+)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance import qdrant_writer
+from tests.conformance.isolations import FewIsolations
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
@@ -16,7 +17,7 @@ from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuit
 from ragstone.testing.suites.providers import ProviderSuite
 
 
-class TestQdrantLocal(ProviderSuite, ProviderPersistenceSuite):
+class TestQdrantLocal(FewIsolations, ProviderSuite, ProviderPersistenceSuite):
     refuses = frozenset({"range of texts"})
 
     async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:

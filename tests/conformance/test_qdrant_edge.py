@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.conformance import qdrant_writer
+from tests.conformance.isolations import FewIsolations
 
 from ragstone.core.vectors import Isolation, VectorProvider
 from ragstone.settings.tree import Adapter
@@ -15,7 +16,7 @@ from ragstone.testing.suites.provider_persistence import ProviderPersistenceSuit
 from ragstone.testing.suites.providers import ProviderSuite
 
 
-class TestQdrantEdge(ProviderSuite, ProviderPersistenceSuite):
+class TestQdrantEdge(FewIsolations, ProviderSuite, ProviderPersistenceSuite):
     refuses = frozenset({"range of texts"})
 
     async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:

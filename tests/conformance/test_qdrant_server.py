@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.conformance.isolations import FewIsolations
 from tests.doubles.qdrant import QdrantDouble
 
 from ragstone.core.vectors import Isolation, VectorProvider
@@ -17,7 +18,7 @@ from ragstone.testing.suites.providers import ProviderSuite
 KEY = "key-of-the-double"
 
 
-class TestQdrantServer(ProviderSuite):
+class TestQdrantServer(FewIsolations, ProviderSuite):
     refuses = frozenset({"range of texts"})
 
     @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from tests.conformance.isolations import FewIsolations
 from tests.doubles.weaviate import WeaviateDouble
 
 from ragstone.core.vectors import Isolation, VectorProvider
@@ -21,7 +22,7 @@ def weaviate() -> Iterator[WeaviateDouble]:
         yield double
 
 
-class TestWeaviateProvider(ProviderSuite):
+class TestWeaviateProvider(FewIsolations, ProviderSuite):
     refuses = frozenset({"range of texts"})
     examples = 15
 

@@ -1,6 +1,6 @@
 """Hundreds of files made to hurt: each becomes text or a typed error, within limits, and nothing else happens.
 
-Every third bomb and every twelfth other file is run; `RAGSTONE_HOSTILE=all pytest tests/faults/test_hostile_300.py`
+Every fifth bomb and every twentieth other file is run; `RAGSTONE_HOSTILE=all pytest tests/faults/test_hostile_300.py`
 runs them all, in minutes.
 """
 
@@ -241,7 +241,7 @@ def escaped(around: Path) -> list[Path]:
 def chosen(files: list[Hostile]) -> Iterator[Hostile]:
     """The files of this run but the bombs, which have a test of their own."""
     for number, file in enumerate(file for file in files if not file.bomb):
-        if ALL or (number % 12 == 0 and not file.endless):
+        if ALL or (number % 20 == 0 and not file.endless):
             yield file
 
 
@@ -333,7 +333,7 @@ def told(outcomes: dict[str, Outcome]) -> str:
 async def test_no_bomb_makes_the_parent_grow(
     files: list[Hostile], record_property: Callable[[str, object], None]
 ) -> None:
-    bombs = [file for file in files if file.bomb][:: 1 if ALL else 3]
+    bombs = [file for file in files if file.bomb][:: 1 if ALL else 5]
     grown: dict[str, int] = {}
     wrong: list[str] = []
     lane = Lane()
@@ -347,7 +347,7 @@ async def test_no_bomb_makes_the_parent_grow(
     record_property("injected", len(bombs))
     record_property("noted", f"of the bombs the worst made the parent grow by {max(grown.values()) // MEGABYTE} MB")
     assert wrong == []
-    assert len(grown) >= (30 if ALL else 10)
+    assert len(grown) >= (30 if ALL else 6)
     assert {name: size for name, size in grown.items() if size >= 50 * MEGABYTE} == {}
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone.core.errors import InputError, ModelError, NotFoundError, RagstoneError, SettingsError
 from ragstone.core.jobs import JobState
@@ -203,8 +204,6 @@ def test_ctrl_c_in_the_middle_of_an_ingest(tmp_path: Path) -> None:
     (pages / "a.txt").write_text("words")
     # Stops once the engine is open and work is going on: that is when the signal is sent.
     code = (
-        # Whoever starts the tests in the background has them ignore this signal, and so would this child.
-        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "import sys, ragstone.ingest.pipeline as p\n"
         "from ragstone.serve.cli.main import run\n"
         "async def slow(self, task):\n"
@@ -214,7 +213,7 @@ def test_ctrl_c_in_the_middle_of_an_ingest(tmp_path: Path) -> None:
         "run(['ingest', 'pages'])"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*warm_python(), "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     (tmp_path / "ready").open().close()
     process.send_signal(signal.SIGINT)
