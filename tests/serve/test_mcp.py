@@ -83,7 +83,7 @@ async def search_verify_research(client: Client) -> None:
     assert value(verdict)["evidence"][0]["text"] == CLAIM
 
     research = value(await client.call_tool("research_topic", {"topic": "modules", "depth": "quick"}))
-    assert list(research) == ["files"]
+    assert list(research) == ["pages/cronjobs.md", "pages/hooks.md", "pages/bans.md"]
 
     read = await client.read_resource(f"ragstone://documents/{found[0]['parent_doc_id']}")
     assert CLAIM in read.contents[0].text
