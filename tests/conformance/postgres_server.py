@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -105,7 +106,7 @@ def on_16(suite: type, *tests: str) -> type:
     name = f"{suite.__name__}16"
     if ALL_ON_16:
         return type(name, (suite,), {"version": 16})
-    chosen = {}
+    chosen: dict[str, Any] = {}
     for owner in reversed(suite.__mro__[:-1]):
         for attribute, value in vars(owner).items():
             if attribute in tests:
