@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -19,6 +21,9 @@ SOURCE = "upload"
 _INSIDE = re.compile(r"!/|#\d+:")
 CONTAINERS = frozenset({".zip", ".mbox"})
 SECONDS = 120.0
+COPIES = "ragstone-scan-"
+"""The beginning of the names of folders that hold a copy for the scanner."""
+ABANDONED_SECONDS = 3 * SECONDS
 
 
 def check_external_id(external_id: str) -> str:
@@ -63,7 +68,8 @@ class MalwareFound(InputError):
 
 async def scan(command: Sequence[str], content: bytes, name: str) -> None:
     """Run the command on a private copy of the file; an exit code other than 0 refuses it."""
-    with tempfile.TemporaryDirectory(prefix="ragstone-scan-") as folder:
+    await asyncio.to_thread(_remove_abandoned)
+    with tempfile.TemporaryDirectory(prefix=COPIES) as folder:
         copy = Path(folder) / "file"
         await asyncio.to_thread(_write, copy, content)
         process = await _start((*command, str(copy)))
@@ -78,6 +84,14 @@ async def scan(command: Sequence[str], content: bytes, name: str) -> None:
     if process.returncode:
         words = printable(" ".join(output.decode("utf-8", "replace").replace(str(copy), name).split()))
         raise MalwareFound(f"{name} was refused by the malware scanner: {words or process.returncode}")
+
+
+def _remove_abandoned() -> None:
+    """Remove copies that processes left which were killed during a scan."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{COPIES}*"):
+        with suppress(OSError):
+            if time.time() - folder.lstat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(folder)
 
 
 async def _start(command: Sequence[str]) -> asyncio.subprocess.Process:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
 import threading
 import time
 import zipfile
@@ -25,6 +24,7 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.blobs import Blobs
+from ragstone.stores.corpus.atomic_file import write_aside
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.documents import read_kbs, read_stats
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, read_kb_facts
@@ -126,22 +126,13 @@ def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, t
     if not path.parent.is_dir():
         raise InputError(f"there is no folder {path.parent}", hint=f"make it with: mkdir -p {path.parent}")
     kbs = _choose_kbs(connection, tenant_id, order.kbs)
-    part = path.with_name(path.name + ".part")
-    with translate_errors(path):
-        try:
-            with os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-                with zipfile.ZipFile(file, "w") as archive:
-                    draft = _Draft(archive)
-                    for kb in kbs:
-                        _write_kb(draft, order, connection, tenant_id, kb)
-                    _write_manifest(draft, order.tenant)
-                file.flush()
-                os.fsync(file.fileno())
-                size = file.tell()
-            part.replace(path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
+    with translate_errors(path), write_aside(path) as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            draft = _Draft(archive)
+            for kb in kbs:
+                _write_kb(draft, order, connection, tenant_id, kb)
+            _write_manifest(draft, order.tenant)
+        size = file.tell()
     return draft, size
 
 
