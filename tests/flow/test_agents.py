@@ -94,7 +94,7 @@ async def test_search_verify_research_by_a_plain_agent(stone: Ragstone) -> None:
     searched, verified, researched = (one["result"] for one in answer["tool_results"])
     assert "A dog travels for 1.50 crowns" in searched[0]["text"]
     assert verified["status"] in ("VERIFIED", "LIKELY")
-    assert [len(found) for found in researched.values()] == [5]
+    assert sum(len(found) for found in researched.values()) == 5
     assert [turn["role"] for turn in sent] == ["system", "user"] + ["assistant", "tool"] * 3
 
 
@@ -116,7 +116,8 @@ def test_research_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
         "degraded",
         "took_ms",
     ]
-    assert (found["topic"], list(found["sources"]), len(found["findings"])) == ("dogs on board", ["files"], 5)
+    assert (found["topic"], len(found["findings"])) == ("dogs on board", 5)
+    assert list(found["sources"]) == ["guides/animals-on-board.html", "guides/accessibility.md"]
     assert found["searches"] == len(found["queries"])
     assert main(["research", "dogs on board", "--depth", "quick", *data]) == 0
     drawn = capsys.readouterr().out

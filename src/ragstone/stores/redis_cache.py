@@ -7,7 +7,7 @@ Values are sealed like original files where `security.key` is set, and Redis rem
 from __future__ import annotations
 
 import logging
-import socket
+import platform
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -165,7 +165,7 @@ def _namespace(settings: Settings) -> str:
     dsn = settings.store.ledger.dsn
     if dsn is None:
         file = (settings.data_dir / "control.db").stat()
-        place = f"{socket.gethostname()} {file.st_dev} {file.st_ino}"
+        place = f"{platform.node()} {file.st_dev} {file.st_ino}"
     else:
         place = dsn.get_secret_value()
     asked = settings.model_dump_json(exclude={"data_dir"})

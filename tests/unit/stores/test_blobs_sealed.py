@@ -182,7 +182,8 @@ def test_a_rename_that_fails_is_told_and_leaves_the_file(folder: Path, monkeypat
 
     with monkeypatch.context() as patched:
         patched.setattr(module.os, "replace", refused)
-        assert after(folder).rotate() == Rotation(0, 0, (f"{folder / DOCUMENT / name}: Read-only file system",))
+        said = "can be read but not written: its folder takes no new files (Read-only file system)"
+        assert after(folder).rotate() == Rotation(0, 0, (f"{folder / DOCUMENT / name} {said}",))
     assert files(folder) == [folder / DOCUMENT / name]
     assert before(folder).get(DOCUMENT, name) == b"content"
 
