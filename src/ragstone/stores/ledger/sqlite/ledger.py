@@ -117,10 +117,14 @@ class SqliteLedger(SqlLedger):
         self._leaving.append(self._tenants.pop(tenant))
         self._close_left()
 
-    def _try_writing_again(self, tenant: str = "") -> None:
-        """Have files opened again that are open for reading only: there may be space by now."""
+    def _try_writing_control_again(self) -> None:
+        """Have the control file opened again if it is open for reading only: there may be space by now."""
         if self._control and self._control.is_read_only:
             self._retire_control()
+
+    def _try_writing_again(self, tenant: str) -> None:
+        """Do the same for the file of a tenant as well."""
+        self._try_writing_control_again()
         if tenant in self._tenants and self._tenants[tenant].is_read_only:
             self._leave(tenant)
 
@@ -209,7 +213,7 @@ class SqliteLedger(SqlLedger):
         return otherwise if control is None else await control.read(work)
 
     async def control_write(self, work: Callable[[Connection], T]) -> T:
-        self._try_writing_again()
+        self._try_writing_control_again()
         control = await self.control(make=True)
         assert control is not None
         return await control.transact(work)
