@@ -90,6 +90,17 @@ def test_a_record_that_was_made_with_something_else_does_not_count(change: dict[
         check_figure(changed, "fast.p95_ms")
 
 
+@pytest.mark.req("R-EVL-17", "R-MOD-01", "R-TST-10")
+@pytest.mark.parametrize("figure", ["fast.p95_ms", "balanced.p95_ms", "thorough.p95_ms"])
+def test_takaro_answers_within_the_time_of_each_mode(figure: str) -> None:
+    check_figure(read_records(ROOT / RECORDS)["takaro"], figure)
+
+
+@pytest.mark.req("R-EVL-16")
+def test_tulia_answers_within_its_time() -> None:
+    check_figure(read_records(ROOT / RECORDS)["tulia"], "p95_ms")
+
+
 def test_the_committed_record_has_every_target_of_its_profiles() -> None:
     records = read_records(ROOT / RECORDS)
     assert records
