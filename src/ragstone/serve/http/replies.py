@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -30,7 +30,7 @@ def wants_events(request: Request) -> bool:
     return EVENT_STREAM in request.headers.get("accept", "")
 
 
-def stream_events(request: Request, events: AsyncIterator[tuple[str, Schema]]) -> Response:
+def stream_events(request: Request, events: AsyncGenerator[tuple[str, Schema]]) -> Response:
     """Return events as they come; an error ends them with an event `error`, and so does a key that is revoked."""
     return StreamingResponse(
         _encode(request, events),
@@ -39,7 +39,7 @@ def stream_events(request: Request, events: AsyncIterator[tuple[str, Schema]]) -
     )
 
 
-async def _encode(request: Request, events: AsyncIterator[tuple[str, Schema]]) -> AsyncIterator[str]:
+async def _encode(request: Request, events: AsyncGenerator[tuple[str, Schema]]) -> AsyncIterator[str]:
     coming: asyncio.Future[tuple[str, Schema]] | None = None
     try:
         while True:
@@ -59,8 +59,11 @@ async def _encode(request: Request, events: AsyncIterator[tuple[str, Schema]]) -
     except RagstoneError as error:
         yield _event("error", ErrorSchema.of_error(error))
     finally:
+        # A caller that has gone away must not leave a search or an answer running.
         if coming:
             coming.cancel()
+            await asyncio.gather(coming, return_exceptions=True)
+        await events.aclose()
 
 
 async def _is_still_valid(request: Request) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 from typing import Annotated
 
@@ -144,7 +144,7 @@ async def show_job(job_id: str, workspace: Reader, request: Request) -> Response
     return reply(JobSchema.of(job))
 
 
-async def _job_events(workspace: Workspace, job_id: str) -> AsyncIterator[tuple[str, Schema]]:
+async def _job_events(workspace: Workspace, job_id: str) -> AsyncGenerator[tuple[str, Schema]]:
     before = None
     while True:
         job = await workspace.jobs.get(job_id)

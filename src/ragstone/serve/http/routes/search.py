@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -37,7 +37,7 @@ async def ask(body: AskBody, workspace: Reader, request: Request) -> Response:
     return reply(AnswerSchema.of(await workspace.ask(body.as_question())))
 
 
-async def _answer_events(workspace: Workspace, body: AskBody) -> AsyncIterator[tuple[str, Schema]]:
+async def _answer_events(workspace: Workspace, body: AskBody) -> AsyncGenerator[tuple[str, Schema]]:
     async for event in workspace.stream(body.as_question()):
         shape = event_schema(event)
         yield shape.event, shape
