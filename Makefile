@@ -19,7 +19,7 @@ TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(
 PARTS = 1 2
 NOT_IMPORTED = huggingface_hub|kubernetes|lexers|mypy|mypyc|onnx/backend|onnx/reference|pip|quantization|reportlab/graphics|semconv|setuptools|sqlalchemy/testing|test|tests|transformers
 CHECKS = format lint types layers requirement-ids shape
-EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp
+EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp oidc telemetry
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
 .PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults profiles mutants peers requirements lock clean
