@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragstone.core.answers import Depth
@@ -12,6 +13,10 @@ from ragstone.core.types import Mode
 
 MOST_CHARS = 1_000_000
 """Longer texts are refused before anything looks at them; queries have a limit of their own in the settings."""
+
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+"""The most entries of a list to return."""
 
 
 class RequestBody(BaseModel):

@@ -1,0 +1,50 @@
+"""Usage, audit record and keys of a tenant."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ragstone.core.clock import now
+from ragstone.core.keys import NewApiKey, read_scopes
+from ragstone.schemas.tenants import ApiKeyListSchema, ApiKeySchema, AuditSchema, IssuedKeySchema, UsageSchema
+from ragstone.serve.http.identity import Admin, Reader, TenantAdmin
+from ragstone.serve.http.replies import reply
+from ragstone.serve.http.requests import KeyBody, Limit
+
+router = APIRouter(prefix="/v1")
+
+
+@router.get("/usage", response_model=UsageSchema, tags=["tenant"])
+async def show_usage(workspace: Reader) -> Response:
+    """Show what the tenant has and has used."""
+    return reply(UsageSchema.of(await workspace.usage()))
+
+
+@router.get("/audit", response_model=AuditSchema, tags=["tenant"])
+async def list_audit(workspace: Admin, action: str | None = None, limit: Limit = 100) -> Response:
+    """List the audit record of the tenant, newest first."""
+    return reply(AuditSchema.of(audit=await workspace.audit.list(action=action, limit=limit)))
+
+
+@router.get("/keys", response_model=ApiKeyListSchema, tags=["tenant"])
+async def list_keys(workspace: TenantAdmin, request: Request) -> Response:
+    """List the API keys of the tenant."""
+    return reply(ApiKeyListSchema.of(keys=await request.app.state.engine.keys.all(workspace.tenant)))
+
+
+@router.post("/keys", status_code=201, response_model=IssuedKeySchema, tags=["tenant"])
+async def create_key(body: KeyBody, workspace: TenantAdmin, request: Request) -> Response:
+    """Create an API key of the tenant. It is in this answer once and not stored."""
+    expires = now() + timedelta(days=body.days) if body.days else None
+    wanted = NewApiKey(workspace.tenant, read_scopes(body.scopes), body.name, tuple(body.kbs), expires)
+    return reply(IssuedKeySchema.of_issued(await request.app.state.engine.keys.create(wanted)), 201)
+
+
+@router.delete("/keys/{key_id}", response_model=ApiKeySchema, tags=["tenant"])
+async def revoke_key(key_id: str, workspace: TenantAdmin, request: Request) -> Response:
+    """Have an API key of the tenant refused from now on."""
+    return reply(ApiKeySchema.of(await request.app.state.engine.keys.revoke(key_id, tenant=workspace.tenant)))
