@@ -94,6 +94,25 @@ class AuditEntry:
         return "seen" if self.action.partition(".")[2] in ("", "read") else "change"
 
 
+@dataclass(frozen=True, slots=True)
+class AuditChain:
+    """The result of following the hashes of the audit record from the first entry to the last."""
+
+    entries: int
+    """Entries that were found as they were written."""
+    pruned: int
+    """Entries that were removed by age or number, which the record itself says."""
+    head: str
+    """The hash of the last entry: who notes it elsewhere can prove later that the record was not written anew."""
+    broken_at: int | None = None
+    """The number of the first entry that is not as it was written, or of the last good one if others are missing."""
+    problem: str = ""
+
+    @property
+    def is_intact(self) -> bool:
+        return not self.problem
+
+
 class AuditTrail(Protocol):
     """Storage for entries: they are added, and removed by age, but never changed."""
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragstone.core.audit import AuditEntry
+from ragstone.core.audit import AuditChain, AuditEntry
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.core.health import Check, HealthFinding
 from ragstone.core.remedies import Action, Remedy
@@ -72,10 +72,21 @@ async def read_audit(
     settings: Settings, *, tenant: str | None, action: str | None, since: datetime | None, limit: int
 ) -> list[AuditEntry]:
     """Return the audit entries of all tenants, or of all that had this name, newest first."""
-    if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
-        raise NotFoundError(f"there is no data in {settings.data_dir} yet", remedy=Remedy(Action.CREATE_DATA))
+    _require_data(settings)
     async with _open_stores(settings) as stores:
         return await stores.audit.entries(tenant_id=None, tenant=tenant, action=action, since=since, limit=limit)
+
+
+async def verify_audit(settings: Settings, *, noted: str = "") -> AuditChain:
+    """Follow the hashes of the audit record; `noted` is the hash of an entry that must be in it."""
+    _require_data(settings)
+    async with _open_stores(settings) as stores:
+        return await stores.audit.verify(noted)
+
+
+def _require_data(settings: Settings) -> None:
+    if settings.store.ledger.kind == "sqlite" and not settings.data_dir.exists():
+        raise NotFoundError(f"there is no data in {settings.data_dir} yet", remedy=Remedy(Action.CREATE_DATA))
 
 
 def list_models(settings: Settings) -> list[ModelEntry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ragstone.core.audit import Outcome
+from ragstone.core.audit import AuditChain, Outcome
 from ragstone.core.keys import IssuedKey, KeyScope
 from ragstone.core.tenants import TenantState
 from ragstone.core.types import Json
@@ -94,6 +94,25 @@ class AuditSchema(Schema):
     """Entries of the audit trail, newest first."""
 
     audit: list[AuditEntrySchema]
+
+
+class AuditChainSchema(Schema):
+    """The result of proving the audit record."""
+
+    intact: bool
+    entries: int
+    pruned: int
+    """Entries that were removed by age or number."""
+    head: str
+    """The hash of the last entry."""
+    broken_at: int | None
+    """The first entry that is not as it was written, or the last good one if others are missing."""
+    problem: str
+
+    @classmethod
+    def of_chain(cls, chain: AuditChain) -> Self:
+        """Build the shape of a verified record."""
+        return cls.of(chain, intact=chain.is_intact)
 
 
 class ApiKeySchema(Schema):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pwd
+import sqlite3
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -70,6 +72,20 @@ def test_tenants_are_chosen_by_name_also_when_they_are_gone(filled: Cli, pages: 
     ]
     assert told[0]["counts"]["ledger.documents"] == told[0]["count"] == 3
     assert "acme" not in {one["tenant"] for one in filled("audit", "--tenant", "default", "--json").json["audit"]}
+
+
+def test_the_record_is_proven_and_a_changed_entry_named(filled: Cli, tmp_path: Path) -> None:
+    proven = filled("audit", "--verify")
+    assert (proven.code, proven.out.splitlines()[0].split(maxsplit=2)[2]) == (0, "entries are as they were written.")
+    noted = filled("audit", "--verify", "--json").json["head"]
+    assert filled("audit", "--verify", "--noted", noted).code == 0
+    with closing(sqlite3.connect(tmp_path / "ragstone-data" / "control.db")) as control:
+        [changed] = control.execute("SELECT max(id) FROM audit").fetchone()
+        control.execute("UPDATE audit SET actor = 'eve' WHERE id = ?", (changed,))
+        control.commit()
+    broken = filled("audit", "--verify", "--json")
+    assert (broken.code, broken.json["intact"], broken.json["broken_at"]) == (1, False, changed)
+    assert f"entry {changed} was changed" in filled("audit", "--verify").out
 
 
 def test_nothing_to_show(filled: Cli, cli: Cli, tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ WHERE c.relnamespace = 'ragstone'::regnamespace AND c.relkind IN ('r', 'p') GROU
 """
 KNOWN_TO_ALL = {
     "audit",
+    "audit_gaps",
+    "audit_head",
     "api_keys",
     "resting_names",
     "tenants",

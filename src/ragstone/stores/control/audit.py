@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditEntry, Kind
+from ragstone.core.audit import DETAIL_CHARS, NAME_CHARS, TARGET_CHARS, AuditChain, AuditEntry, Kind
 from ragstone.core.background import BatchWriter
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import RagstoneError
+from ragstone.stores.control.audit_chain import PRUNE, append_rows, record_gaps, verify_chain
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class SqlAuditTrail:
             lambda connection: _read(connection, tenant_id, tenant, action, since, limit), []
         )
 
+    async def verify(self, noted: str = "") -> AuditChain:
+        """Follow the chain of the record; `noted` is the hash of an entry that must be in it."""
+        await self.flush()
+        return await self._ledger.control_read(lambda connection: verify_chain(connection, noted), AuditChain(0, 0, ""))
+
     async def _write(self, entries: list[AuditEntry]) -> None:
         missing = self._noted.dropped + self._failed
         lost = missing - self._told
@@ -111,8 +117,8 @@ class SqlAuditTrail:
 
 def append_entries(connection: Connection, entries: Iterable[AuditEntry]) -> None:
     """Add entries at the end."""
-    connection.executemany(
-        f"INSERT INTO audit ({COLUMNS}, kind) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    append_rows(
+        connection,
         [
             (
                 canonical(entry.moment),
@@ -169,7 +175,10 @@ def _prune(connection: Connection, days: int, moment: datetime) -> bool:
     for kind, limit in before.items():
         newest = _too_many(connection, kind) if many and kind != "change" else ""
         gone.append(_remove(connection, kind, max(limit, newest)))
-    return max(gone) == PIECE
+    if removed := [link for links in gone for link in links]:
+        digest = record_gaps(connection, removed)
+        append_entries(connection, [AuditEntry(moment, "", "", "", PRUNE, count=len(removed), detail=digest)])
+    return max(map(len, gone)) == PIECE
 
 
 def _too_many(connection: Connection, kind: Kind) -> str:
@@ -181,13 +190,15 @@ def _too_many(connection: Connection, kind: Kind) -> str:
     return f"{found[0]}~" if found else ""
 
 
-def _remove(connection: Connection, kind: Kind, before: str) -> int:
+def _remove(connection: Connection, kind: Kind, before: str) -> list[tuple[str, str]]:
+    """Remove the oldest entries of a kind; return the hash before each and its own."""
     found = connection.execute(
-        "SELECT id FROM audit WHERE kind = ? AND moment < ? ORDER BY moment LIMIT ?", (kind, before, PIECE)
+        "SELECT id, previous, hash FROM audit WHERE kind = ? AND moment < ? ORDER BY moment LIMIT ?",
+        (kind, before, PIECE),
     ).fetchall()
     for ids in in_parts([row[0] for row in found]):
         connection.execute(f"DELETE FROM audit WHERE id IN ({marks(ids)})", ids)
-    return len(found)
+    return [(row[1], row[2]) for row in found]
 
 
 def _short(text: str, most: int) -> str:

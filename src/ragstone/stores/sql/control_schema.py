@@ -78,8 +78,25 @@ audit = Table(
     Column("detail", String(255), nullable=False),
     Column("kind", String(8), nullable=False),
     Column("request_id", String(127), nullable=False, server_default=text("''")),
+    Column("previous", String(64), nullable=False, server_default=text("''")),
+    Column("hash", String(64), nullable=False, server_default=text("''")),
     Index("idx_audit_tenant", "tenant_id", "id"),
     Index("idx_audit_kept", "kind", "moment"),
     sqlite_autoincrement=True,
 )
 """No key leads to the tenant: the record of its deletion stays."""
+audit_head = Table(
+    "audit_head",
+    control,
+    Column("id", SERIAL, primary_key=True, autoincrement=False),
+    Column("hash", String(64), nullable=False),
+)
+"""One row: the hash of the last entry of the audit record."""
+audit_gaps = Table(
+    "audit_gaps",
+    control,
+    Column("previous", String(64), primary_key=True),
+    Column("hash", String(64), nullable=False),
+    Column("entries", BigInteger, nullable=False),
+)
+"""Entries of the audit record that were pruned: the hash before the first of a row of them, and that of the last."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.exits import NOTHING_FOUND, OK
+from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
 from ragstone.serve.cli.render.output import one_line, table, text
 from ragstone.serve.cli.session import CliSession
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ragstone.core.audit import AuditEntry
+    from ragstone.core.audit import AuditChain, AuditEntry
 
 AGO = re.compile(r"(\d{1,5})([mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -33,13 +33,31 @@ Since = Annotated[
     str | None, typer.Option("--since", metavar="7d|DATE", help="Only newer entries: 30m, 12h, 7d, 4w or a date.")
 ]
 Limit = Annotated[int, typer.Option("--limit", min=1, max=100_000, help="At most N, the newest.")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Prove that no entry of any tenant was changed, removed, inserted or moved.")
+]
+Noted = Annotated[
+    str | None,
+    typer.Option(
+        "--noted", metavar="HASH", help="With --verify: the last entry's hash of an earlier run, kept elsewhere."
+    ),
+]
 
 
-async def audit(session: CliSession, action: Action = None, since: Since = None, limit: Limit = 100) -> int:
+async def audit(
+    session: CliSession,
+    action: Action = None,
+    since: Since = None,
+    limit: Limit = 100,
+    verify: Verify = False,
+    noted: Noted = None,
+) -> int:
     """Show the audit log, newest first: of all tenants, or of --tenant, including deleted ones.
 
     Entries name things by id and count them. They hold no text of documents, questions or answers.
     """
+    if verify or noted:
+        return await _verify(session, noted or "")
     from ragstone.engine.installation import read_audit
     from ragstone.schemas.tenants import AuditSchema
 
@@ -48,6 +66,25 @@ async def audit(session: CliSession, action: Action = None, since: Since = None,
     )
     session.show(AuditSchema.of(audit=entries), lambda out: _draw(out, entries))
     return OK if entries else NOTHING_FOUND
+
+
+async def _verify(session: CliSession, noted: str) -> int:
+    from ragstone.engine.installation import verify_audit
+    from ragstone.schemas.tenants import AuditChainSchema
+
+    chain = await verify_audit(session.settings(), noted=noted)
+    session.show(AuditChainSchema.of_chain(chain), lambda out: _draw_chain(out, chain))
+    return OK if chain.is_intact else FAILURE
+
+
+def _draw_chain(out: Console, chain: AuditChain) -> None:
+    if not chain.is_intact:
+        out.print(text(f"The audit record was tampered with: {chain.problem}.", "red"))
+        return
+    pruned = f" ({chain.pruned:,} older ones were pruned)" if chain.pruned else ""
+    out.print(f"All {chain.entries:,} entries are as they were written{pruned}.")
+    if chain.head:
+        out.print(f"Hash of the last entry, to be noted elsewhere: {chain.head}", soft_wrap=True)
 
 
 def read_since(since: str | None) -> datetime | None:

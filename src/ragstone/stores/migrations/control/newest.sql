@@ -48,7 +48,7 @@ CREATE TABLE audit (
 	counts TEXT NOT NULL,
 	detail VARCHAR(255) NOT NULL,
 	kind VARCHAR(8) NOT NULL
-, request_id VARCHAR(127) DEFAULT '' NOT NULL);
+, request_id VARCHAR(127) DEFAULT '' NOT NULL, previous VARCHAR(64) DEFAULT '' NOT NULL, hash VARCHAR(64) DEFAULT '' NOT NULL);
 CREATE INDEX idx_audit_tenant ON audit (tenant_id, id);
 CREATE INDEX idx_audit_kept ON audit (kind, moment);
 CREATE TABLE api_keys (
@@ -65,4 +65,15 @@ CREATE TABLE api_keys (
 	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE
 );
 CREATE INDEX idx_api_keys_tenant ON api_keys (tenant_id);
-INSERT INTO alembic_version (version_num) VALUES ('0008');
+CREATE TABLE audit_head (
+	id INTEGER NOT NULL,
+	hash VARCHAR(64) NOT NULL,
+	PRIMARY KEY (id)
+);
+CREATE TABLE audit_gaps (
+	previous VARCHAR(64) NOT NULL,
+	hash VARCHAR(64) NOT NULL,
+	entries BIGINT NOT NULL,
+	PRIMARY KEY (previous)
+);
+INSERT INTO alembic_version (version_num) VALUES ('0009');
