@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,8 +11,8 @@ import pytest
 from tests.conformance import postgres_server
 
 from ragstone.core.audit import acting_as
-from ragstone.core.errors import InputError, NotFoundError
-from ragstone.core.keys import NewApiKey
+from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.keys import NewApiKey, RequestAllowance
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.keys import SqlKeyBook
 from ragstone.stores.control.tenants import SqlTenantBook
@@ -155,3 +156,40 @@ async def test_keys_are_in_the_audit_record(book: SqlKeyBook, ledger: SqlLedger)
         ("key.revoke", "ada", issued.key.id),
         ("key.create", "ada", issued.key.id),
     ]
+
+
+@pytest.mark.req("R-SEC-10")
+async def test_requests_that_race_for_the_last_place_of_a_key(
+    book: SqlKeyBook, request: pytest.FixtureRequest, tmp_path: Path, time: Time
+) -> None:
+    """FAULTS 19, with a second process that has the same key."""
+    key = (await book.create(NewApiKey("acme", ("read",), per_minute=3))).key
+    assert key.per_minute == 3
+    other = LEDGERS[request.node.callspec.params["ledger"]](tmp_path)
+    try:
+        books = (book, SqlKeyBook(other, time))
+        for _ in range(2):
+            assert await book.spend(key) is not None
+        spent = await asyncio.gather(*(books[n % 2].spend(key) for n in range(50)), return_exceptions=True)
+    finally:
+        await other.close()
+    (last,) = [one for one in spent if not isinstance(one, BaseException)]
+    assert last == RequestAllowance(limit=3, left=0, seconds=60)
+    refused = [one for one in spent if isinstance(one, QuotaExceeded)]
+    assert (len(refused), refused[0].retry_after, refused[0].limit) == (49, 60, 3)
+    time.moment = START + timedelta(minutes=1, seconds=20)
+    assert await book.spend(key) == RequestAllowance(limit=3, left=2, seconds=40)
+
+
+async def test_a_key_without_a_limit_is_not_counted(book: SqlKeyBook, ledger: SqlLedger) -> None:
+    key = (await book.create(READER)).key
+    assert await book.spend(key) is None
+    rows = await ledger.control_read(lambda rows: rows.execute("SELECT minute, used FROM api_keys").fetchall(), [])
+    assert [tuple(row) for row in rows] == [(None, 0)]
+
+
+async def test_a_key_that_is_rotated_keeps_its_limit(book: SqlKeyBook) -> None:
+    old = (await book.create(NewApiKey("acme", ("read",), per_minute=3))).key
+    assert (await book.rotate(old.id, tenant="acme")).key.per_minute == 3
+    with pytest.raises(InputError, match="cannot have 0 requests per minute"):
+        await book.create(NewApiKey("acme", ("read",), per_minute=0))

@@ -98,10 +98,18 @@ class QuotaExceeded(RagstoneError):
     code = "quota_exceeded"
 
     def __init__(
-        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        remedy: Remedy | None = None,
+        retry_after: float | None = None,
+        limit: float | None = None,
     ) -> None:
         super().__init__(message, hint=hint, remedy=remedy)
         self.retry_after = retry_after
+        self.limit = limit
+        """The limit itself, where it is one of a minute."""
         self.retryable = retry_after is not None
 
 

@@ -18,6 +18,7 @@ KeyScope = Literal["read", "write", "admin"]
 SCOPES: tuple[KeyScope, ...] = get_args(KeyScope)
 TOKEN = re.compile(r"rgs_([0-9a-f]{16})_([0-9A-Za-z_-]{43})")
 NAME_CHARS = 63
+MOST_PER_MINUTE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class ApiKey:
     created_at: datetime
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    per_minute: int | None = None
+    """Requests that it may make in a clock minute; None for no limit."""
 
     def is_valid(self, moment: datetime) -> bool:
         """Return whether the key is accepted at a time."""
@@ -52,6 +55,17 @@ class NewApiKey:
     name: str = ""
     kbs: tuple[str, ...] = ()
     expires_at: datetime | None = None
+    per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RequestAllowance:
+    """The requests of a limited key in the minute that runs."""
+
+    limit: int
+    left: int
+    seconds: int
+    """Until the next minute begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +103,10 @@ class KeyBook(Protocol):
         """Return the key that a caller has sent, or None if there is none like it or it is not valid now."""
         ...
 
+    async def spend(self, key: ApiKey) -> RequestAllowance | None:
+        """Count a request of a key that has a limit, or raise `QuotaExceeded`; None for a key that has none."""
+        ...
+
 
 def new_token() -> tuple[str, str, str]:
     """Return the id of a new key, its whole text, and what is stored of its secret part."""
@@ -117,6 +135,10 @@ def check_key(wanted: NewApiKey, moment: datetime) -> NewApiKey:
         raise InputError(f"a key's name has at most {NAME_CHARS} printable characters", hint="choose a shorter one")
     if wanted.expires_at is not None and wanted.expires_at <= moment:
         raise InputError(f"{wanted.expires_at} is over already", hint="choose a time that is to come")
+    if wanted.per_minute is not None and not 1 <= wanted.per_minute <= MOST_PER_MINUTE:
+        raise InputError(
+            f"a key cannot have {wanted.per_minute} requests per minute", hint=f"give 1 to {MOST_PER_MINUTE:,}"
+        )
     return wanted
 
 

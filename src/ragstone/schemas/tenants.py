@@ -126,6 +126,7 @@ class ApiKeySchema(Schema):
     created_at: Moment
     expires_at: Moment | None
     revoked_at: Moment | None
+    per_minute: int | None
 
 
 class ApiKeyListSchema(Schema):

@@ -5,17 +5,19 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from math import ceil
 from typing import Annotated
 
 from fastapi import Depends
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 
 from ragstone.core.ids import content_hash
 from ragstone.core.keys import ApiKey, KeyBook, KeyScope
 from ragstone.engine.engine import Engine
 from ragstone.engine.workspace import Workspace
+from ragstone.serve.http.rates import GuessLimiter, KeyLimiter, address_of
 
 FRESH_SECONDS = 0.5
 """The time for which a key is not looked up again: one that is revoked is refused within a second everywhere."""
@@ -25,12 +27,35 @@ Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
 class KeyRing:
-    """Looks up keys, each at most twice a second."""
+    """Looks up keys, each at most twice a second, and holds callers to their limits."""
 
     def __init__(self, book: KeyBook, clock: Callable[[], float] = time.monotonic) -> None:
         self._book = book
         self._clock = clock
         self._known: OrderedDict[str, tuple[ApiKey | None, float]] = OrderedDict()
+        self._limiter = KeyLimiter(book, clock)
+        self._guesses = GuessLimiter(clock)
+
+    async def admit(self, connection: HTTPConnection, token: str | None) -> ApiKey:
+        """Return the key of a request, which is counted, and note both with it; refuse it with 401 or 429.
+
+        This is the one way in: whatever serves requests with a key calls it once for each of them.
+        """
+        address = address_of(connection)
+        wait = self._guesses.seconds_to_wait(address)
+        if token and wait and content_hash(token) not in self._known:
+            raise HTTPException(
+                429, "too many wrong keys came from this address", headers={"Retry-After": str(ceil(wait))}
+            )
+        key = await self.find(token) if token else None
+        if key is None:
+            if token:
+                self._guesses.note(address, token)
+            said = "this key is not valid" if token else "a key is needed"
+            raise HTTPException(401, said, headers={"WWW-Authenticate": "Bearer"})
+        connection.state.key = key
+        connection.state.allowance = await self._limiter.spend(key)
+        return key
 
     async def find(self, token: str) -> ApiKey | None:
         """Return the key that a caller has sent, or None if it is not valid."""
@@ -47,14 +72,9 @@ class KeyRing:
 
 
 async def authenticate(request: Request, credentials: Credentials) -> ApiKey:
-    """Return the key of a request, or refuse it with 401."""
+    """Return the key of a request, or refuse it with 401, or 429 if it has made too many."""
     ring: KeyRing = request.app.state.keys
-    key = await ring.find(credentials.credentials) if credentials else None
-    if key is None:
-        said = "this key is not valid" if credentials else "a key is needed"
-        raise HTTPException(401, said, headers={"WWW-Authenticate": "Bearer"})
-    request.state.key = key
-    return key
+    return await ring.admit(request, credentials.credentials if credentials else None)
 
 
 Authenticated = Annotated[ApiKey, Depends(authenticate)]

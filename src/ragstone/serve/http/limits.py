@@ -12,7 +12,9 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragstone.core.ids import opaque_id
+from ragstone.core.keys import RequestAllowance
 from ragstone.serve.http.problems import make_problem
+from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
 REQUEST_ID = re.compile(r"[0-9A-Za-z._:-]{1,64}")
@@ -44,6 +46,7 @@ class RequestGuard:
                     *message["headers"],
                     (b"x-request-id", request.state.request_id.encode()),
                     (b"x-content-type-options", b"nosniff"),
+                    *_rate_headers(request),
                 ]
             await send(message)
 
@@ -108,6 +111,15 @@ class _Body:
             if self._bytes > self._most_bytes:
                 raise _BodyTooLarge
         return message
+
+
+def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:
+    """Return what a caller with a limited key is told about it; an error may have told more of another limit."""
+    allowance: RequestAllowance | None = getattr(request.state, "allowance", None)
+    if allowance is None or getattr(request.state, "told_limit", False):
+        return []
+    headers = rate_headers(allowance.limit, allowance.left, allowance.seconds)
+    return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
 def _request_id(request: Request) -> str:

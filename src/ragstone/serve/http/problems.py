@@ -19,6 +19,7 @@ from starlette.responses import Response
 from ragstone.core import errors
 from ragstone.core.errors import RagstoneError
 from ragstone.schemas.schema import Schema
+from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
@@ -47,7 +48,14 @@ STATUSES: Mapping[type, int] = {
     errors.SettingsError: 503,
 }
 """The status of an error is that of its nearest kind here."""
-CODES = {401: "unauthenticated", 403: "forbidden", 404: "not_found", 405: "method_not_allowed", 413: "too_large"}
+CODES = {
+    401: "unauthenticated",
+    403: "forbidden",
+    404: "not_found",
+    405: "method_not_allowed",
+    413: "too_large",
+    429: "too_many_wrong_keys",
+}
 """The codes of what is refused before anything of ours is asked."""
 
 
@@ -95,12 +103,24 @@ def make_problem(
     return Response(json.dumps(problem.as_json()), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
 
+def _retry_headers(request: Request, error: RagstoneError) -> dict[str, str]:
+    """Return when to come back, and the limit that was reached, if it is one of a minute."""
+    if error.retry_after is None:
+        return {}
+    seconds = ceil(error.retry_after)
+    headers = {"Retry-After": str(seconds)}
+    if isinstance(error, errors.QuotaExceeded) and error.limit is not None:
+        request.state.told_limit = True
+        headers |= rate_headers(error.limit, 0, seconds)
+    return headers
+
+
 def handle_problems(app: FastAPI) -> None:
     """Have every error of the application answered as a problem."""
 
     @app.exception_handler(RagstoneError)
     async def tell_error(request: Request, error: RagstoneError) -> Response:
-        headers = {} if error.retry_after is None else {"Retry-After": str(ceil(error.retry_after))}
+        headers = _retry_headers(request, error)
         status = status_of(error)
         if status >= 500:
             logger.warning("%s %s failed: %s", request.method, request.url.path, error)

@@ -8,6 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragstone.core.answers import Depth
+from ragstone.core.keys import MOST_PER_MINUTE
 from ragstone.core.search import Arm, Question, SearchQuery
 from ragstone.core.types import Mode
 
@@ -127,6 +128,7 @@ class KeyBody(RequestBody):
     name: str = ""
     kbs: list[str] = Field(default_factory=list)
     days: int | None = Field(default=None, ge=1, le=36_500)
+    per_minute: int | None = Field(default=None, ge=1, le=MOST_PER_MINUTE, description="Requests a minute.")
 
 
 class TenantBody(RequestBody):

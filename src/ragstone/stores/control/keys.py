@@ -8,8 +8,18 @@ from typing import Any
 
 from ragstone.core.audit import AuditEntry, Caller, caller
 from ragstone.core.clock import canonical, now, parse_moment
-from ragstone.core.errors import NotFoundError
-from ragstone.core.keys import TOKEN, ApiKey, IssuedKey, NewApiKey, check_key, is_secret, new_token, read_scopes
+from ragstone.core.errors import NotFoundError, QuotaExceeded
+from ragstone.core.keys import (
+    TOKEN,
+    ApiKey,
+    IssuedKey,
+    NewApiKey,
+    RequestAllowance,
+    check_key,
+    is_secret,
+    new_token,
+    read_scopes,
+)
 from ragstone.core.remedies import Action, Remedy
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.control.audit import append_entries
@@ -18,9 +28,10 @@ from ragstone.stores.sql.database import Connection
 
 KEY = (
     "SELECT k.id, k.name, coalesce(t.name, ''), coalesce(k.tenant_id, ''), k.scopes, k.kbs, k.created_at, "
-    "k.expires_at, k.revoked_at, k.secret_hash FROM api_keys k LEFT JOIN tenants t ON t.id = k.tenant_id"
+    "k.expires_at, k.revoked_at, k.per_minute, k.secret_hash FROM api_keys k LEFT JOIN tenants t ON t.id = k.tenant_id"
 )
 GRACE = timedelta(hours=24)
+MINUTE = "%Y-%m-%dT%H:%M"
 NO_SECRET = "0" * 64
 """Compared with when there is no key of an id, so that the time of an answer says nothing about ids."""
 
@@ -64,7 +75,7 @@ class SqlKeyBook:
             old = _existing(connection, key_id, tenant)
             ends = moment + grace if old.expires_at is None else min(old.expires_at, moment + grace)
             connection.execute("UPDATE api_keys SET expires_at = ? WHERE id = ?", (canonical(ends), old.id))
-            wanted = NewApiKey(old.tenant, old.scopes, old.name, old.kbs, old.expires_at)
+            wanted = NewApiKey(old.tenant, old.scopes, old.name, old.kbs, old.expires_at, old.per_minute)
             return _insert(connection, wanted, moment, who, "key.rotate")
 
         return await self._ledger.control_write(replace_key)
@@ -78,6 +89,32 @@ class SqlKeyBook:
         found = _key(row)
         return found if found.is_valid(self._clock()) else None
 
+    async def spend(self, key: ApiKey) -> RequestAllowance | None:
+        if key.per_minute is None:
+            return None
+        limit, moment = key.per_minute, self._clock()
+        used = await self._ledger.control_write(lambda connection: _count_request(connection, key.id, limit, moment))
+        seconds = 60 - moment.second
+        if used is None:
+            raise QuotaExceeded(
+                f"this key may make {limit:,} {'request' if limit == 1 else 'requests'} per minute and has made them",
+                hint=f"try again in {seconds} s",
+                retry_after=seconds,
+                limit=limit,
+            )
+        return RequestAllowance(limit, limit - used, seconds)
+
+
+def _count_request(connection: Connection, key_id: str, limit: int, moment: datetime) -> int | None:
+    """Return the requests of this minute with one more, or None if there is none left; one statement decides."""
+    minute = moment.strftime(MINUTE)
+    row = connection.execute(
+        "UPDATE api_keys SET used = CASE WHEN minute = ? THEN used + 1 ELSE 1 END, minute = ? "
+        "WHERE id = ? AND (minute IS NULL OR minute <> ? OR used < ?) RETURNING used",
+        (minute, minute, key_id, minute, limit),
+    ).fetchone()
+    return int(row[0]) if row else None
+
 
 def _insert(
     connection: Connection, wanted: NewApiKey, moment: datetime, who: Caller, action: str = "key.create"
@@ -85,11 +122,11 @@ def _insert(
     tenant_id = tenant_rows.existing(connection, wanted.tenant).id if wanted.tenant else None
     key_id, token, stored = new_token()
     connection.execute(
-        "INSERT INTO api_keys (id, name, tenant_id, scopes, kbs, created_at, expires_at, secret_hash) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO api_keys (id, name, tenant_id, scopes, kbs, created_at, expires_at, secret_hash, per_minute) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
             *(key_id, wanted.name, tenant_id, " ".join(wanted.scopes), " ".join(wanted.kbs), canonical(moment)),
-            *(canonical(wanted.expires_at) if wanted.expires_at else None, stored),
+            *(canonical(wanted.expires_at) if wanted.expires_at else None, stored, wanted.per_minute),
         ),
     )
     made = _existing(connection, key_id, None)
@@ -128,7 +165,7 @@ def _record(connection: Connection, key: ApiKey, action: str, moment: datetime, 
 
 
 def _key(row: Sequence[Any]) -> ApiKey:
-    key_id, name, tenant, tenant_id, scopes, kbs, created, expires, revoked, _ = row
+    key_id, name, tenant, tenant_id, scopes, kbs, created, expires, revoked, per_minute, _ = row
     made = parse_moment(created)
     assert made is not None
     return ApiKey(
@@ -141,4 +178,5 @@ def _key(row: Sequence[Any]) -> ApiKey:
         created_at=made,
         expires_at=parse_moment(expires) if expires else None,
         revoked_at=parse_moment(revoked) if revoked else None,
+        per_minute=per_minute,
     )

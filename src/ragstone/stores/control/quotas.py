@@ -198,7 +198,7 @@ def _refusal(
         case "queries_per_minute":
             said = f"tenant '{tenant}' may ask {limit:,.0f} queries per minute and has asked {used:,.0f}"
             left = 60.0 - moment.second
-            return QuotaExceeded(said, hint=f"try again in {left:.0f} s", retry_after=left)
+            return QuotaExceeded(said, hint=f"try again in {left:.0f} s", retry_after=left, limit=limit)
         case "cost_per_month":
             said = f"tenant '{tenant}' may spend {limit:,.2f} USD per month and has spent {used:,.2f}"
             return QuotaExceeded(said, hint="wait for the next month, or raise quotas.cost_per_month")

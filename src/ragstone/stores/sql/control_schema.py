@@ -58,6 +58,9 @@ api_keys = Table(
     Column("expires_at", String(25), nullable=True),
     Column("revoked_at", String(25), nullable=True),
     Column("secret_hash", String(64), nullable=False),
+    Column("per_minute", Integer, nullable=True),
+    Column("minute", String(16), nullable=True),
+    Column("used", Integer, nullable=False, server_default=text("0")),
     Index("idx_api_keys_tenant", "tenant_id"),
 )
 audit = Table(

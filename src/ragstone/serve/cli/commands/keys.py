@@ -43,6 +43,10 @@ async def create_key(
         list[str] | None, typer.Option("--only-kb", metavar="KB", help="Limit it to this kb. May be repeated.")
     ] = None,
     days: Annotated[int | None, typer.Option("--days", min=1, help="Days until it expires; never by default.")] = None,
+    per_minute: Annotated[
+        int | None,
+        typer.Option("--per-minute", min=1, help="Requests that it may make in a minute; no limit by default."),
+    ] = None,
     operator: Annotated[
         bool, typer.Option("--operator", help="A key for all tenants: creates and deletes them.")
     ] = False,
@@ -60,7 +64,7 @@ async def create_key(
     async with session.engine(create=True) as engine:
         if tenant and await engine.tenants.get(tenant) is None:
             await engine.tenants.create(tenant)
-        issued = await engine.keys.create(NewApiKey(tenant, scopes, name, tuple(only_kb or ()), expires))
+        issued = await engine.keys.create(NewApiKey(tenant, scopes, name, tuple(only_kb or ()), expires, per_minute))
     _show_issued(session, issued)
 
 
@@ -99,7 +103,7 @@ def _draw_keys(out: Console, keys: Sequence[ApiKey]) -> None:
     if not keys:
         out.print("There are no API keys.")
         return
-    rows = table("id", "name", "tenant", "scopes", "kbs", "created", "state")
+    rows = table("id", "name", "tenant", "scopes", "kbs", "per minute", "created", "state")
     for key in keys:
         rows.add_row(
             key.id,
@@ -107,6 +111,7 @@ def _draw_keys(out: Console, keys: Sequence[ApiKey]) -> None:
             text(key.tenant or "(operator)"),
             ", ".join(key.scopes),
             text(", ".join(key.kbs) or "all"),
+            "–" if key.per_minute is None else f"{key.per_minute:,}",
             moment(key.created_at),
             _state(key),
         )

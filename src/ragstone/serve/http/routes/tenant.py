@@ -40,7 +40,7 @@ async def list_keys(workspace: TenantAdmin, request: Request) -> Response:
 async def create_key(body: KeyBody, workspace: TenantAdmin, request: Request) -> Response:
     """Create an API key of the tenant. It is in this answer once and not stored."""
     expires = now() + timedelta(days=body.days) if body.days else None
-    wanted = NewApiKey(workspace.tenant, read_scopes(body.scopes), body.name, tuple(body.kbs), expires)
+    wanted = NewApiKey(workspace.tenant, read_scopes(body.scopes), body.name, tuple(body.kbs), expires, body.per_minute)
     return reply(IssuedKeySchema.of_issued(await request.app.state.engine.keys.create(wanted)), 201)
 
 

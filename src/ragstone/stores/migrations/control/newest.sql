@@ -60,7 +60,7 @@ CREATE TABLE api_keys (
 	created_at VARCHAR(25) NOT NULL,
 	expires_at VARCHAR(25),
 	revoked_at VARCHAR(25),
-	secret_hash VARCHAR(64) NOT NULL,
+	secret_hash VARCHAR(64) NOT NULL, per_minute INTEGER, minute VARCHAR(16), used INTEGER DEFAULT 0 NOT NULL,
 	PRIMARY KEY (id),
 	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE
 );
@@ -76,4 +76,4 @@ CREATE TABLE audit_gaps (
 	entries BIGINT NOT NULL,
 	PRIMARY KEY (previous)
 );
-INSERT INTO alembic_version (version_num) VALUES ('0009');
+INSERT INTO alembic_version (version_num) VALUES ('0010');
