@@ -210,6 +210,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
         return BlockingSession(self.part.session(kb=kb), self._run)
 
     verify = Blocking(Workspace.verify)
+    verify_text = Blocking(Workspace.verify_text)
     research = Blocking(Workspace.research)
     web = Blocking(Workspace.web)
     confidence = Blocking(Workspace.confidence)
@@ -228,6 +229,8 @@ class BlockingWorkspace(BlockingPart[Workspace]):
     chunks = Blocking(Documents.chunks)
     chunk_records = Blocking(Documents.chunk_records)
     status = Blocking(Documents.status)
+    original = Blocking(Documents.original)
+    versions = Blocking(Documents.versions)
     delete = Blocking(Documents.delete)
     delete_many = Blocking(Documents.delete_many)
 
@@ -240,6 +243,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
     delete_kb = Blocking(KnowledgeBases.delete)
 
     reembed = Blocking(KbEmbeddings.reembed)
+    queue_reembed = Blocking(KbEmbeddings.queue)
     resync = Blocking(KbEmbeddings.resync)
     refresh = Blocking(KbEmbeddings.refresh)
     refresh_status = Blocking(KbEmbeddings.status)

@@ -167,6 +167,24 @@ class Verdict:
         return CONFIDENCE[self.status]
 
 
+@dataclass(frozen=True, slots=True)
+class CheckedClaim:
+    """A sentence of a text, where it stands in it, and the verdict on it."""
+
+    start: int
+    end: int
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedText:
+    """The verdicts on the sentences of a text, in its order."""
+
+    claims: tuple[CheckedClaim, ...]
+    skipped: int
+    """The number of sentences that claim nothing: questions and headings."""
+
+
 Depth = Literal["quick", "medium", "deep"]
 DEPTHS: Mapping[Depth, int] = {"quick": 5, "medium": 15, "deep": 30}
 """The number of passages that each depth keeps, and asks of every search."""

@@ -108,6 +108,31 @@ def tags_of(metadata: Mapping[str, Json]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class DocumentVersion:
+    """A content that came in for a document."""
+
+    job_id: str
+    status: str
+    content_hash: str
+    file_size: int
+    error: str
+    uploaded_at: datetime
+    processed_at: datetime | None
+    is_live: bool
+    """True for the one that searches find."""
+    is_kept: bool
+    """True while its file can be downloaded."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalFile:
+    """The file that a document was made from, as it came in."""
+
+    filename: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
     """The outcome of an ingest run."""
 

@@ -10,7 +10,7 @@ from typing import Protocol
 from ragstone.core.clock import ReadTime
 from ragstone.core.documents import ChunkRecord
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Ticket, UnderWay
+from ragstone.core.jobs import DocumentStatus, Job, JobProgress, NewJob, Status, Ticket, UnderWay
 from ragstone.core.types import (
     Document,
     Json,
@@ -210,9 +210,19 @@ class TenantLedger(Protocol):
     async def document(self, document_id: str) -> Document | None: ...
 
     async def documents(
-        self, kb: KnowledgeBase, *, where: Filter | None = None, after: str = "", limit: int = 100
+        self,
+        kb: KnowledgeBase,
+        *,
+        where: Filter | None = None,
+        status: Status | None = None,
+        file_type: str | None = None,
+        after: str = "",
+        limit: int = 100,
     ) -> list[Document]:
-        """Return a page of documents in order of id, starting behind `after`."""
+        """Return a page of documents in order of id, starting behind `after`; those that can be found, or of a status.
+
+        A `file_type` is as the name of the file ends.
+        """
         ...
 
     async def text(self, document_id: str) -> str:

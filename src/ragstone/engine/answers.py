@@ -10,7 +10,19 @@ from typing import TypeVar
 
 from ragstone.answer.ask import Part, drop_repeats, look_up
 from ragstone.answer.cache import Asked
-from ragstone.core.answers import DEPTHS, MOST_ITERATIONS, Answer, AnswerEvent, AnswerReady, Depth, Research, Verdict
+from ragstone.core.answers import (
+    DEPTHS,
+    MOST_ITERATIONS,
+    Answer,
+    AnswerEvent,
+    AnswerReady,
+    CheckedClaim,
+    CheckedText,
+    Depth,
+    Research,
+    Verdict,
+)
+from ragstone.core.errors import InputError
 from ragstone.core.search import Question, SearchQuery, SearchResult
 from ragstone.core.types import Hit
 from ragstone.engine.access import TenantScope
@@ -22,6 +34,9 @@ from ragstone.query.context import checked_choice, checked_count, checked_query
 from ragstone.query.routing.federation import passages_of, source_kind
 
 Send = Callable[[AnswerEvent], None]
+MOST_CLAIMS = 100
+"""The sentences of one text that are checked in one call."""
+FEWEST_WORDS = 3
 
 
 class Answers:
@@ -174,6 +189,23 @@ class Answers:
             named += [evidence.document_id for evidence in verdict.evidence]
         return verdict
 
+    async def verify_text(self, query: SearchQuery) -> CheckedText:
+        """Return the verdict on each sentence of a text that claims something."""
+        from ragstone.language.sentences import sentence_spans
+
+        text = checked_query(query.text, MOST_CLAIMS * self._scope.settings.limits.query_chars, "claim")
+        spans = sentence_spans(text)
+        claims = [(start, end) for start, end in spans if _claims_something(text[start:end])]
+        if len(claims) > MOST_CLAIMS:
+            raise InputError(
+                f"the text has {len(claims)} sentences to check; at most {MOST_CLAIMS} are allowed",
+                hint="check it in parts",
+            )
+        checked = [
+            CheckedClaim(start, end, await self.verify(replace(query, text=text[start:end]))) for start, end in claims
+        ]
+        return CheckedText(tuple(checked), len(spans) - len(claims))
+
     @asynccontextmanager
     async def _record(self, action: str, kb: str | None) -> AsyncIterator[list[str]]:
         """Record what the block does, with the documents that it adds to the list, or that it failed."""
@@ -185,6 +217,12 @@ class Answers:
             await audit.record_read(tenant, action, kb=name, error=error)
             raise
         await audit.record_read(tenant, action, kb=name, count=len(named), document_ids=named)
+
+
+def _claims_something(sentence: str) -> bool:
+    """Return whether a sentence is neither a question nor a heading of one or two words."""
+    has_words = len(sentence.split()) >= FEWEST_WORDS or not sentence.isascii()  # not all languages put spaces
+    return has_words and not sentence.endswith(("?", "？"))
 
 
 def _check_question(question: Question) -> Question:

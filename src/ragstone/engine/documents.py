@@ -8,11 +8,11 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragstone.core.documents import ChunkRecord, IngestReport
+from ragstone.core.documents import ChunkRecord, DocumentVersion, IngestReport, OriginalFile
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.filters import parse_filter
 from ragstone.core.ids import content_hash
-from ragstone.core.jobs import DocumentStatus, Priority, UnderWay
+from ragstone.core.jobs import DocumentStatus, Priority, Status, UnderWay
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
 from ragstone.engine.access import TenantScope, record_caller, within_kbs
@@ -168,14 +168,25 @@ class Documents:
 
     @within_kbs
     async def list(
-        self, *, where: Mapping[str, Any] | None = None, after: str = "", limit: int = 100, kb: str | None = None
+        self,
+        *,
+        where: Mapping[str, Any] | None = None,
+        status: Status | None = None,
+        file_type: str | None = None,
+        after: str = "",
+        limit: int = 100,
+        kb: str | None = None,
     ) -> Sequence[Document]:
-        """Return a page of documents in order of id, starting behind `after`."""
+        """Return a page of documents in order of id, starting behind `after`; those that can be found, or of a status.
+
+        A `file_type` is as the name of the file ends: `pdf`, `txt`, `docx` and others.
+        """
         checked_count("limit", limit, most=10_000)
         scope = await self._scope.kb(kb)
         ledger = self._ledger.of(self._scope.tenant)
         meant = await ledger.resolve_sources(scope, parse_filter(where))
-        return await ledger.documents(scope, where=meant, after=after, limit=limit)
+        wanted = file_type.lower() if file_type is not None else None
+        return await ledger.documents(scope, where=meant, status=status, file_type=wanted, after=after, limit=limit)
 
     @within_kbs
     async def get(self, document_id: str) -> Document:
@@ -229,6 +240,25 @@ class Documents:
             await self._access.audit.record_denial(tenant, READ, document_id)
             raise _no_document(document_id)
         return found
+
+    @within_kbs
+    async def original(self, document_id: str) -> OriginalFile:
+        """Return the file that a document was made from, or raise `NotFoundError` where it is not kept."""
+        status = await self.status(document_id)
+        tenant, name = self._scope.tenant, status.file_path.rpartition("/")[2]
+        content = (await self._ledger.of(tenant).originals([(document_id, name)]))[0] if name else None
+        if content is None:
+            raise NotFoundError(f"the file of document {document_id} is not kept; its text is")
+        await self._access.audit.record_read(tenant, READ, target=document_id)
+        return OriginalFile(status.filename, content)
+
+    @within_kbs
+    async def versions(self, document_id: str) -> Sequence[DocumentVersion]:
+        """Return the contents that came in for a document, newest first; none for what no job brought."""
+        from ragstone.stores.ledger.document_rows import list_versions
+
+        await self.status(document_id)
+        return await self._ledger.read(self._scope.tenant, list_versions, document_id)
 
     @within_kbs
     async def delete(self, document_id: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Json
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 from ragstone.engine.documents import Documents
 
 
@@ -20,6 +20,7 @@ class Receipts:
         self._scope = scope
         self._documents = documents
 
+    @within_kbs
     async def make(self, answer: Answer, *, kb: str | None = None) -> dict[str, Json]:
         """Return what an answer said and stood on, and by which models, as JSON that `check` takes later."""
         from importlib.metadata import version
@@ -43,6 +44,7 @@ class Receipts:
             },
         )
 
+    @within_kbs
     async def check(self, receipt: Mapping[str, Any]) -> ReceiptReport:
         """Report whether a receipt is as it was made, and which of its sentences the live documents still bear out."""
         from ragstone.answer.receipts.check import LiveDocument, check_receipt

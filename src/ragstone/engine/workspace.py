@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ragstone.core.answers import Answer, AnswerEvent, Depth, Research, Verdict
+from ragstone.core.answers import Answer, AnswerEvent, CheckedText, Depth, Research, Verdict
 from ragstone.core.audit import ErasureTarget, Receipt
 from ragstone.core.search import Explanation, Question, SearchQuery, SearchResult, WebFindings
 from ragstone.core.tenants import Usage
@@ -83,6 +83,19 @@ class Workspace:
     ) -> Verdict:
         """Return whether the knowledge base supports or refutes a claim, with the sentences that say so."""
         return await self._answers.verify(SearchQuery(claim, k=k, mode=mode, where=where, kb=kb))
+
+    @within_kbs
+    async def verify_text(
+        self,
+        text: str,
+        *,
+        k: int = 10,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        kb: str | None = None,
+    ) -> CheckedText:
+        """Return the verdict on each sentence of a text that claims something."""
+        return await self._answers.verify_text(SearchQuery(text, k=k, mode=mode, where=where, kb=kb))
 
     @within_kbs
     async def research(

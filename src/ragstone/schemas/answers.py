@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections import Counter
+from typing import Any, Literal, Self
 
 from ragstone.core.answers import (
     AnswerEvent,
@@ -135,6 +136,13 @@ class ClaimPartSchema(Schema):
     support: float
 
 
+class _VerdictPlaceSchema(Schema):
+    """The place of a sentence in the text that was checked."""
+
+    start: int
+    end: int
+
+
 class VerdictSchema(Schema):
     """A verdict with up to three pieces of evidence."""
 
@@ -148,3 +156,25 @@ class VerdictSchema(Schema):
     parts: list[ClaimPartSchema]
     checker: str
     degraded: list[str]
+
+
+class CheckedClaimSchema(VerdictSchema, _VerdictPlaceSchema):
+    """The verdict on a sentence of a text, and where that stands in it."""
+
+    @classmethod
+    def of(cls, source: Any = None, /, **values: Any) -> Self:
+        """Build the shape of a checked sentence."""
+        return super().of(source.verdict, start=source.start, end=source.end, **values)
+
+
+class CheckedTextSchema(Schema):
+    """The verdicts on the sentences of a text; `skipped` counts questions and headings, `statuses` the verdicts."""
+
+    claims: list[CheckedClaimSchema]
+    statuses: dict[Status, int]
+    skipped: int
+
+    @classmethod
+    def of(cls, source: Any = None, /, **values: Any) -> Self:
+        """Build the shape of a checked text."""
+        return super().of(source, statuses=Counter(claim.verdict.status for claim in source.claims), **values)

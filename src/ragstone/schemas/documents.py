@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
+from ragstone.core.documents import file_type_of, filename_of
 from ragstone.core.jobs import DocumentStatus, Status
 from ragstone.core.types import BlockKind, Document, Json, LiveChunk
 from ragstone.schemas.jobs import JobSchema
@@ -85,6 +86,47 @@ class DocumentPageSchema(Schema):
 
     documents: list[DocumentSchema]
     next: str | None
+
+
+class ListedDocumentSchema(DocumentSchema):
+    """A document with its status and the type of its file."""
+
+    status: Status
+    file_type: str
+
+    @classmethod
+    def of(cls, source: Any = None, /, **values: Any) -> Self:
+        """Build the shape of a document."""
+        file_type = file_type_of(filename_of(source.metadata, source.uri), source.media_type)
+        return super().of(source, file_type=file_type, **values)
+
+
+class ListedPageSchema(Schema):
+    """A page of documents; `next` is what to pass as `after` for the following page, null on the last."""
+
+    documents: list[ListedDocumentSchema]
+    next: str | None
+
+
+class DocumentVersionSchema(Schema):
+    """A content that came in for a document; `is_live` is the one that searches find."""
+
+    job_id: str
+    status: Status
+    content_hash: str
+    file_size: int
+    error: str
+    uploaded_at: Moment
+    processed_at: Moment | None
+    is_live: bool
+    is_kept: bool
+
+
+class DocumentVersionsSchema(Schema):
+    """The contents that came in for a document, newest first."""
+
+    document_id: str
+    versions: list[DocumentVersionSchema]
 
 
 class ChunkSchema(Schema):

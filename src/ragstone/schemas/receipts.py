@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 
 from ragstone.core.answers import QuoteState, Support
 from ragstone.core.ids import content_hash
+from ragstone.schemas.answers import AnswerSchema
 from ragstone.schemas.schema import Schema
 from ragstone.settings.answers import CitationStyle
 
@@ -117,3 +118,10 @@ class ReceiptReportSchema(Schema):
     sentences: list[CheckedSentenceSchema]
     citations: list[CheckedCitationSchema]
     unanswered: list[str]
+
+
+class AnsweredReceiptSchema(Schema):
+    """An answer and its receipt."""
+
+    answer: AnswerSchema
+    receipt: ReceiptSchema

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,14 +77,29 @@ def settings(data_dir: Path) -> Settings:
     return Settings(data_dir=data_dir)
 
 
+@contextmanager
+def open_service(settings: Settings) -> Iterator[Service]:
+    """Run a service of these settings without a model."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+        engine = open_engine(settings)
+        with TestClient(build_app(engine, worker=False), raise_server_exceptions=False) as client:
+            yield Service(client, engine)
+            assert client.portal is not None
+            client.portal.call(engine.close)
+
+
 @pytest.fixture
-def service(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
-    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
-    engine = open_engine(settings)
-    with TestClient(build_app(engine, worker=False), raise_server_exceptions=False) as client:
-        yield Service(client, engine)
-        assert client.portal is not None
-        client.portal.call(engine.close)
+def service(settings: Settings) -> Iterator[Service]:
+    with open_service(settings) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service for all tests of a module: each takes a tenant of its own."""
+    with open_service(Settings(data_dir=tmp_path_factory.mktemp("shared"))) as service:
+        yield service
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from ragstone.engine.access import TenantScope, record_caller
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
+    from ragstone.core.jobs import Job
     from ragstone.engine.embeddings.reembed import ReembedReport
     from ragstone.engine.embeddings.refresh import RefreshReport
     from ragstone.engine.embeddings.resync import ResyncReport
@@ -53,6 +54,11 @@ class KbEmbeddings:
                 grace_days=grace_days,
                 on_progress=on_progress,
             )
+
+    async def queue(self, model: str | None = None, *, kb: str | None = None) -> Job:
+        """Queue a job that makes all vectors of a kb again, by another model or by the same."""
+        tenant = await self._scope.write()
+        return await self._components.triggers.request(tenant, self._scope.kb_name(kb), model, self._scope.actor)
 
     async def resync(self, *, on_progress: OnFill | None = None, kb: str | None = None) -> ResyncReport:
         """Remove all vectors of a kb, make them again with the model of the settings, and read its sources again.

@@ -14,7 +14,8 @@ from datetime import datetime, timedelta
 
 from ragstone.core.activity import SearchReport
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
+from ragstone.core.errors import InputError, ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
+from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue, SpaceBook
@@ -123,8 +124,30 @@ class Triggers:
         last = await self._queue.of(tenant).newest(kb, "reembed")
         return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
 
+    async def request(self, tenant: str, kb_name: str, model: str | None, actor: str) -> Job:
+        """Queue the making of all vectors of a kb, by another model or by the same; return the job of one under way."""
+        kb = await self._ledger.of(tenant).kb(kb_name)
+        if kb is None:
+            raise unknown_kb(kb_name, tenant)
+        try:
+            model_id = (await self._embedders.get(model)).model.id if model else ""
+        except (ModelError, SettingsError) as error:
+            raise InputError(f"'{model}' cannot be used: {error}", hint=error.hint, remedy=error.remedy) from error
+        because = f"asked for by {actor}" if actor else "asked for"
+        due = DueRefresh(f"request {opaque_id()}", because, model=model or "", model_id=model_id, full=True)
+        queued = await self._enqueue(tenant, kb, due)
+        await self._queue.signal_work(tenant)
+        return queued
+
     async def _queue_due(self, tenant: str, kb: KnowledgeBase, due: DueRefresh) -> bool:
         """Queue a refresh and return whether it was queued: not if the kb has had this one, however that ended."""
+        queued = await self._enqueue(tenant, kb, due)
+        if queued.state not in ACTIVE:
+            return False
+        await self._queue.signal_work(tenant)
+        return True
+
+    async def _enqueue(self, tenant: str, kb: KnowledgeBase, due: DueRefresh) -> Job:
         job = NewJob(
             kind="reembed",
             source="",
@@ -141,11 +164,7 @@ class Triggers:
             notify=True,
         )
         async with self._ledger.transaction(tenant) as tx:
-            queued = await tx.enqueue(kb, job)
-        if queued.state not in ACTIVE:
-            return False
-        await self._queue.signal_work(tenant)
-        return True
+            return await tx.enqueue(kb, job)
 
     async def _due_by_schedule(self, tenant: str, kb: KnowledgeBase) -> DueRefresh | None:
         last = await self._queue.of(tenant).newest(kb, "reembed")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -18,11 +20,23 @@ from ragstone.schemas.schema import Schema
 CHECK_SECONDS = 0.5
 """The time after which a stream looks again whether its key is still valid."""
 EVENT_STREAM = "text/event-stream"
+BINARY = "application/octet-stream"
 
 
 def reply(shape: Schema, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a shape as JSON. A file name may hold what is no Unicode; it is escaped."""
     return Response(json.dumps(shape.as_json()), status, headers=dict(headers or {}), media_type="application/json")
+
+
+def send_file(content: bytes, filename: str) -> Response:
+    """Return a file for the caller to save. A browser neither shows it nor runs what is in it."""
+    plain = re.sub(r"[^A-Za-z0-9._ -]", "_", filename) or "file"
+    named = quote(filename.encode("utf-8", "replace"), safe="")
+    headers = {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{named}",
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+    }
+    return Response(content, headers=headers, media_type=BINARY)
 
 
 def wants_events(request: Request) -> bool:

@@ -83,6 +83,15 @@ class VerifyBody(KbBody):
     where: dict[str, Any] | None = None
 
 
+class VerifyTextBody(KbBody):
+    """A text whose sentences are to be checked."""
+
+    text: str = Field(max_length=MOST_CHARS)
+    k: int = 10
+    mode: Mode | None = None
+    where: dict[str, Any] | None = None
+
+
 class ResearchBody(KbBody):
     """A topic to look into."""
 
@@ -135,3 +144,34 @@ class TenantBody(RequestBody):
     """A tenant to be made."""
 
     name: str
+
+
+class ReceiptBody(RequestBody):
+    """A receipt of an earlier answer."""
+
+    receipt: dict[str, Any]
+
+
+class GoldenBody(KbBody):
+    """A question and the documents that answer it."""
+
+    query: str = Field(max_length=MOST_CHARS)
+    document_ids: list[str] = Field(min_length=1, max_length=100)
+
+
+class MakeGoldenBody(KbBody):
+    """Golden queries to be made from documents."""
+
+    count: int = Field(default=50, ge=1, le=1000)
+
+
+class ReembedBody(RequestBody):
+    """Embeddings to be made again."""
+
+    model: str | None = Field(default=None, max_length=200, description="Another model; the same one by default.")
+
+
+class NoticesBody(RequestBody):
+    """Notices that were read."""
+
+    ids: list[int] = Field(min_length=1, max_length=1000)

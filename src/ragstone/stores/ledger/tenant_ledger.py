@@ -20,12 +20,13 @@ from ragstone.core.documents import (
     text_of,
 )
 from ragstone.core.errors import NotFoundError
-from ragstone.core.filters import Filter, Scalar, leaves_of
-from ragstone.core.jobs import DocumentStatus, Job, JobState, Status, UnderWay, read_of
+from ragstone.core.filters import Filter, leaves_of
+from ragstone.core.jobs import DocumentStatus, Job, Status, UnderWay, read_of
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Chunk, Document, KnowledgeBase, LiveChunk, Metadata, Space, Stats, Vector
 from ragstone.stores.blobs import Blobs
+from ragstone.stores.ledger.document_rows import DOCUMENT, LIVE, OF_JOB, document_of, list_documents
 from ragstone.stores.ledger.documents import (
     children,
     existing,
@@ -42,12 +43,6 @@ from ragstone.stores.ledger.repository import TenantRepository, UnknownTenant, i
 from ragstone.stores.ledger.versions import short_hash
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
-DOCUMENT = (
-    "SELECT d.id, k.name, d.source, d.external_id, d.uri, d.title, d.content_hash, d.version, d.chunk_count, "
-    "d.token_count, d.media_type, d.metadata, d.recipe, d.embedded, d.modified_at, d.created_at, d.updated_at "
-    "FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id "
-    "WHERE d.tenant_id = ? AND d.version > 0"
-)
 CHUNK = (
     "SELECT c.id, c.document_id, c.version, c.chunk_index, c.content, c.context, c.start, c.stop, c.page, "
     "c.section, c.parent, c.level, c.kind, c.token_count, c.metadata, d.title, d.uri, d.source, d.metadata, "
@@ -69,13 +64,6 @@ SELECT d.uri, d.title, d.version, d.chunk_count, d.token_count, d.updated_at, d.
 FROM documents d JOIN knowledge_bases k ON k.tenant_id = d.tenant_id AND k.id = d.kb_id
 LEFT JOIN spaces s ON s.tenant_id = d.tenant_id AND s.id = k.live_space WHERE d.tenant_id = ? AND d.id = ?
 """
-OF_JOB: dict[JobState, Status] = {
-    "pending": "pending",
-    "running": "processing",
-    "completed": "completed",
-    "failed": "failed",
-    "cancelled": "failed",
-}
 
 
 class SqlTenantLedger(TenantRepository):
@@ -103,16 +91,16 @@ class SqlTenantLedger(TenantRepository):
         found = {}
         for part in in_parts(external_ids):
             rows = connection.execute(
-                f"{DOCUMENT} AND d.kb_id = ? AND d.source = ? AND d.external_id IN ({marks(part)})",
+                f"{DOCUMENT}{LIVE} AND d.kb_id = ? AND d.source = ? AND d.external_id IN ({marks(part)})",
                 (tenant_id, kb.id, source, *part),
             )
-            found.update({row[3]: _document(row) for row in rows})
+            found.update({row[3]: document_of(row) for row in rows})
         return found
 
     @in_snapshot_or(lambda: None)
     def document(self, connection: Connection, tenant_id: str, document_id: str) -> Document | None:
-        row = connection.execute(f"{DOCUMENT} AND d.id = ?", (tenant_id, document_id)).fetchone()
-        return _document(row) if row else None
+        row = connection.execute(f"{DOCUMENT}{LIVE} AND d.id = ?", (tenant_id, document_id)).fetchone()
+        return document_of(row) if row else None
 
     @in_snapshot
     def documents(
@@ -122,16 +110,16 @@ class SqlTenantLedger(TenantRepository):
         kb: KnowledgeBase,
         *,
         where: Filter | None = None,
+        status: Status | None = None,
+        file_type: str | None = None,
         after: str = "",
         limit: int = 100,
     ) -> list[Document]:
-        """Return a page of documents in order of id, starting behind `after`."""
-        parameters: list[Scalar] = [tenant_id, kb.id, after]
-        filtered = f" AND {connection.dialect.condition(where, parameters, chunks=False)}" if where else ""
-        rows = connection.execute(
-            f"{DOCUMENT} AND d.kb_id = ? AND d.id > ?{filtered} ORDER BY d.id LIMIT ?", (*parameters, limit)
-        )
-        return [_document(row) for row in rows]
+        """Return a page of documents in order of id, starting behind `after`; those that can be found, or of a status.
+
+        A `file_type` is as the name of the file ends.
+        """
+        return list_documents(connection, tenant_id, kb, where, status, file_type, after, limit)
 
     @in_snapshot
     def text(self, connection: Connection, tenant_id: str, document_id: str) -> str:
@@ -371,31 +359,6 @@ def _content(blobs: Blobs, document_id: str, name: str) -> bytes | None:
 def _read_chunks(connection: Connection, tenant_id: str, document_id: str) -> list[LiveChunk]:
     rows = connection.execute(f"{CHUNK} AND c.document_id = ? ORDER BY c.chunk_index", (tenant_id, document_id))
     return [_chunk(row) for row in rows]
-
-
-def _document(row: tuple[Any, ...]) -> Document:
-    modified, created, updated = (parse_moment(moment) if moment else None for moment in row[14:])
-    assert created is not None
-    assert updated is not None
-    return Document(
-        id=row[0],
-        kb=row[1],
-        source=row[2],
-        external_id=row[3],
-        uri=row[4],
-        title=row[5],
-        content_hash=row[6],
-        version=row[7],
-        chunks=row[8],
-        tokens=row[9],
-        media_type=row[10],
-        metadata=json.loads(row[11]),
-        recipe=row[12],
-        embedded=bool(row[13]),
-        modified_at=modified,
-        created_at=created,
-        updated_at=updated,
-    )
 
 
 def _chunk(row: tuple[Any, ...]) -> LiveChunk:

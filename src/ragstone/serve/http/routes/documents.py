@@ -10,16 +10,19 @@ from fastapi import APIRouter, File, Form, Query, UploadFile
 from starlette.responses import PlainTextResponse, Response
 
 from ragstone.core.errors import InputError
+from ragstone.core.jobs import Status
 from ragstone.schemas.documents import (
     DeletedDocumentsSchema,
     DocumentChunksSchema,
-    DocumentPageSchema,
     DocumentStatusSchema,
+    DocumentVersionsSchema,
     IngestSchema,
+    ListedDocumentSchema,
+    ListedPageSchema,
 )
 from ragstone.schemas.erasure import ErasureReceiptSchema
 from ragstone.serve.http.identity import Reader, Writer
-from ragstone.serve.http.replies import reply
+from ragstone.serve.http.replies import BINARY, reply, send_file
 from ragstone.serve.http.requests import UrlsBody
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
@@ -56,19 +59,24 @@ async def ingest_urls(body: UrlsBody, workspace: Writer) -> Response:
     return reply(IngestSchema.of(await workspace.documents.ingest_urls(*body.urls, kb=body.kb)))
 
 
-@router.get("", response_model=DocumentPageSchema)
+@router.get("", response_model=ListedPageSchema)
 async def list_documents(
     workspace: Reader,
     where: Annotated[str | None, Query(description="A filter on metadata, as JSON.")] = None,
+    status: Annotated[Status | None, Query(description="By default those that can be found.")] = None,
+    file_type: Annotated[str | None, Query(description="As the name ends: pdf, txt, docx …", max_length=20)] = None,
     after: Annotated[str, Query(description="`next` of the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     kb: str | None = None,
 ) -> Response:
     """List documents in order of id, a page at a time."""
     chosen = _read_object(where) if where is not None else None
-    found = await workspace.documents.list(where=chosen, after=after, limit=limit, kb=kb)
+    found = await workspace.documents.list(
+        where=chosen, status=status, file_type=file_type, after=after, limit=limit, kb=kb
+    )
     following = found[-1].id if len(found) == limit else None
-    return reply(DocumentPageSchema.of(documents=found, next=following))
+    listed = [ListedDocumentSchema.of(document, status=status or "completed") for document in found]
+    return reply(ListedPageSchema.of(documents=listed, next=following))
 
 
 @router.get("/{document_id}", response_model=DocumentStatusSchema)
@@ -82,6 +90,20 @@ async def read_text(document_id: str, workspace: Reader) -> Response:
     """Return the text of a document, that citation offsets point into."""
     text = await workspace.documents.text(document_id)
     return Response(text.encode("utf-8", "replace"), media_type="text/plain; charset=utf-8")
+
+
+@router.get("/{document_id}/file", response_class=Response, responses={200: {"content": {BINARY: {}}}})
+async def download(document_id: str, workspace: Reader) -> Response:
+    """Return the file that a document was made from, as it came in; 404 where it is not kept."""
+    original = await workspace.documents.original(document_id)
+    return send_file(original.content, original.filename)
+
+
+@router.get("/{document_id}/versions", response_model=DocumentVersionsSchema)
+async def list_versions(document_id: str, workspace: Reader) -> Response:
+    """List the contents that came in for a document, newest first."""
+    versions = await workspace.documents.versions(document_id)
+    return reply(DocumentVersionsSchema.of(document_id=document_id, versions=versions))
 
 
 @router.get("/{document_id}/chunks", response_model=DocumentChunksSchema)

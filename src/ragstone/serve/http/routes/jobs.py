@@ -16,7 +16,7 @@ from ragstone.schemas.jobs import JobListSchema, JobSchema, NoticeListSchema
 from ragstone.schemas.schema import Schema
 from ragstone.serve.http.identity import Reader, Writer
 from ragstone.serve.http.replies import reply, stream_events, wants_events
-from ragstone.serve.http.requests import Limit
+from ragstone.serve.http.requests import Limit, NoticesBody
 
 router = APIRouter(prefix="/v1")
 POLL_SECONDS = 0.5
@@ -76,3 +76,10 @@ async def retry_job(job_id: str, workspace: Writer) -> Response:
 async def list_notices(workspace: Reader, unread: bool = False, limit: Limit = 100) -> Response:
     """List notices of uploads and syncs that ended, newest first."""
     return reply(NoticeListSchema.of(notices=await workspace.jobs.notices(unread=unread, limit=limit)))
+
+
+@router.post("/notices/read", response_model=NoticeListSchema, tags=["jobs"])
+async def mark_notices(body: NoticesBody, workspace: Writer) -> Response:
+    """Mark notices as read; those that are left are in the answer."""
+    await workspace.jobs.mark_read(body.ids)
+    return reply(NoticeListSchema.of(notices=await workspace.jobs.notices(unread=True)))

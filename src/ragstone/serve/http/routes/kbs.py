@@ -5,11 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from ragstone.schemas.embeddings import SpaceListSchema
 from ragstone.schemas.erasure import DeletedKbSchema
+from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema, RenamedKbSchema, StatsSchema
 from ragstone.serve.http.identity import Admin, Reader
 from ragstone.serve.http.replies import reply
-from ragstone.serve.http.requests import RenameBody
+from ragstone.serve.http.requests import ReembedBody, RenameBody
 
 router = APIRouter(prefix="/v1")
 
@@ -43,3 +45,16 @@ async def delete_kb(kb: str, workspace: Admin) -> Response:
     documents = (await workspace.knowledge_bases.stats(kb)).documents
     receipts = await workspace.erase("kb", kb)
     return reply(DeletedKbSchema.of(deleted=kb, documents=documents, receipts=receipts))
+
+
+@router.get("/kbs/{kb}/spaces", response_model=SpaceListSchema, tags=["knowledge bases"])
+async def list_spaces(kb: str, workspace: Reader) -> Response:
+    """List the embedding spaces of a knowledge base, oldest generation first."""
+    return reply(SpaceListSchema.of(kb=kb, spaces=await workspace.embeddings.spaces(kb=kb)))
+
+
+@router.post("/kbs/{kb}/reembed", status_code=202, response_model=JobSchema, tags=["knowledge bases"])
+async def reembed(kb: str, body: ReembedBody, workspace: Admin) -> Response:
+    """Queue a job that makes all embeddings again, by another model or the same, while searches go on."""
+    job = await workspace.embeddings.queue(body.model, kb=kb)
+    return reply(JobSchema.of(job), 202, {"Location": f"/v1/jobs/{job.id}"})

@@ -9,13 +9,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ragstone.engine.workspace import Workspace
-from ragstone.schemas.answers import AnswerSchema, VerdictSchema, event_schema
+from ragstone.schemas.answers import AnswerSchema, CheckedTextSchema, VerdictSchema, event_schema
+from ragstone.schemas.receipts import AnsweredReceiptSchema, ReceiptReportSchema, ReceiptSchema
 from ragstone.schemas.research import ResearchSchema
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.search import ExplanationSchema, SearchSchema
 from ragstone.serve.http.identity import Reader
 from ragstone.serve.http.replies import reply, stream_events, wants_events
-from ragstone.serve.http.requests import AskBody, ExplainBody, ResearchBody, SearchBody, VerifyBody
+from ragstone.serve.http.requests import (
+    AskBody,
+    ExplainBody,
+    ReceiptBody,
+    ResearchBody,
+    SearchBody,
+    VerifyBody,
+    VerifyTextBody,
+)
 
 router = APIRouter(prefix="/v1", tags=["search"])
 
@@ -50,6 +59,13 @@ async def verify(body: VerifyBody, workspace: Reader) -> Response:
     return reply(VerdictSchema.of(verdict))
 
 
+@router.post("/verify/text", response_model=CheckedTextSchema)
+async def verify_text(body: VerifyTextBody, workspace: Reader) -> Response:
+    """Check each sentence of a text against the knowledge base."""
+    checked = await workspace.verify_text(body.text, k=body.k, mode=body.mode, where=body.where, kb=body.kb)
+    return reply(CheckedTextSchema.of(checked))
+
+
 @router.post("/research", response_model=ResearchSchema)
 async def research(body: ResearchBody, workspace: Reader) -> Response:
     """Gather what there is about a topic, from several sides."""
@@ -62,3 +78,17 @@ async def explain(body: ExplainBody, workspace: Reader) -> Response:
     """Explain why a document is in the result of a query, or at which stage it was lost."""
     query = SearchBody(**body.model_dump(exclude={"document_id"})).as_query()
     return reply(ExplanationSchema.of(await workspace.explain(query, body.document_id)))
+
+
+@router.post("/receipts", response_model=AnsweredReceiptSchema)
+async def ask_with_receipt(body: AskBody, workspace: Reader) -> Response:
+    """Answer a question, with a receipt that `/v1/receipts/check` takes later."""
+    answer = await workspace.ask(body.as_question())
+    receipt = ReceiptSchema.model_validate(await workspace.receipts.make(answer, kb=body.kb))
+    return reply(AnsweredReceiptSchema.of(answer=AnswerSchema.of(answer), receipt=receipt))
+
+
+@router.post("/receipts/check", response_model=ReceiptReportSchema)
+async def check_receipt(body: ReceiptBody, workspace: Reader) -> Response:
+    """Check whether a receipt is as it was made, and which of its sentences the documents still bear out."""
+    return reply(ReceiptReportSchema.of(await workspace.receipts.check(body.receipt)))

@@ -48,3 +48,10 @@ async def create_key(body: KeyBody, workspace: TenantAdmin, request: Request) ->
 async def revoke_key(key_id: str, workspace: TenantAdmin, request: Request) -> Response:
     """Have an API key of the tenant refused from now on."""
     return reply(ApiKeySchema.of(await request.app.state.engine.keys.revoke(key_id, tenant=workspace.tenant)))
+
+
+@router.post("/keys/{key_id}/rotate", status_code=201, response_model=IssuedKeySchema, tags=["tenant"])
+async def rotate_key(key_id: str, workspace: TenantAdmin, request: Request) -> Response:
+    """Create a key with the same rights; the old one is refused after 24 hours."""
+    issued = await request.app.state.engine.keys.rotate(key_id, tenant=workspace.tenant)
+    return reply(IssuedKeySchema.of_issued(issued), 201)
