@@ -22,7 +22,9 @@ def run_main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results: str, want
     (tmp_path / "docs").mkdir()
     monkeypatch.setattr(faults, "FAULTS", {"kill": Fault("nothing is lost", wanted, "kills", "tests/none.py")})
     monkeypatch.setattr(faults, "current_commit", lambda: "abc")
-    monkeypatch.setattr(faults, "run_fault", lambda name, *_: Path(f"{faults.RESULTS}/{name}.xml").write_text(results))
+    place = tmp_path / "x.xml"
+    place.write_text(results)
+    monkeypatch.setattr(faults, "run_fault", lambda *_: read_result(place, "abc"))
     return main([]), (tmp_path / faults.PAGE).read_text()
 
 
@@ -30,7 +32,7 @@ def test_recorded_numbers_count_and_a_case_without_one_counts_once(tmp_path: Pat
     place = tmp_path / "x.xml"
     place.write_text(PASSED)
     result = read_result(place)
-    assert (result.injected, result.failed, result.noted, result.seconds) == (41, (), ("none lost",), 3.5)
+    assert (result.injected, result.failed, result.noted, result.seconds) == (41, (), ("none lost",), 4)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,13 @@ def test_a_row_that_is_not_met_is_shown_as_failed(
     assert shown in page
 
 
+def test_a_run_of_some_rows_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_main(tmp_path, monkeypatch, PASSED, 41)
+    monkeypatch.setattr(faults, "FAULTS", faults.FAULTS | {"other": Fault("another", 41, "kills", "tests/none.py")})
+    assert main(["other"]) == 0
+    assert (tmp_path / faults.PAGE).read_text().count("0 failures") == 2
+
+
 @pytest.mark.parametrize("left", ["", PASSED], ids=["nothing", "some"])
 def test_a_run_that_does_not_end_well_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: str) -> None:
     monkeypatch.chdir(tmp_path)
@@ -60,7 +69,7 @@ def test_a_run_that_does_not_end_well_has_failed(tmp_path: Path, monkeypatch: py
         return subprocess.CompletedProcess(command, 4)
 
     monkeypatch.setattr("scripts.faults.subprocess.run", crash)
-    result = read_result(faults.run_fault("kill", Fault("nothing is lost", 1, "kills", "tests/none.py"), "abc"))
+    result = faults.run_fault("kill", Fault("nothing is lost", 1, "kills", "tests/none.py"), "abc")
     assert (result.failed, result.commit) == (("a run without results",), "abc")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
+from ragstone.core.errors import InputError, SettingsError
 from ragstone.schemas.erasure import RemovedSourceSchema
 from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.sources import SourceListSchema, SourceSchema
@@ -24,7 +25,10 @@ async def list_sources(workspace: Reader, kb: str | None = None) -> Response:
 @router.post("/sources", status_code=201, response_model=SourceSchema, tags=["sources"])
 async def add_source(body: SourceBody, workspace: Admin) -> Response:
     """Set up a source."""
-    made = await workspace.sources.add(body.kind, body.name, body.config, schedule=body.schedule, kb=body.kb)
+    try:
+        made = await workspace.sources.add(body.kind, body.name, body.config, schedule=body.schedule, kb=body.kb)
+    except SettingsError as error:  # of the source, which are the caller's: those of the service are in order
+        raise InputError(str(error), hint=error.advice) from error
     return reply(SourceSchema.of(made), 201, {"Location": f"/v1/sources/{made.name}"})
 
 
