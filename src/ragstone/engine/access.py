@@ -63,11 +63,14 @@ class TenantAccess:
         profile: Callable[[str], Mapping[str, Any]],
         clock: Callable[[], float] = time.monotonic,
         trail: AuditTrail | None = None,
+        on_cost: Callable[[str, str, float], None] | None = None,
     ) -> None:
+        """`on_cost` hears which tenant was charged for which kind of thing, and how many US dollars."""
         self._book = book
         self._settings = settings
         self._profile = profile
         self._clock = clock
+        self._on_cost = on_cost
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._closed = False
         self.audit = Auditor(trail, self.identity)
@@ -154,6 +157,8 @@ class TenantAccess:
             finally:
                 with suppress(NotFoundError):  # deleted meanwhile: there is nobody left to pay
                     for kind, usd in bill.items():
+                        if self._on_cost:
+                            self._on_cost(tenant, kind, usd)
                         await asyncio.shield(self._book.charge(tenant, usd, kind))
 
     async def settings_for(self, tenant: str) -> Settings:

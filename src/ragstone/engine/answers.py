@@ -70,9 +70,16 @@ class Answers:
 
     async def _produce(self, question: Question, send: Send, *, streaming: bool) -> None:
         """Send the events of an answer; `streaming` has an LLM give its reply bit by bit."""
+        with self._components.metrics.time_answer("ask"):
+            await self._answer(question, send, streaming=streaming)
+
+    async def _answer(self, question: Question, send: Send, *, streaming: bool) -> None:
         talk = await self._search.talk(question)
         asked = None if talk.name else await self._cache_key(question)
-        if asked and (again := await self._components.answer_cache.find(asked)):
+        again = await self._components.answer_cache.find(asked) if asked else None
+        if asked:
+            self._components.metrics.cache_lookups.add("answer", "hit" if again else "miss")
+        if asked and again:
             await self._access.query(asked.tenant)
             await self._replay(again, talk, question.kb, send)
             return
@@ -212,7 +219,8 @@ class Answers:
         named: list[str] = []
         tenant, audit, name = self._scope.tenant, self._access.audit, self._scope.kb_name(kb)
         try:
-            yield named
+            with self._components.metrics.time_answer(action):
+                yield named
         except Exception as error:
             await audit.record_read(tenant, action, kb=name, error=error)
             raise

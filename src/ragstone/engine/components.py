@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
 from ragstone.engine.access import TenantAccess, TenantScope
+from ragstone.engine.metrics import Metrics, QueueMeter
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.cache import SearchCache
@@ -70,7 +71,10 @@ class Components:
             self.embedders.close,
             *models,
         ]
-        self.access = TenantAccess(self.stores.tenants, settings, read_profile, trail=self.stores.audit)
+        self.metrics = Metrics()
+        self.access = TenantAccess(
+            self.stores.tenants, settings, read_profile, trail=self.stores.audit, on_cost=self.metrics.record_cost
+        )
         self.audit = self.access.audit
         self.web = self._build_web()
         self.records = self._build_records()
@@ -95,6 +99,10 @@ class Components:
         async with AsyncExitStack() as stack:
             for close in reversed(self._closing):
                 stack.push_async_callback(close)
+
+    @cached_property
+    def queue_meter(self) -> QueueMeter:
+        return QueueMeter(self.stores.queue, self.metrics)
 
     @cached_property
     def preparer(self) -> Preparer:
@@ -131,6 +139,7 @@ class Components:
             self.settings.extract.scan_command,
             self.access,
             ModelChoice(self.preparer.model, own, self.stores.spaces, of, choose),
+            on_report=self.metrics.record_ingest,
         )
 
     @cached_property

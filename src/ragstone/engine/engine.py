@@ -19,6 +19,7 @@ from ragstone.settings.tree import Adapter, Settings
 
 if TYPE_CHECKING:
     from ragstone.core.health import HealthFinding
+    from ragstone.engine.metrics import Metrics
     from ragstone.ingest.jobs.worker import OnEnd, Worker
     from ragstone.transfer.reports import MoveReport, OnMove
 
@@ -61,6 +62,21 @@ class Engine:
     def keys(self) -> KeyBook:
         """The keys of callers over the network."""
         return self._components.stores.keys
+
+    @property
+    def metrics(self) -> Metrics:
+        """Measurements of the engine since it was opened."""
+        return self._components.metrics
+
+    async def measure(self) -> str:
+        """Return the metrics in the text format of Prometheus, with the depth of the queue as it is now."""
+        components = self._components
+        components.access.require_open()
+        if components.web:
+            self.metrics.cache_lookups.set("web", "hit", value=components.web.hits)
+            self.metrics.cache_lookups.set("web", "miss", value=components.web.misses)
+        await components.queue_meter.measure()
+        return self.metrics.render()
 
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """Return a worker for the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""

@@ -92,12 +92,14 @@ class Search:
         try:
             found = await self._find(settings, request, meant)
         except Exception as error:
+            ms = round((time.perf_counter() - started) * 1000, 3)
+            self._components.metrics.record_failed_search(request.mode, ms / 1000)
             if settings.activity.searches:
-                ms = round((time.perf_counter() - started) * 1000, 3)
                 nothing = SearchResult(talk.query, request.query, request.mode, (), (), (), ms)
                 await log(nothing, error=str(error) or type(error).__name__)
             await audit.record_read(tenant, action, kb=name, error=error)
             raise
+        self._components.metrics.record_search(found)
         if talk.name:
             found = replace(found, query=talk.query)
         if settings.activity.searches:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.documents import IngestReport
@@ -61,7 +61,9 @@ class IngestPipeline:
         scan_command: Sequence[str] = (),
         gate: Admission | None = None,
         choice: ModelChoice | None = None,
+        on_report: Callable[[IngestReport], None] | None = None,
     ) -> None:
+        """`on_report` hears of each run that has ended."""
         self._ledger = ledger
         self._preparer = preparer
         self._choice = choice or ModelChoice(preparer.model, embedder)
@@ -69,6 +71,7 @@ class IngestPipeline:
         self._limits = limits
         self._scan_command = scan_command
         self._gate = gate or Unlimited()
+        self._on_report = on_report
 
     async def run(
         self,
@@ -110,6 +113,8 @@ class IngestPipeline:
         )
         await run.run(expand_items(items, self._limits, report.note_progress))
         ended = report.finish(await self._ledger.of(tenant).stats(kb))
+        if self._on_report:
+            self._on_report(ended)
         logger.info("ingested %d, failed %d in %.1f s", ended.added + ended.updated, len(ended.failed), ended.seconds)
         return ended
 

@@ -67,3 +67,5 @@ class ServiceSettings(SettingsModel):
     """0 takes a free one."""
     worker: bool = True
     """Do queued jobs in the process of the service; without it run `ragstone worker` beside it."""
+    metrics: Literal["operator", "loopback"] = "operator"
+    """Callers that `/metrics` answers: those with a key of the operator, or anyone on this machine as well."""

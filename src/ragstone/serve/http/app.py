@@ -49,7 +49,9 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     handle_problems(app)
     for part in (search, documents, kbs, sources, jobs, feedback, tenant, operation):
         app.include_router(part.router)
-    app.add_middleware(RequestGuard, most_bytes=engine.settings.limits.file_mb * MB + FORM_BYTES)
+    most_bytes = engine.settings.limits.file_mb * MB + FORM_BYTES
+    app.add_middleware(RequestGuard, most_bytes=most_bytes, metrics=engine.metrics)
+    engine.metrics.build.set(ragstone.__version__, value=1)
     return app
 
 

@@ -13,11 +13,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ragstone.core.ids import opaque_id
 from ragstone.core.keys import RequestAllowance
+from ragstone.engine.metrics import Metrics
 from ragstone.serve.http.problems import make_problem
 from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
 REQUEST_ID = re.compile(r"[0-9A-Za-z._:-]{1,64}")
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BODY_SECONDS = 30.0
 """The longest pause between two parts of a body."""
 
@@ -25,8 +27,15 @@ BODY_SECONDS = 30.0
 class RequestGuard:
     """Wraps the application."""
 
-    def __init__(self, app: ASGIApp, most_bytes: int, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        most_bytes: int,
+        clock: Callable[[], float] = time.perf_counter,
+        metrics: Metrics | None = None,
+    ) -> None:
         self._app = app
+        self._metrics = metrics or Metrics()
         self._most_bytes = most_bytes
         self._clock = clock
 
@@ -68,6 +77,7 @@ class RequestGuard:
                 await make_problem(request, 500, "the service failed", hint=hint)(scope, receive, answer)
         finally:
             took = (self._clock() - started) * 1000
+            _measure(self._metrics, request, status, took / 1000)
             key = getattr(request.state, "key", None)
             logger.info(
                 "%s %s %d in %.0f ms, request %s, tenant %s",
@@ -120,6 +130,14 @@ def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:
         return []
     headers = rate_headers(allowance.limit, allowance.left, allowance.seconds)
     return [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+
+def _measure(metrics: Metrics, request: Request, status: int, seconds: float) -> None:
+    """Count a request under the template of its route: paths hold ids, and there is no end of those."""
+    route = getattr(request.scope.get("route"), "path", "") or "(none)"
+    method = request.method if request.method in METHODS else "(other)"
+    metrics.http_requests.add(method, route, str(status or 499))
+    metrics.http_seconds.observe(route, seconds=seconds)
 
 
 def _request_id(request: Request) -> str:

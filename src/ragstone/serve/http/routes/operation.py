@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+
 from fastapi import APIRouter
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 
 from ragstone.core.errors import NotFoundError, RagstoneError
 from ragstone.engine.engine import Engine
+from ragstone.engine.instruments import CONTENT_TYPE
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.tenants import TenantListSchema, TenantSchema
-from ragstone.serve.http.identity import Operator
+from ragstone.serve.http.identity import Credentials, Operator, authenticate, require_operator
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import TenantBody
 
@@ -49,6 +52,27 @@ async def _check(engine: Engine) -> dict[str, str]:
         except RagstoneError as error:
             states[name] = error.code
     return states
+
+
+@router.get("/metrics", response_class=PlainTextResponse, tags=["health"])
+async def show_metrics(request: Request, credentials: Credentials) -> Response:
+    """Show the metrics of the service in the text format of Prometheus, to the operator."""
+    engine: Engine = request.app.state.engine
+    if not (engine.settings.service.metrics == "loopback" and is_local(request)):
+        await require_operator(await authenticate(request, credentials))
+    if worker := request.app.state.worker_state():
+        engine.metrics.worker_up.set(value=float(worker == "ok"))
+    return Response(await engine.measure(), media_type=CONTENT_TYPE)
+
+
+def is_local(request: Request) -> bool:
+    """Return whether a request comes from this machine, and not through a proxy that runs on it."""
+    if any(name in request.headers for name in ("forwarded", "x-forwarded-for", "x-real-ip")) or not request.client:
+        return False
+    try:
+        return ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False
 
 
 @router.get("/v1/tenants", response_model=TenantListSchema, tags=["operator"])
