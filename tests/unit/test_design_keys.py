@@ -71,7 +71,7 @@ def load(text: str = "", env: Mapping[str, str] | None = None) -> Settings:
 def test_a_file_of_the_rpg_design_chooses_chroma() -> None:
     settings = load(RPG_FILE.format(provider="chroma"))
     vectors = settings.store.vectors
-    assert (vectors.kind, vectors.path, vectors.options) == ("chroma", Path("data/vector_db"), {"in_memory": False})
+    assert (vectors.kind, vectors.path, vectors.options) == ("chroma", Path("vector_db"), {"in_memory": False})
     assert settings.kb == "campaign"
 
 
@@ -83,6 +83,14 @@ def test_a_file_of_the_rpg_design_chooses_pinecone() -> None:
     assert vectors.api_key.get_secret_value() == "pc-1"
     assert vectors.options == {"environment": "us-east1-gcp", "index_name": "campaign-index", "dimension": 384}
     assert vectors.path is None
+
+
+@pytest.mark.req("R-CLI-08")
+def test_a_variable_is_needed_only_by_the_vector_store_in_use() -> None:
+    Path("given.yaml").write_text(RPG_FILE.format(provider="chroma"), encoding="utf-8")
+    assert load_settings(config=Path("given.yaml"), environment={}).store.vectors.kind == "chroma"
+    with pytest.raises(SettingsError, match=r"vector_db\.pinecone\.api_key refers to \$\{PINECONE_API_KEY\}"):
+        load_settings(config=Path("given.yaml"), environment={"VECTOR_DB_PROVIDER": "pinecone"})
 
 
 @pytest.mark.req("R-CLI-02")

@@ -21,6 +21,7 @@ RagstoneError
 │   └── ModelMismatch      it is not the model this index was built with
 ├── StoreError             the store failed
 │   ├── StoreBusy          another process holds it; try again
+│   │   └── CollectionBusy a collection is being built already
 │   ├── StoreFull          no space left on the device
 │   ├── StoreReadOnly      what is there can be read, and nothing can be written
 │   └── StoreCorrupt       what was read back is not what was written
@@ -160,6 +161,10 @@ class StoreError(RagstoneError):
 class StoreBusy(StoreError):
     code = "store_busy"
     retryable = True
+
+
+class CollectionBusy(StoreBusy):
+    code = "collection_busy"
 
 
 class StoreFull(StoreError):

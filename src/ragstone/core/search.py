@@ -40,7 +40,7 @@ class SearchQuery:
     fusion: Fusion | None = None
     min_score: float | None = None
     strategy: str | None = None
-    """The one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings."""
+    """The one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings; `none` for none."""
     web: bool | None = None
     """Search the web too, or not; None leaves it to `retrieval.routing`."""
     conversation: str | None = None

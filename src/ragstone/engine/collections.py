@@ -27,19 +27,19 @@ from ragstone.core.collections import (
 )
 from ragstone.core.documents import IngestReport
 from ragstone.core.errors import (
+    CollectionBusy,
     CollectionExists,
     InputError,
     KbGone,
     ModelError,
     NotFoundError,
     RagstoneError,
-    StoreBusy,
     StoreError,
 )
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 
 if TYPE_CHECKING:
     # Only builds need these: other calls start the sooner.
@@ -84,12 +84,13 @@ class Collections:
                     await asyncio.shield(self._clear_drafts(tenant, pair))
         return _result(kb, pair, chunks, time.perf_counter() - started)
 
+    @within_kbs
     async def health(self, collection: str | None = None) -> CollectionHealth:
         """Return what there is of a collection, also when there is nothing yet."""
         from ragstone.stores.corpus.upkeep import live_chunk_ids
 
         tenant, name = await self._scope.admit(), _name(collection)
-        kb = await self._ledger.of(tenant).kb(name)
+        kb = await self._ledger.of(tenant).kb(name) if self._scope.sees(name) else None
         if kb is None:
             return CollectionHealth(name, False, 0, 0, "missing", "missing")
         stats = await self._ledger.of(tenant).stats(kb)
@@ -231,8 +232,10 @@ def _state(ids: set[str] | None, live: set[str]) -> FileState:
     return "loaded" if ids == live else "stale"
 
 
-def _taken_over(name: str) -> StoreBusy:
-    return StoreBusy(f"another build of collection '{name}' removed this one's work", hint="try again when it is done")
+def _taken_over(name: str) -> CollectionBusy:
+    return CollectionBusy(
+        f"another build of collection '{name}' removed this one's work", hint="try again when it is done"
+    )
 
 
 def _result(kb: KnowledgeBase, pair: FilePair, chunks: list[ChunkMetadata], seconds: float) -> BuildResult:

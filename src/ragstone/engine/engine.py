@@ -144,6 +144,13 @@ class Engine:
         """Embed a word, or raise what keeps the embedding model from doing so."""
         await self._components.embedder.embed(["ready"], "query")
 
+    async def check_stores(self) -> None:
+        """Raise what keeps the ledger or the vector store from answering."""
+        stores = self._components.stores
+        await stores.tenants.get(self.settings.tenant)
+        if stores.derived:
+            await stores.derived.provider.health()
+
     async def close(self) -> None:
         """Close models, child processes and files."""
         await self._components.close()

@@ -30,6 +30,8 @@ EXAMPLES: dict[Asked, Remedy] = {
     "topic": Remedy(Action.RESEARCH, topic="harbour fees"),
     "claim": Remedy(Action.VERIFY, claim="The harbour opens at six."),
 }
+Untransformed = Literal["none"]
+"""The strategy of a query that is searched for as it is."""
 T = TypeVar("T", bound=str)
 
 
@@ -45,8 +47,8 @@ class SearchRequest:
     candidates: int
     min_score: float = 0.0
     where: Filter | None = None
-    strategy: Transform | None = None
-    """The one transform to use in place of those of the settings."""
+    strategy: Transform | Untransformed | None = None
+    """The one transform to use in place of those of the settings, or none of them."""
 
 
 def search_request(settings: Settings, query: SearchQuery) -> SearchRequest:
@@ -77,9 +79,10 @@ def checked_query(query: object, limit: int | None, what: Asked = "query") -> st
     return text
 
 
-def checked_strategy(name: str | None) -> Transform | None:
+def checked_strategy(name: str | None) -> Transform | Untransformed | None:
     """Return a transform by name, or raise an error that lists them; None stays None."""
-    return None if name is None else cast("Transform", checked_choice("strategy", name, get_args(Transform)))
+    allowed = (*get_args(Transform), *get_args(Untransformed))
+    return None if name is None else cast("Transform | Untransformed", checked_choice("strategy", name, allowed))
 
 
 def checked_count(name: str, value: int, most: int = MOST_HITS) -> int:

@@ -7,13 +7,15 @@ A file written for one of the designs loads as it is: `rag.*`, `vector_db.*`, an
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from ragstone.core.errors import SettingsError
 
 logger = logging.getLogger(__name__)
 Tree = dict[str, Any]
+BLOCKS = ("vector_db.chroma.", "vector_db.pinecone.")
 DESIGN = "rpg"
 """The profile of the design that has environment variables."""
 KEYS = {
@@ -79,11 +81,19 @@ VARIABLES = {
 """Environment variables of the rpg design, by the key of that design they override."""
 
 
-def translate_file(tree: Tree, variables: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the keys of the designs out of a file's tree and return them, with the variables, under Ragstone's names."""
-    given = {**dict(_take_design_keys(tree)), **variables}
-    # A file of the design has a block for every provider; the one that is chosen counts.
-    return translate(_of_provider(given, given.get("vector_db.provider", "chroma")))
+def translate_file(tree: Tree, variables: Mapping[str, Any], expand: Callable[[str, Any], Any]) -> dict[str, Any]:
+    """Take the keys of the designs out of a file's tree and return them, with the variables, under Ragstone's names.
+
+    A file of the design has a block for every vector store. The one that is chosen counts, and `expand` puts in the
+    variables that it refers to: those of the others need not be set.
+    """
+    written = dict(_take_design_keys(tree))
+    provider = {**written, **variables}.get("vector_db.provider", "chroma")
+    chosen = {
+        key: expand(key, value) if key.startswith(BLOCKS) and key not in variables else value
+        for key, value in _of_provider(written, provider).items()
+    }
+    return translate({**chosen, **variables})
 
 
 def read_variables(env: Mapping[str, str], profile: str, tree: Tree) -> dict[str, Any]:
@@ -105,8 +115,7 @@ def read_variables(env: Mapping[str, str], profile: str, tree: Tree) -> dict[str
 
 def _of_provider(given: Mapping[str, Any], provider: str) -> dict[str, Any]:
     """Leave out the keys of vector stores that are not in use."""
-    blocks = ("vector_db.chroma.", "vector_db.pinecone.")
-    return {key: value for key, value in given.items() if not key.startswith(blocks) or f".{provider}." in key}
+    return {key: value for key, value in given.items() if not key.startswith(BLOCKS) or f".{provider}." in key}
 
 
 def _take_design_keys(tree: Tree) -> Iterator[tuple[str, Any]]:
@@ -147,6 +156,8 @@ def _flatten(tree: Tree, prefix: str = "") -> Iterator[tuple[str, Any]]:
 def translate(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return Ragstone's keys and values for those of the designs."""
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS}
+    if "store.vectors.path" in settings:
+        settings["store.vectors.path"] = _in_data_folder(settings["store.vectors.path"])
     for dense, lexical in WEIGHTS.items():
         if dense in given or lexical in given:
             settings["retrieval.dense_weight"] = _dense_share(given.get(dense), given.get(lexical), dense)
@@ -162,6 +173,12 @@ def translate(given: Mapping[str, Any]) -> dict[str, Any]:
         if key in given and given[key] != MEANT_ANYWAY.get(key):
             logger.warning("%s has no effect: %s", key, reason)
     return settings
+
+
+def _in_data_folder(path: Any) -> Any:
+    """Return a path of the design as one of the data folder, which the design calls `data` wherever it is."""
+    parts = PurePath(path).parts if isinstance(path, str) else ()
+    return str(PurePath(*parts[1:])) if parts[:1] == ("data",) else path
 
 
 def _dense_share(dense: Any, lexical: Any, key: str) -> float:

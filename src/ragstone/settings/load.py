@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
 from ragstone.core.remedies import Action, Remedy
-from ragstone.settings.designs import read_variables, translate, translate_file
+from ragstone.settings.designs import BLOCKS, read_variables, translate, translate_file
 from ragstone.settings.tree import ProfileName, Settings
 
 PREFIX = "RAGSTONE_"
@@ -46,7 +46,8 @@ def load_settings(
         (str(tree["profile"]) for tree in (arguments, from_env, from_file) if tree.get("profile")), "default"
     )
     variables = read_variables(env, profile, from_file)
-    from_file = _merge_trees(_nest_keys(translate_file(from_file, variables)), from_file)
+    design = translate_file(from_file, variables, lambda key, value: _expand_text(key, value, env))
+    from_file = _merge_trees(_nest_keys(design), from_file)
     from_variables = _nest_keys(translate(variables))
     merged: Tree = {}
     for tree in (_from_profile(profile), from_file, from_variables, from_env, arguments, {"profile": profile}):
@@ -96,6 +97,11 @@ def _expand_variables(key: str, value: Any, env: Mapping[str, str]) -> Any:
         return {inner: _expand_variables(f"{key}.{inner}", item, env) for inner, item in value.items()}
     if isinstance(value, list):
         return [_expand_variables(key, item, env) for item in value]
+    # Which of the designs' vector stores counts is known later.
+    return value if key.startswith(BLOCKS) else _expand_text(key, value, env)
+
+
+def _expand_text(key: str, value: Any, env: Mapping[str, str]) -> Any:
     if not isinstance(value, str):
         return value
 

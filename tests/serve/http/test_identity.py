@@ -11,7 +11,7 @@ from tests.serve.http.conftest import Caller, Service
 from ragstone.core.clock import now
 from ragstone.serve.http import identity
 
-OPEN = {"/healthz", "/readyz", "/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"}
+OPEN = {"/healthz", "/readyz", "/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json", "/health"}
 GATE = "# Gate\n\nThe tide gate opens at nine.\n"
 
 
@@ -31,7 +31,7 @@ def test_nothing_but_health_answers_without_a_key(service: Service, token: str |
         answer = service.client.request(method, path.replace("{", "").replace("}", ""), headers=headers)
         assert answer.status_code == 401, (method, path)
         assert answer.headers["www-authenticate"] == "Bearer"
-        assert answer.json()["code"] == "unauthenticated"
+        assert answer.json()["code"].lower() == "unauthenticated"
 
 
 def test_health_needs_no_key(service: Service) -> None:

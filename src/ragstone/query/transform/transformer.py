@@ -151,7 +151,7 @@ class RephraseStage:
     def _names(self, search: SearchContext) -> tuple[Transform, ...]:
         strategy = search.request.strategy
         if strategy:
-            return (strategy,)
+            return () if strategy == "none" else (strategy,)
         names = self._transformer.names
         if search.request.mode == "thorough":
             return names

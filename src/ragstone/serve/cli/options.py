@@ -30,6 +30,7 @@ Strategy = Literal[
     "expand",
     "hyde",
     "subqueries",
+    "none",
 ]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 

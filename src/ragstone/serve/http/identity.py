@@ -84,13 +84,22 @@ def require(scope: KeyScope) -> Callable[..., Awaitable[Workspace]]:
     """Return the dependency that gives a route the workspace of its caller, if the key has a scope."""
 
     async def open_workspace(request: Request, key: Authenticated) -> Workspace:
-        if not key.tenant:
-            raise HTTPException(403, "this is a key of the operator: use a key of the tenant")
-        _refuse_without(key, scope)
-        engine: Engine = request.app.state.engine
-        return engine.workspace(key.tenant, actor=f"key:{key.id}", request_id=request.state.request_id, kbs=key.kbs)
+        return _workspace_of(request, key, scope)
 
     return open_workspace
+
+
+def open_reader(request: Request, key: ApiKey) -> Workspace:
+    """Return the workspace of a key that may read."""
+    return _workspace_of(request, key, "read")
+
+
+def _workspace_of(request: Request, key: ApiKey, scope: KeyScope) -> Workspace:
+    if not key.tenant:
+        raise HTTPException(403, "this is a key of the operator: use a key of the tenant")
+    _refuse_without(key, scope)
+    engine: Engine = request.app.state.engine
+    return engine.workspace(key.tenant, actor=f"key:{key.id}", request_id=request.state.request_id, kbs=key.kbs)
 
 
 Reader = Annotated[Workspace, Depends(require("read"))]

@@ -18,12 +18,14 @@ from starlette.responses import Response
 
 from ragstone.core import errors
 from ragstone.core.errors import RagstoneError
+from ragstone.schemas.designs import DesignErrorSchema
 from ragstone.schemas.schema import Schema
 from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 STATUSES: Mapping[type, int] = {
+    errors.CollectionBusy: 409,
     errors.CollectionExists: 409,
     errors.InputError: 422,
     errors.KbGone: 409,
@@ -57,6 +59,8 @@ CODES = {
     429: "too_many_wrong_keys",
 }
 """The codes of what is refused before anything of ours is asked."""
+DESIGN_PATHS = frozenset({"/ingest", "/search", "/health"})
+"""The routes of a design that has an error shape of its own."""
 
 
 class ProblemSchema(Schema):
@@ -89,13 +93,17 @@ def make_problem(
     headers: Mapping[str, str] | None = None,
     wrong: Sequence[Mapping[str, Any]] | None = None,
 ) -> Response:
-    """Return the response for a problem."""
+    """Return the response for a problem, in the shape that callers of the path know."""
+    code = code or CODES.get(status, "invalid_request" if status < 500 else "internal")
+    if request.url.path in DESIGN_PATHS:
+        shape = DesignErrorSchema.of(status="error", error=detail, code=code.upper())
+        return Response(json.dumps(shape.as_json()), status, headers=dict(headers or {}), media_type="application/json")
     problem = ProblemSchema.of(
         type="about:blank",
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,
-        code=code or CODES.get(status, "invalid_request" if status < 500 else "internal"),
+        code=code,
         hint=hint,
         request_id=request.state.request_id,
         errors=None if wrong is None else [dict(part) for part in wrong],

@@ -8,6 +8,7 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from ragstone.core.answers import Depth
+from ragstone.core.errors import InputError
 from ragstone.core.keys import MOST_PER_MINUTE
 from ragstone.core.search import Arm, Question, SearchQuery
 from ragstone.core.types import Mode
@@ -49,7 +50,9 @@ class SearchBody(QuestionBody):
     arms: Arm | None = None
     fusion: Literal["rrf", "weighted"] | None = None
     min_score: float | None = None
-    strategy: str | None = Field(default=None, description="The one transform to use: rewrite, expand, hyde …")
+    strategy: str | None = Field(
+        default=None, description="The one transform to use: rewrite, expand, hyde …, or none."
+    )
 
     def as_query(self) -> SearchQuery:
         """Return the search as the engine takes it."""
@@ -175,3 +178,48 @@ class NoticesBody(RequestBody):
     """Notices that were read."""
 
     ids: list[int] = Field(min_length=1, max_length=1000)
+
+
+class IngestBody(RequestBody):
+    """A collection to be built; what is left out is as the settings say."""
+
+    corpus_path: str | None = Field(default=None, max_length=4096, description="A file in the folder of corpora.")
+    collection_name: str | None = None
+    chunk_size: int | None = None
+    chunk_overlap: int | None = None
+    embedding_model: str | None = Field(default=None, max_length=200)
+    overwrite: bool = False
+
+
+class CollectionSearchBody(RequestBody):
+    """A search in a collection; what is left out is as the settings say."""
+
+    query: str = Field(max_length=MOST_CHARS)
+    top_k: int | None = None
+    use_hybrid: bool = Field(default=True, description="False searches by vector alone.")
+    fusion_strategy: Literal["rrf", "weighted"] | None = None
+    rewrite_query: bool = Field(default=True, description="False searches for the query as it is.")
+    filters: dict[str, Any] | None = Field(default=None, description="`min_score`, and fields of the metadata.")
+    collection_name: str | None = None
+
+    def as_query(self, collection: str) -> SearchQuery:
+        """Return the search as the engine takes it."""
+        where = dict(self.filters or {})
+        min_score = where.pop("min_score", None)
+        return SearchQuery(
+            self.query,
+            k=self.top_k,
+            where=where or None,
+            arms="hybrid" if self.use_hybrid else "dense",
+            fusion=self.fusion_strategy,
+            min_score=None if min_score is None else _read_score(min_score),
+            strategy=None if self.rewrite_query else "none",
+            web=False,
+            kb=collection,
+        )
+
+
+def _read_score(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(f"filters.min_score is {value!r:.40}; it must be a number from 0 to 1")
+    return float(value)

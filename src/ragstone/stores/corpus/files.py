@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ragstone.core.collections import COLLECTION, ChunkMetadata
-from ragstone.core.errors import NotFoundError, StoreBusy, StoreCorrupt, StoreError
+from ragstone.core.errors import CollectionBusy, NotFoundError, StoreCorrupt, StoreError
 from ragstone.core.ids import NAME, check_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.settings.tree import Settings
@@ -148,7 +148,7 @@ class FilePair:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                raise StoreBusy(
+                raise CollectionBusy(
                     f"collection '{self.collection}' is being built already", hint="try again when it is done"
                 ) from error
             try:
