@@ -10,6 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ragstone import blocking
+from ragstone.client.activity import RemoteAudit, RemoteConversations, RemoteFeedback, RemoteReceipts
+from ragstone.client.blocking import Client
+from ragstone.client.client import AsyncClient
+from ragstone.client.connection import Timeouts
+from ragstone.client.documents import RemoteDocuments
+from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.core.background import Blocking
 from ragstone.core.search import Question, SearchQuery
 from ragstone.core.tenants import TenantBook
 from ragstone.engine.archive import Archive
@@ -34,8 +41,8 @@ OPENING = """\
 
 Made from the code by `python -m scripts.python_reference`; a test keeps it up to date.
 
-Everything here is async, but for `Ragstone` at the end. A workspace is the engine as one tenant sees it: tenant, actor
-and request id are bound once, and no method takes a tenant. A `kb` that is not named is that of the settings.
+Everything here is async, but for `Ragstone` and `Client`. A workspace is the engine as one tenant sees it: tenant,
+actor and request id are bound once, and no method takes a tenant. A `kb` that is not named is that of the settings.
 
 ```python
 import asyncio
@@ -70,6 +77,17 @@ PARTS: dict[str, type] = {
     "archive": Archive,
     "audit": Audit,
 }
+REMOTE_PARTS: dict[str, type] = {
+    "documents": RemoteDocuments,
+    "knowledge_bases": RemoteKnowledgeBases,
+    "sources": RemoteSources,
+    "jobs": RemoteJobs,
+    "feedback": RemoteFeedback,
+    "conversations": RemoteConversations,
+    "embeddings": RemoteEmbeddings,
+    "receipts": RemoteReceipts,
+    "audit": RemoteAudit,
+}
 
 
 def page() -> str:
@@ -95,6 +113,7 @@ def _lines() -> Iterator[str]:
         yield from _section(f"### workspace.{name}", kind)
     yield from _section("### workspace.session()", SearchSession)
     yield from _ragstone()
+    yield from _client()
 
 
 def _section(heading: str, kind: type) -> Iterator[str]:
@@ -124,13 +143,24 @@ def _ragstone() -> Iterator[str]:
         for name, value in vars(kind).items():
             if name.startswith("_"):
                 continue
-            if isinstance(value, blocking.Blocking):
+            if isinstance(value, Blocking):
                 yield _item(name, value.method)
             elif inspect.isfunction(value):
                 yield _item(name, value)
             elif isinstance(value, property):
                 yield f"- `{name}`: {_first_line(value.fget)} {_names(value)}"
     yield ""
+
+
+def _client() -> Iterator[str]:
+    yield from _section("## AsyncClient", AsyncClient)
+    for name, kind in REMOTE_PARTS.items():
+        yield from _section(f"### client.{name}", kind)
+    yield f"## Client\n\n{_doc(Client)}\n"
+    yield "It has the methods of `AsyncClient`. Both take these keywords:\n"
+    shape = ", ".join(f"{field.name}: {_type(field.type)} = {field.default}" for field in fields(Timeouts))
+    yield f"- `timeouts: Timeouts`: `Timeouts({shape})`. {_first_line(Timeouts)}"
+    yield "- `retries: int = 2`: The number of times that a request is repeated.\n"
 
 
 def _names(part: property) -> str:

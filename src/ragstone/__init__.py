@@ -16,6 +16,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from ragstone.blocking import Ragstone
+    from ragstone.client.blocking import Client
+    from ragstone.client.client import AsyncClient
     from ragstone.core.answers import Answer, Citation
     from ragstone.core.audit import AuditEntry, acting_as
     from ragstone.core.collections import BuildRequest
@@ -30,9 +32,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AsyncClient",
     "AuditEntry",
     "BuildRequest",
     "Citation",
+    "Client",
     "Document",
     "Engine",
     "Hit",
@@ -55,7 +59,9 @@ _HOMES = {
     "Answer": "ragstone.core.answers",
     "AuditEntry": "ragstone.core.audit",
     "BuildRequest": "ragstone.core.collections",
+    "AsyncClient": "ragstone.client.client",
     "Citation": "ragstone.core.answers",
+    "Client": "ragstone.client.blocking",
     "acting_as": "ragstone.core.audit",
     "Ragstone": "ragstone.blocking",
     "load_settings": "ragstone.settings.load",

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ragstone.core.answers import Answer, AnswerEvent
 from ragstone.core.audit import Receipt, TargetKind
+from ragstone.core.background import Blocking, BlockingPart, LoopThread, RunOnLoop, wait_for_each
 from ragstone.core.errors import InputError
 from ragstone.core.search import Explanation, Question, QuestionOptions, SearchOptions, SearchQuery, SearchResult
 from ragstone.core.tenants import TenantBook
@@ -33,47 +32,6 @@ from ragstone.settings.tree import Adapter, Settings
 
 if TYPE_CHECKING:
     from ragstone.transfer.reports import MoveReport, OnMove
-
-P = ParamSpec("P")
-T = TypeVar("T")
-S = TypeVar("S")
-
-
-class RunOnLoop(Protocol):
-    """Runs a coroutine on the loop of a `Ragstone` and returns what it returns."""
-
-    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
-
-
-class BlockingPart(Generic[S]):
-    """A workspace or a part of one, on the loop of a `Ragstone`."""
-
-    def __init__(self, part: S, run: RunOnLoop) -> None:
-        self.part = part
-        """The workspace underneath; its coroutines run in the loop of the `Ragstone` and nowhere else."""
-        self._run = run
-
-    def _holder(self, name: str) -> Any:
-        return self.part
-
-
-class Blocking(Generic[S, P, T]):
-    """A method of a workspace or of one of its parts, with the same parameters, that waits for its result."""
-
-    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> None:
-        self.method = method
-        self.__doc__ = method.__doc__
-
-    def __get__(self, waiter: BlockingPart[Any] | None, owner: type) -> Callable[P, T]:
-        return cast("Callable[P, T]", self) if waiter is None else partial(self._wait, waiter)
-
-    def _wait(self, waiter: BlockingPart[Any], *arguments: P.args, **options: P.kwargs) -> T:
-        return waiter._run(self._call(waiter, *arguments, **options))
-
-    async def _call(self, waiter: BlockingPart[Any], *arguments: P.args, **options: P.kwargs) -> T:
-        # On the loop from the first step: what a part is made of belongs there. A part's module has its name.
-        holder = waiter._holder(self.method.__module__.rpartition(".")[2])
-        return cast("T", await getattr(holder, self.method.__name__)(*arguments, **options))
 
 
 class BlockingSources(BlockingPart[Sources]):
@@ -199,7 +157,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
 
     def stream(self, question: str, **options: Unpack[QuestionOptions]) -> Iterator[AnswerEvent]:
         """Yield what `ask` returns while it is made; ending the loop early ends the work."""
-        return _waited_for(self.part.stream(Question(question, **options)), self._run)
+        return wait_for_each(self.part.stream(Question(question, **options)), self._run)
 
     def explain(self, query: str, document_id: str, **options: Unpack[SearchOptions]) -> Explanation:
         """Explain why a document is in the result of a query, or at which stage it was lost."""
@@ -312,15 +270,13 @@ class Ragstone(BlockingWorkspace):
         if settings and overrides:
             raise InputError("give Settings or keywords, not both", hint="put the keywords into the Settings")
         chosen = settings or load_settings(overrides=overrides)
-        self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="ragstone", daemon=True)
-        self._thread.start()
+        self._thread = LoopThread("Ragstone")
         try:
-            engine = self._wait_for(_open(chosen))
+            engine = self._thread.run(_open(chosen))
         except BaseException:
-            self._stop()
+            self._thread.stop()
             raise
-        super().__init__(engine, engine.workspace(chosen.tenant), self._wait_for, self.loop)
+        super().__init__(engine, engine.workspace(chosen.tenant), self._thread.run, self._thread.loop)
 
     @property
     def tenants(self) -> BlockingTenants:
@@ -339,12 +295,7 @@ class Ragstone(BlockingWorkspace):
         try:
             self._run(self.engine.close())
         finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
+            self._thread.stop()
 
     def __enter__(self) -> Ragstone:
         return self
@@ -354,17 +305,6 @@ class Ragstone(BlockingWorkspace):
     ) -> None:
         self.close()
 
-    def _wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        if self.loop.is_closed():
-            work.close()
-            raise InputError("this Ragstone is closed", hint="make a new one, or work inside its `with` block")
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()  # or the work would go on with no one waiting for it
-            raise
-
 
 async def _open(settings: Settings) -> Engine:
     return open_engine(settings)
@@ -373,19 +313,3 @@ async def _open(settings: Settings) -> Engine:
 async def _work(engine: Engine, only: str | None) -> None:
     # What a worker is made of belongs to the loop: it is made there too.
     await engine.worker(only=only).run(until_idle=True)
-
-
-def _waited_for(events: AsyncGenerator[T], run: RunOnLoop) -> Iterator[T]:
-    """Yield each event as it comes; closing the iterator ends the work."""
-
-    async def following() -> T | None:
-        return await anext(events, None)
-
-    async def end() -> None:
-        await events.aclose()
-
-    try:
-        while (event := run(following())) is not None:
-            yield event
-    finally:
-        run(end())

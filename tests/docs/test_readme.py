@@ -24,6 +24,8 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 RUNNABLE = {"console", "python"}
+RUN_ELSEWHERE = {"docs/howto/client.md"}
+"""Pages whose examples need a service: tests/client runs them."""
 SHOWN_ONLY = {"CONTRIBUTING.md", "docs/reference/requirements.md", "docs/reference/python.md"}
 EXIT_CODES = (0, 4)
 
@@ -42,7 +44,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 EXAMPLES = {
     name_of(page): [block for block in blocks(page) if block[0] in RUNNABLE]
     for page in PAGES
-    if name_of(page) not in SHOWN_ONLY and RUNNABLE & {language for language, _ in blocks(page)}
+    if name_of(page) not in SHOWN_ONLY | RUN_ELSEWHERE and RUNNABLE & {language for language, _ in blocks(page)}
 }
 PROGRAM: Any = typer.main.get_command(app)
 

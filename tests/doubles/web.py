@@ -149,6 +149,8 @@ class WebDouble:
             def do_POST(self) -> None:
                 self.do_GET()
 
+            do_DELETE = do_GET  # noqa: N815
+
             def _send(self, reply: Reply) -> None:
                 self.send_response(reply.status)
                 for name, value in reply.headers.items():

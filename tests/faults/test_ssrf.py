@@ -268,6 +268,7 @@ NETWORK = {
     "anyio", "boto3", "paramiko",
 }  # fmt: skip
 MAY = {
+    "client": "runs in the program of its user, who gives it the address",
     "fetch": "the guarded fetcher itself, and calls to services of the operator's own",
     "models": "addresses of models are the operator's own",
     "testing": "doubles that listen on loopback",

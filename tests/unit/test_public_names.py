@@ -24,9 +24,11 @@ from ragstone.engine.sources import Sources
 def test_what_the_package_exports() -> None:
     assert ragstone.__all__ == [
         "Answer",
+        "AsyncClient",
         "AuditEntry",
         "BuildRequest",
         "Citation",
+        "Client",
         "Document",
         "Engine",
         "Hit",

@@ -1,5 +1,7 @@
 """Work beside the event loop: reads in threads that may hang, and entries that are written in batches.
 
+For callers without async there is a loop in a thread of its own, and methods that wait for those of an async class.
+
 A thread cannot be stopped: a cancelled read leaves its thread behind. While all threads are left behind, reads are
 refused at once.
 """
@@ -9,12 +11,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
-from ragstone.core.errors import StoreBusy, StoreError
+from ragstone.core.errors import InputError, StoreBusy, StoreError
 
+P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
 PAUSE_SECONDS = 1.0
@@ -133,3 +138,84 @@ class BatchWriter(Generic[T]):
         batch, self._waiting = self._waiting, []
         self._writing = asyncio.ensure_future(self._write(batch))
         return self._writing
+
+
+class RunOnLoop(Protocol):
+    """Runs a coroutine on the loop of a `LoopThread` and returns what it returns."""
+
+    def __call__(self, work: Coroutine[Any, Any, T]) -> T: ...
+
+
+class LoopThread:
+    """An event loop in a thread of its own, so that it also works inside a notebook."""
+
+    def __init__(self, owner: str) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._owner = owner
+        self._thread = threading.Thread(target=self.loop.run_forever, name="ragstone", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what a coroutine returns, or raise `InputError` once the thread has been stopped."""
+        if self.loop.is_closed():
+            work.close()
+            raise InputError(f"this {self._owner} is closed", hint="make a new one, or work inside its `with` block")
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            future.cancel()  # or the work would go on with no one waiting for it
+            raise
+
+    def stop(self) -> None:
+        """End the thread and close the loop."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+class BlockingPart(Generic[S]):
+    """An object with async methods, or a part of one, on the loop of a `LoopThread`."""
+
+    def __init__(self, part: S, run: RunOnLoop) -> None:
+        self.part = part
+        """The object underneath; its coroutines run in the loop of the thread and nowhere else."""
+        self._run = run
+
+    def _holder(self, name: str) -> Any:
+        return self.part
+
+
+class Blocking(Generic[S, P, T]):
+    """A method of an async class, with the same parameters, that waits for its result."""
+
+    def __init__(self, method: Callable[Concatenate[S, P], Coroutine[Any, Any, T]]) -> None:
+        self.method = method
+        self.__doc__ = method.__doc__
+
+    def __get__(self, waiter: BlockingPart[Any] | None, owner: type) -> Callable[P, T]:
+        return cast("Callable[P, T]", self) if waiter is None else partial(self._wait, waiter)
+
+    def _wait(self, waiter: BlockingPart[Any], *arguments: P.args, **options: P.kwargs) -> T:
+        return waiter._run(self._call(waiter, *arguments, **options))
+
+    async def _call(self, waiter: BlockingPart[Any], *arguments: P.args, **options: P.kwargs) -> T:
+        # On the loop from the first step: what a part is made of belongs there. A part's module has its name.
+        holder = waiter._holder(self.method.__module__.rpartition(".")[2])
+        return cast("T", await getattr(holder, self.method.__name__)(*arguments, **options))
+
+
+def wait_for_each(events: AsyncGenerator[T], run: RunOnLoop) -> Iterator[T]:
+    """Yield each event as it comes; closing the iterator ends the work."""
+
+    async def take_next() -> T | None:
+        return await anext(events, None)
+
+    async def end() -> None:
+        await events.aclose()
+
+    try:
+        while (event := run(take_next())) is not None:
+            yield event
+    finally:
+        run(end())

@@ -36,8 +36,6 @@ RagstoneError
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from ragstone.core.remedies import Action, Remedy, advise
 
 
@@ -47,11 +45,13 @@ class RagstoneError(Exception):
     That is a `hint` in words, a `remedy` as data, or both; `advice` is the text of both for whoever reads it.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
     retryable: bool = False
     """True when the same call may succeed later."""
     retry_after: float | None = None
     """In how many seconds, when that is known."""
+    request_id: str = ""
+    """The request that failed, when a service has answered so: its log has the same id."""
 
     def __init__(self, message: str, *, hint: str = "", remedy: Remedy | None = None) -> None:
         super().__init__(message)

@@ -10,6 +10,7 @@ import asyncio
 import base64
 import math
 import os
+import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import httpx2
 
 T = TypeVar("T")
+_RANDOM = random.SystemRandom()
 Sleep = Callable[[float], Awaitable[None]]
 LONGEST_REASON = 200
 WRONG_SHAPE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError)
@@ -40,6 +42,8 @@ class RetryPolicy:
     longest_wait: float = 60.0
     seconds: float = math.inf
     """Time for all attempts together; no wait goes beyond it."""
+    jitter: float = 0.0
+    """The share by which a wait is longer at random, so that callers that failed together do not come back together."""
 
     async def call(
         self,
@@ -76,6 +80,7 @@ class RetryPolicy:
         """Return the seconds until the next attempt; None when there is none."""
         asked = parse_retry_after(getattr(error, "retry_header", None))
         wait = min(self.first_wait * 2 ** (failures - 1) if asked is None else asked, self.longest_wait)
+        wait *= 1 + self.jitter * _RANDOM.random()
         over = failures >= self.attempts or time.monotonic() - began + wait >= self.seconds
         return None if over else wait
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from ragstone.core.answers import (
@@ -15,6 +16,7 @@ from ragstone.core.answers import (
     Status,
     Support,
 )
+from ragstone.core.types import Json
 from ragstone.schemas.schema import Schema
 
 
@@ -165,6 +167,11 @@ class CheckedClaimSchema(VerdictSchema, _VerdictPlaceSchema):
     def of(cls, source: Any = None, /, **values: Any) -> Self:
         """Build the shape of a checked sentence."""
         return super().of(source.verdict, start=source.start, end=source.end, **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a checked sentence, with its verdict in one place."""
+        return {**data, "verdict": data}
 
 
 class CheckedTextSchema(Schema):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import Field
@@ -22,6 +22,11 @@ class FailureSchema(Schema):
     code: str
     error: str
     advice: str = Field(alias="hint")
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a failure."""
+        return {**data, "hint": data.get("advice", "")}
 
 
 class IngestSchema(Schema):

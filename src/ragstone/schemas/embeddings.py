@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import Field
 
-from ragstone.core.types import SpaceState
+from ragstone.core.types import Json, SpaceState
 from ragstone.schemas.evaluation import interval_figures
 from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.schema import Moment, Schema
@@ -30,6 +31,11 @@ class SpaceSchema(Schema):
         """Build the shape of a space record."""
         names = ("model", "dimension", "generation", "state")
         return super().of(source, **{name: getattr(source.space, name) for name in names}, **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a space record, with those of the space in one place."""
+        return {**data, "space": data}
 
 
 class SpaceListSchema(Schema):

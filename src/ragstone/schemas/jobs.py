@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, Self
 
 from ragstone.core.jobs import JobKind, JobState, Notice
+from ragstone.core.types import Json
 from ragstone.schemas.schema import Moment, Schema
 
 
@@ -44,6 +46,13 @@ class JobSchema(Schema):
         own = {name: getattr(source.progress, name) for name in names}
         progress = 100 if source.state == "completed" else source.progress.percent
         return super().of(source, progress=progress, hint=source.progress.advice, **own, **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a job, with how far it is in one place."""
+        names = ("stage", "remarks", "hint", "pages", "pages_total", "chunks", "chunks_total", "eta_seconds")
+        progress = {name: data[name] for name in names if name in data}
+        return {**data, "progress": {**progress, "percent": data.get("progress", 0)}}
 
 
 class QueuedJobsSchema(Schema):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Self
 
 from pydantic import RootModel
@@ -27,6 +28,11 @@ class KbSchema(Schema):
         names = ("model", "dimension", "generation")
         space = {name: getattr(kb.space, name) if kb.space else None for name in names}
         return cls.of(stats, name=kb.name, **space)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a kb, with its space in one place."""
+        return {**data, "space": {**data, "state": "live"} if data.get("model") else None}
 
 
 class KbListSchema(Schema):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from pydantic import Field, RootModel
@@ -31,6 +32,11 @@ class FindingSchema(Schema):
         """Build the shape of a finding from its passage."""
         own = {name: getattr(source, name) for name in ("source", "relevance", "about", "queries")}
         return super().of(source.hit, **own, **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a finding, with those of its passage in one place."""
+        return {**data, "hit": {**data, "metadata": {"source": data.get("source", "")}}}
 
 
 class RoundSchema(Schema):

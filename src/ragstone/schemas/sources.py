@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from ragstone.core.jobs import SourceState
@@ -35,6 +36,13 @@ class SourceSchema(Schema):
         failures = source.source_failures
         config = mask_secrets(dict(source.config))
         return super().of(source, config=config, failures=failures.count, failed=failures.first, **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a source, with its failures in one place."""
+        total = data.get("state") == "failing"
+        failures = {"count": data.get("failures", 0), "first": data.get("failed", []), "total": total}
+        return {**data, "source_failures": failures}
 
 
 class SourceListSchema(Schema):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 from ragstone.core.audit import AuditChain, Outcome
@@ -65,6 +66,16 @@ class UsageSchema(Schema):
         names = ("cost_by_kind", "queued", "reserved")
         own = {name: getattr(source, name) for name in names}
         return super().of(source.stock, queries_per_minute=source.queries, cost_per_month=source.cost, **own, **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of a usage, with the stock in one place."""
+        return {
+            **data,
+            "stock": data,
+            "queries": data.get("queries_per_minute", 0),
+            "cost": data.get("cost_per_month", 0.0),
+        }
 
 
 class TenantDetailSchema(TenantSchema):

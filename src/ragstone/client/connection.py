@@ -1,0 +1,241 @@
+"""Requests to a service: connections that stay open, deadlines, retries where they are safe, events as they come."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass
+from email.message import Message
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from ragstone.client.problems import read_error_event, read_problem
+from ragstone.core.errors import InputError, RagstoneError, RemoteError
+from ragstone.core.ids import opaque_id
+from ragstone.core.types import Json
+from ragstone.fetch.calls import RetryPolicy, host_of, is_service_url
+
+if TYPE_CHECKING:
+    import httpx2
+
+PASSING = frozenset({408, 425, 429, 502, 503, 504})
+"""The statuses of a request that may succeed later."""
+EVENT_STREAM = "text/event-stream"
+FIRST_WAIT = 0.5
+"""Seconds before a request is repeated for the first time; later waits are twice as long each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """The longest times to wait, in seconds."""
+
+    connect: float = 5.0
+    read: float = 60.0
+    """For the next part of an answer, or until the service has taken the next part of an upload."""
+    total: float = 300.0
+    """For a request with all its retries. An upload and a stream may take longer, as long as they go on."""
+
+
+@dataclass(slots=True)
+class ServiceRequest:
+    """A request, and what it takes to send it again."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] | None = None
+    body: Json = None
+    form: Mapping[str, str] | None = None
+    file: tuple[str, IO[bytes]] | None = None
+    """The name and the content of an upload."""
+    accept: str = "application/json"
+    key: str = ""
+    """Makes the service do a repeated request only once."""
+
+    @property
+    def is_safe(self) -> bool:
+        """Return whether the request may be sent again even if the service may have received it."""
+        return self.method == "GET" or bool(self.key)
+
+    def options(self) -> dict[str, Any]:
+        """Return the request as httpx2 takes it."""
+        params = {name: value for name, value in (self.params or {}).items() if value is not None}
+        headers = {"Accept": self.accept} | ({"Idempotency-Key": self.key} if self.key else {})
+        options: dict[str, Any] = {"params": params, "headers": headers}
+        if self.body is not None:
+            options["json"] = self.body
+        if self.file:
+            options |= {"data": self.form, "files": {"file": self.file}}
+        return options
+
+
+class ServiceConnection:
+    """Sends requests to one service under one key. Redirects are not followed: they would take the key elsewhere."""
+
+    def __init__(self, url: str, key: str, timeouts: Timeouts, retries: int) -> None:
+        if not is_service_url(url):
+            raise InputError(f"{url!r:.80} is not the address of a service", hint="such as http://127.0.0.1:8000")
+        self._url = url.rstrip("/")
+        self._key = key
+        self._timeouts = timeouts
+        self._attempts = max(0, retries) + 1
+        self._client: httpx2.AsyncClient | None = None
+
+    async def get(self, path: str, **params: Any) -> Json:
+        """Return the JSON of a resource; parameters that are None are left out."""
+        return _parse(await self._send(ServiceRequest("GET", path, params)))
+
+    async def get_text(self, path: str) -> str:
+        """Return a resource that is plain text."""
+        return (await self._send(ServiceRequest("GET", path, accept="text/plain"))).text
+
+    async def get_file(self, path: str) -> tuple[str, bytes]:
+        """Return the name and the content of a file."""
+        response = await self._send(ServiceRequest("GET", path, accept="*/*"))
+        header = Message()
+        header["Content-Disposition"] = response.headers.get("content-disposition", "")
+        return header.get_filename() or "", response.content
+
+    async def post(self, path: str, body: Json = None, **params: Any) -> Json:
+        """Return the JSON that a POST answers."""
+        return _parse(await self._send(ServiceRequest("POST", path, params, body, key=opaque_id())))
+
+    async def patch(self, path: str, body: Json) -> Json:
+        """Return the JSON that a PATCH answers."""
+        return _parse(await self._send(ServiceRequest("PATCH", path, body=body)))
+
+    async def delete(self, path: str, **params: Any) -> Json:
+        """Return the JSON that a DELETE answers."""
+        return _parse(await self._send(ServiceRequest("DELETE", path, params)))
+
+    async def upload(self, path: str, name: str, content: IO[bytes], form: Mapping[str, str]) -> Json:
+        """Return the JSON that an upload answers. The file is read while it is sent."""
+        request = ServiceRequest("POST", path, form=form, file=(name, content), key=opaque_id())
+        return _parse(await self._send(request, total=math.inf))
+
+    async def stream(self, method: str, path: str, body: Json = None) -> AsyncGenerator[tuple[str, Json]]:
+        """Yield the name and the data of each event. A stream that has begun is not asked for again."""
+        request = ServiceRequest(method, path, body=body, accept=EVENT_STREAM, key=opaque_id() if body else "")
+        response = await self._send(request, stream=True)
+        try:
+            async for name, data in self._events(response):
+                if name == "error":
+                    raise read_error_event(data)
+                yield name, data
+        finally:
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._client:
+            await self._client.aclose()
+            self._client = None
+
+    async def _events(self, response: httpx2.Response) -> AsyncGenerator[tuple[str, Json]]:
+        import httpx2
+
+        name = ""
+        try:
+            async for line in response.aiter_lines():
+                field, _, value = line.partition(": ")
+                if field == "event":
+                    name = value
+                elif field == "data":
+                    yield name, json.loads(value)
+        except (httpx2.HTTPError, ValueError) as error:
+            raise self._cannot("broke off while it answered") from error
+
+    async def _send(
+        self, request: ServiceRequest, *, total: float | None = None, stream: bool = False
+    ) -> httpx2.Response:
+        seconds = self._timeouts.total if total is None else total
+        # Each attempt reads a file from its beginning; a pipe can be read only once.
+        is_readable_again = request.file is None or request.file[1].seekable()
+
+        async def attempt() -> httpx2.Response:
+            return await self._attempt(request, stream)
+
+        attempts = self._attempts if is_readable_again else 1
+        policy = RetryPolicy(attempts, FIRST_WAIT, longest_wait=math.inf, seconds=seconds, jitter=0.5)
+        try:
+            async with asyncio.timeout(None if math.isinf(seconds) else seconds):
+                return await policy.call(attempt, _is_transient)
+        except _FailedAttempt as failed:
+            raise failed.error from failed.__cause__
+        except TimeoutError as error:
+            raise self._cannot(f"did not answer within {seconds:g} s") from error
+
+    async def _attempt(self, request: ServiceRequest, stream: bool) -> httpx2.Response:
+        import httpx2
+
+        client = self._connect()
+        try:
+            made = client.build_request(request.method, request.path, **request.options())
+            response = await client.send(made, stream=True)
+            if not stream or response.status_code != 200:
+                try:
+                    await response.aread()
+                finally:
+                    await response.aclose()
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise _FailedAttempt(self._cannot("cannot be reached"), is_repeatable=True) from error
+        except httpx2.TimeoutException as error:
+            failed = self._cannot(f"sent nothing for {self._timeouts.read:g} s")
+            raise _FailedAttempt(failed, is_repeatable=request.is_safe) from error
+        except (httpx2.HTTPError, OSError) as error:
+            raise _FailedAttempt(self._cannot("broke off"), is_repeatable=request.is_safe) from error
+        if response.is_success:
+            return response
+        raise self._refusal(request, response)
+
+    def _refusal(self, request: ServiceRequest, response: httpx2.Response) -> _FailedAttempt:
+        status = response.status_code
+        if status < 400:
+            return _FailedAttempt(self._cannot(f"answered {status}: give its own address, not one that leads to it"))
+        try:
+            data = response.json()
+        except ValueError:
+            data = None
+        error = read_problem(status, data, response.headers)
+        # A request that is refused with 429 was not begun.
+        is_repeatable = status in PASSING and error.retryable and (request.is_safe or status == 429)
+        return _FailedAttempt(error, response.headers.get("retry-after"), is_repeatable=is_repeatable)
+
+    def _cannot(self, what: str) -> RemoteError:
+        return RemoteError(f"the service at {host_of(self._url)} {what}")
+
+    def _connect(self) -> httpx2.AsyncClient:
+        import httpx2
+
+        if self._client is None:
+            self._client = httpx2.AsyncClient(
+                base_url=self._url,
+                headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+                timeout=httpx2.Timeout(self._timeouts.read, connect=self._timeouts.connect),
+            )
+        return self._client
+
+
+class _FailedAttempt(Exception):
+    def __init__(self, error: RagstoneError, retry_header: str | None = None, *, is_repeatable: bool = False) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.retry_header = retry_header
+        self.is_repeatable = is_repeatable
+
+
+def _is_transient(error: Exception) -> bool:
+    return isinstance(error, _FailedAttempt) and error.is_repeatable
+
+
+def _parse(response: httpx2.Response) -> Json:
+    try:
+        return response.json()
+    except ValueError as error:
+        raise RemoteError(f"the service answered {response.url.path} with something else than JSON") from error
+
+
+def path_of(*steps: str) -> str:
+    """Return the path of a resource under `/v1`; a name may hold any character."""
+    return "/v1/" + "/".join(quote(step, safe="") for step in steps)
