@@ -219,6 +219,12 @@ class LeaseLost(RagstoneError):
     code = "lease_lost"
 
 
+class JobNotDone(RagstoneError):
+    """The result of a job was asked for before it completed."""
+
+    code = "job_not_done"
+
+
 def unknown_kb(name: str, tenant: str) -> NotFoundError:
     """Return the error for a knowledge base that nothing has been put into."""
     arguments = {"kb": name, "tenant": tenant}

@@ -12,7 +12,8 @@ from ragstone.core.clock import ReadTime
 from ragstone.core.remedies import Remedy, advise
 from ragstone.core.types import Failure, Json, Metadata
 
-JobKind = Literal["document", "sync", "reembed"]
+JobKind = Literal["document", "sync", "reembed", "task"]
+"""A task is an export, an import, an evaluation or a tuning; its `source` says which."""
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
 Status = Literal["pending", "processing", "completed", "failed"]
 """The status of a document; one whose only job was cancelled has failed, and `processing_error` says so."""
@@ -42,7 +43,7 @@ class Priority(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class NewJob:
-    """A document to make, a source to look at, or a kb whose embeddings are to be refreshed."""
+    """A document to make, a source to look at, a kb whose embeddings are to be refreshed, or a task."""
 
     kind: JobKind
     source: str
@@ -50,7 +51,7 @@ class NewJob:
     uri: str
     priority: Priority
     document_id: str = ""
-    """Empty for all but documents."""
+    """Of a task, the id that its files are kept under; empty for all other kinds but documents."""
     content_hash: str = ""
     size: int = 0
     facts: Metadata = field(default_factory=dict)
@@ -70,6 +71,13 @@ class UnderWay(NamedTuple):
     job_id: str = ""
     content_hash: str = ""
     read: ReadTime = ReadTime()
+
+
+class TaskResult(NamedTuple):
+    """A file that a task has made, kept under its job's `document_id`."""
+
+    name: str
+    size: int
 
 
 class Ticket(NamedTuple):

@@ -300,6 +300,10 @@ class TenantLedger(Protocol):
 
     async def drop_originals(self, named: Sequence[tuple[str, str]]) -> None: ...
 
+    async def drop_files(self, document_id: str) -> None:
+        """Remove all files of a document, or of a task."""
+        ...
+
     async def stats(self, kb: KnowledgeBase) -> Stats: ...
 
     async def sequence(self) -> int:

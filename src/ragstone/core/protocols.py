@@ -12,7 +12,18 @@ from datetime import datetime
 from typing import Protocol
 
 from ragstone.core.filters import Filter
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, SourceFailures, SourceRecord, Ticket
+from ragstone.core.jobs import (
+    Job,
+    JobKind,
+    JobProgress,
+    JobState,
+    Lane,
+    Notice,
+    SourceFailures,
+    SourceRecord,
+    TaskResult,
+    Ticket,
+)
 from ragstone.core.model_types import EmbeddingModel, Embeddings, Entailment, Message
 from ragstone.core.remedies import Remedy
 from ragstone.core.search import KeptResults, QueryType, SearchResult, WebResult
@@ -357,8 +368,17 @@ class TenantQueue(Protocol):
         """Renew leases and write down progress that is new; return the tickets that are void."""
         ...
 
-    async def complete(self, ticket: Ticket, message: str, progress: JobProgress | None = None) -> None:
-        """End a job well that no document's transaction has ended."""
+    async def complete(
+        self, ticket: Ticket, message: str, progress: JobProgress | None = None, result: TaskResult | None = None
+    ) -> None:
+        """End a job well that no document's transaction has ended; the result of a task takes its input's place."""
+        ...
+
+    async def forget_tasks(self, *, keep: int = 0, before: datetime | None = None) -> list[str]:
+        """Forget ended tasks but for the newest, and those that ended before; return what their files are kept under.
+
+        With `keep=0` and no moment, tasks that have not ended go as well: what they read may be about to be erased.
+        """
         ...
 
     async def fail(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ragstone.answer.research import Researcher
     from ragstone.answer.verify import ClaimVerifier
     from ragstone.core.activity import SearchReport
-    from ragstone.core.jobs import Job, JobProgress
+    from ragstone.core.jobs import Job, JobProgress, TaskResult
     from ragstone.engine.embeddings.reembed import Reembedder
     from ragstone.engine.embeddings.refresh import Refresher
     from ragstone.engine.embeddings.triggers import Triggers
@@ -183,6 +183,12 @@ class Components:
         """Do a refresh that is queued; return what it came to, for the notice."""
         reread = self.maintenance.reread if job.facts["sources"] else None
         return await self.refresher.do(tenant, job, tell, self.settings.embedding.refresh.sample, reread)
+
+    async def run_task(self, tenant: str, job: Job, tell: Callable[[JobProgress], None]) -> tuple[str, TaskResult]:
+        """Do a task that is queued; return what it came to, and the file that it made."""
+        from ragstone.engine.tasks import run_task
+
+        return await run_task(self, tenant, job, tell)
 
     @cached_property
     def reembedder(self) -> Reembedder:

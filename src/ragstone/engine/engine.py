@@ -98,6 +98,7 @@ class Engine:
             housekeeping=maintenance.finish_deletions,
             registry=WorkerRegistry(self.settings.data_dir / "workers"),
             run_refresh=components.run_refresh,
+            run_task=components.run_task,
         )
 
     async def erase_tenant(self, name: str) -> Receipt:

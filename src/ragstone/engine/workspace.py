@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ragstone.engine.knowledge_bases import KnowledgeBases
     from ragstone.engine.receipts import Receipts
     from ragstone.engine.sources import Sources
+    from ragstone.engine.tasks import Tasks
 
 Erasable = Literal["document", "source", "kb"]
 
@@ -139,6 +140,9 @@ class Workspace:
         tenant = await self._scope.admit()
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
+        from ragstone.engine.tasks import forget_tasks
+
+        await forget_tasks(components, tenant, everything=True)  # an archive may hold what is to go
         seen = [target for target in names if await self._sees(kind, target)]
         return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in seen])
 
@@ -224,6 +228,13 @@ class Workspace:
         from ragstone.engine.archive import Archive
 
         return Archive(self._scope)
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """Exports, imports and evaluations that workers do in the background."""
+        from ragstone.engine.tasks import Tasks
+
+        return Tasks(self._scope)
 
     @cached_property
     def audit(self) -> Audit:

@@ -45,6 +45,8 @@ class JobSchema(Schema):
         names = ["stage", "remarks", "pages", "pages_total", "chunks", "chunks_total", "eta_seconds"]
         own = {name: getattr(source.progress, name) for name in names}
         progress = 100 if source.state == "completed" else source.progress.percent
+        if source.kind == "task":
+            own["document_id"] = ""  # the name of a folder, and of no document
         return super().of(source, progress=progress, hint=source.progress.advice, **own, **values)
 
     @classmethod

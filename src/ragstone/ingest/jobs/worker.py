@@ -12,7 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 
 from ragstone.core.errors import LeaseLost, ModelUnavailable, NotFoundError, RagstoneError, TenantGone
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import ACTIVE, Job, JobProgress
+from ragstone.core.jobs import ACTIVE, Job, JobProgress, TaskResult
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue
 from ragstone.ingest.jobs.leases import ClaimedJobs, DeadWorker, TenantScheduler, WorkerRegistry, WorkerSlot
@@ -37,6 +37,8 @@ RunSync = Callable[[str, Job], Awaitable[SyncReport]]
 """Reads the source of a sync job and reports what it found."""
 RunRefresh = Callable[[str, Job, Callable[[JobProgress], None]], Awaitable[str]]
 """Refreshes the embeddings of a kb, reports its progress, and returns a summary."""
+RunTask = Callable[[str, Job, Callable[[JobProgress], None]], Awaitable[tuple[str, TaskResult]]]
+"""Does a task, reports its progress, and returns a summary and the file that it made."""
 OnEnd = Callable[[str, Job], None]
 """Takes the tenant and a job that has ended."""
 EXTRA_SLOTS = (
@@ -69,6 +71,7 @@ class Worker:
         housekeeping: Callable[[], Awaitable[None]] | None = None,
         registry: WorkerRegistry | None = None,
         run_refresh: RunRefresh | None = None,
+        run_task: RunTask | None = None,
     ) -> None:
         self._queue = queue
         self._ledger = ledger
@@ -76,6 +79,7 @@ class Worker:
         self._settings = settings
         self._run_sync = run_sync
         self._run_refresh = run_refresh
+        self._run_task = run_task
         self._maintain = maintain
         self._on_end = on_end
         self._housekeeping = housekeeping
@@ -98,7 +102,8 @@ class Worker:
         batches = (WorkerSlot("document", "batch"),) * self._settings.workers
         # One at a time: no caller waits for it, and it takes the model from jobs that callers wait for.
         refresh = (WorkerSlot("reembed", "all"),) if self._run_refresh else ()
-        wanted = (*EXTRA_SLOTS, *refresh, *batches)
+        tasks = (WorkerSlot("task", "all"),) if self._run_task else ()
+        wanted = (*EXTRA_SLOTS, *refresh, *tasks, *batches)
         slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in wanted]
         try:
             await asyncio.gather(*slots)
@@ -231,25 +236,30 @@ class Worker:
         if jobs[0].kind == "document":
             await self._ingest_documents(tenant, jobs, claimed)
             return
-        job = jobs[0]
+        job, result = jobs[0], None
         if job.kind == "reembed":
-            message = await self._refresh(tenant, job, claimed)
+            assert self._run_refresh is not None
+            message = await self._run_refresh(tenant, job, _progress_of(job, claimed))
+            done = JobProgress(percent=100, remarks=(message,))
+        elif job.kind == "task":
+            assert self._run_task is not None
+            message, result = await self._run_task(tenant, job, _progress_of(job, claimed))
             done = JobProgress(percent=100, remarks=(message,))
         else:
             report = await self._run_sync(tenant, job)
             message, done = str(report), JobProgress(percent=100, found=report.counts)
-        await self._queue.of(tenant).complete(job.ticket, message, done)
+        try:
+            await self._queue.of(tenant).complete(job.ticket, message, done, result)
+        except LeaseLost:
+            await self._drop_file(tenant, job, result.name if result else "")
+            raise
         claimed.drop(job.ticket)
+        await self._drop_file(tenant, job, str(job.facts.get("original") or ""))  # an archive that was imported
         await self._queue.signal_work(tenant)  # there may be documents now, or a job that waited for this one
 
-    async def _refresh(self, tenant: str, job: Job, claimed: ClaimedJobs) -> str:
-        assert self._run_refresh is not None
-        batch = claimed.batches[job.ticket]
-
-        def note_progress(progress: JobProgress) -> None:
-            batch.progress = progress
-
-        return await self._run_refresh(tenant, job, note_progress)
+    async def _drop_file(self, tenant: str, job: Job, name: str) -> None:
+        if name:
+            await self._ledger.of(tenant).drop_originals([(job.document_id, name)])
 
     async def _ingest_documents(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
         work_items = []
@@ -326,6 +336,15 @@ class Worker:
         except Exception:
             # A defect in one tenant must not stop the schedules of others.
             logger.exception("unexpected error in the maintenance of a tenant")
+
+
+def _progress_of(job: Job, claimed: ClaimedJobs) -> Callable[[JobProgress], None]:
+    batch = claimed.batches[job.ticket]
+
+    def note_progress(progress: JobProgress) -> None:
+        batch.progress = progress
+
+    return note_progress
 
 
 def _is_stopped() -> bool:

@@ -14,7 +14,18 @@ from ragstone.engine.engine import Engine
 from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.limits import RequestGuard
 from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
-from ragstone.serve.http.routes import designs, documents, feedback, jobs, kbs, operation, search, sources, tenant
+from ragstone.serve.http.routes import (
+    designs,
+    documents,
+    feedback,
+    jobs,
+    kbs,
+    operation,
+    search,
+    sources,
+    tasks,
+    tenant,
+)
 
 logger = logging.getLogger(__name__)
 MB = 1024 * 1024
@@ -47,7 +58,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     app.state.engine = engine
     app.state.keys = KeyRing(engine.keys)
     handle_problems(app)
-    for part in (search, documents, kbs, sources, jobs, feedback, tenant, operation, designs):
+    for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, operation, designs):
         app.include_router(part.router)
     most_bytes = engine.settings.limits.file_mb * MB + FORM_BYTES
     app.add_middleware(RequestGuard, most_bytes=most_bytes, metrics=engine.metrics)

@@ -47,6 +47,7 @@ STATUSES: Mapping[type, int] = {
     errors.RemoteError: 502,
     errors.SourceError: 422,
     errors.LeaseLost: 409,
+    errors.JobNotDone: 409,
     errors.SettingsError: 503,
 }
 """The status of an error is that of its nearest kind here."""

@@ -28,7 +28,7 @@ def reply(shape: Schema, status: int = 200, headers: Mapping[str, str] | None = 
     return Response(json.dumps(shape.as_json()), status, headers=dict(headers or {}), media_type="application/json")
 
 
-def send_file(content: bytes, filename: str) -> Response:
+def send_file(content: bytes, filename: str, media_type: str = BINARY) -> Response:
     """Return a file for the caller to save. A browser neither shows it nor runs what is in it."""
     plain = re.sub(r"[^A-Za-z0-9._ -]", "_", filename) or "file"
     named = quote(filename.encode("utf-8", "replace"), safe="")
@@ -36,7 +36,7 @@ def send_file(content: bytes, filename: str) -> Response:
         "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{named}",
         "Content-Security-Policy": "default-src 'none'; sandbox",
     }
-    return Response(content, headers=headers, media_type=BINARY)
+    return Response(content, headers=headers, media_type=media_type)
 
 
 def wants_events(request: Request) -> bool:

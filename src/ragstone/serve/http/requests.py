@@ -223,3 +223,29 @@ def _read_score(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InputError(f"filters.min_score is {value!r:.40}; it must be a number from 0 to 1")
     return float(value)
+
+
+class ExportBody(RequestBody):
+    """An archive to be written."""
+
+    kbs: list[str] | None = Field(default=None, min_length=1, max_length=1000, description="All by default.")
+    files: bool = Field(default=True, description="With the files that documents were made from.")
+
+
+class LabelledBody(KbBody):
+    """Something to be measured on labelled queries."""
+
+    labels: Literal["golden", "feedback"] = Field(default="golden", description="Golden queries, or votes.")
+    limit: int | None = Field(default=None, ge=1, le=10_000, description="Only the first queries.")
+
+
+class EvaluationBody(LabelledBody):
+    """Ways to search that are to be measured."""
+
+    systems: list[str] = Field(default_factory=list, max_length=7, description="All by default.")
+
+
+class TuningBody(LabelledBody):
+    """A search for better settings."""
+
+    budget_ms: float | None = Field(default=None, ge=1, le=600_000, description="The longest p95 that is allowed.")

@@ -49,7 +49,7 @@ def enqueue(
         if earlier:
             return waiting  # who brings this has read it first, and comes last
         supersede(connection, tenant_id, {waiting.id: None})
-    if job.document_id:
+    if job.kind == "document":
         _announce(connection, tenant_id, kb, job)
     identity = opaque_id()
     connection.execute(

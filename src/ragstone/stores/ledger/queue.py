@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ragstone.core.clock import canonical, now, parse_moment
-from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Priority, Ticket
+from ragstone.core.jobs import Job, JobKind, JobProgress, JobState, Lane, Notice, Priority, TaskResult, Ticket
 from ragstone.core.remedies import Remedy
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.ledger import originals
@@ -138,9 +138,22 @@ class SqlTenantQueue(TenantRepository):
 
     @in_transaction
     def complete(
-        self, connection: Connection, tenant_id: str, ticket: Ticket, message: str, progress: JobProgress | None = None
+        self,
+        connection: Connection,
+        tenant_id: str,
+        ticket: Ticket,
+        message: str,
+        progress: JobProgress | None = None,
+        result: TaskResult | None = None,
     ) -> None:
-        """End a job well that no document's transaction has ended."""
+        """End a job well that no document's transaction has ended; the result of a task takes its input's place."""
+        if result:
+            job = read_job(connection, tenant_id, ticket.job_id)
+            facts = {**(job.facts if job else {}), "original": result.name, "keep": True}
+            connection.execute(
+                "UPDATE jobs SET facts = ?, stored = ? WHERE tenant_id = ? AND id = ? AND token = ?",
+                (connection.dialect.to_json(facts), result.size, tenant_id, *ticket),
+            )
         complete_job(connection, tenant_id, ticket, progress or JobProgress(percent=100), message)
 
     @in_transaction
@@ -207,6 +220,26 @@ class SqlTenantQueue(TenantRepository):
             (tenant_id, job_id),
         )
         return bool(found.rowcount)
+
+    @in_transaction
+    def forget_tasks(
+        self, connection: Connection, tenant_id: str, *, keep: int = 0, before: datetime | None = None
+    ) -> list[str]:
+        """Forget ended tasks but for the newest, and those that ended before; return what their files are kept under.
+
+        With `keep=0` and no moment, tasks that have not ended go as well: what they read may be about to be erased.
+        """
+        ended = "" if not keep and before is None else " AND state NOT IN ('pending', 'running')"
+        rows = connection.execute(
+            f"SELECT id, document_id, created_at FROM jobs WHERE tenant_id = ? AND kind = 'task'{ended} "
+            "ORDER BY seq DESC",
+            (tenant_id,),
+        ).fetchall()
+        moment = canonical(before) if before else ""
+        old = [row for place, row in enumerate(rows) if place >= keep or row[2] < moment]
+        for part in in_parts([row[0] for row in old]):
+            connection.execute(f"DELETE FROM jobs WHERE tenant_id = ? AND id IN ({marks(part)})", (tenant_id, *part))
+        return [row[1] for row in old]
 
     @in_snapshot_or(lambda: None)
     def job(self, connection: Connection, tenant_id: str, job_id: str) -> Job | None:

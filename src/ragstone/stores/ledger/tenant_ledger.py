@@ -339,6 +339,10 @@ class SqlTenantLedger(TenantRepository):
         blobs = await self._ledger.blobs(self._tenant)
         return await asyncio.to_thread(lambda: [_content(blobs, *name) for name in named])
 
+    async def drop_files(self, document_id: str) -> None:
+        blobs = await self._ledger.blobs(self._tenant)
+        await asyncio.to_thread(lambda: blobs.remove(document_id, blobs.names(document_id)))
+
     async def drop_originals(self, named: Sequence[tuple[str, str]]) -> None:
         blobs = await self._ledger.blobs(self._tenant)
 

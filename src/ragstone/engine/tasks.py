@@ -1,0 +1,315 @@
+"""Tasks: exports, imports, evaluations and tunings that workers do in the background, and the files they make.
+
+The file of a task is kept as originals of documents are: sealed where there is a key, counted, and removed with the
+tenant. A task that is done again after a crash starts from the beginning and ends the same.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ragstone.core.clock import now
+from ragstone.core.errors import InputError, JobNotDone, NotFoundError, unknown_kb
+from ragstone.core.ids import opaque_id
+from ragstone.core.jobs import Job, JobProgress, NewJob, Priority, TaskResult
+from ragstone.core.remedies import Action, Remedy
+from ragstone.core.types import Json, KnowledgeBase
+from ragstone.engine.access import TenantScope, record_caller
+
+if TYPE_CHECKING:
+    from ragstone.core.documents import IngestReport
+    from ragstone.engine.components import Components
+    from ragstone.engine.experiments import MeasuredWorkspace
+    from ragstone.evaluate.dataset import Dataset
+    from ragstone.evaluate.experiments import Experiment
+    from ragstone.schemas.schema import Schema
+    from ragstone.settings.tree import Settings
+
+TaskName = Literal["export", "import", "evaluation", "tuning"]
+Labels = Literal["golden", "feedback"]
+Tell = Callable[[JobProgress], None]
+KEPT_TASKS = 10
+KEPT_DAYS = 7
+MB = 1024 * 1024
+FOLDER = "tasks"
+SYSTEMS = ("lexical", "dense", "hybrid", "reranked", "fast", "balanced", "thorough")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """The file that a task has made."""
+
+    filename: str
+    media_type: str
+    content: bytes
+
+
+@record_caller
+class Tasks:
+    """Queues tasks of a tenant and returns what they made. The newest ten are kept, for a week."""
+
+    def __init__(self, scope: TenantScope) -> None:
+        self._scope = scope
+        self._components = scope.components
+
+    async def export(self, *, kbs: Sequence[str] | None = None, files: bool = True) -> Job:
+        """Queue the writing of all kbs, or some, into an archive."""
+        tenant = await self._scope.admit()
+        known = {kb.name: kb for kb in await self._components.ledger.of(tenant).kbs()}
+        wanted = list(known) if kbs is None else list(dict.fromkeys(kbs))
+        if missing := next((name for name in wanted if name not in known), None):
+            raise unknown_kb(missing, tenant)
+        if not wanted:
+            raise unknown_kb(self._scope.settings.kb, tenant)
+        return await self._enqueue("export", known[wanted[0]], {"kbs": wanted, "files": files})
+
+    async def import_archive(self, content: bytes, *, kbs: Sequence[str] | None = None, overwrite: bool = False) -> Job:
+        """Queue the import of an archive; what is there already stays unless it is to be overwritten."""
+        from ragstone.transfer.archive.format import not_an_archive
+
+        tenant = await self._scope.write()
+        if not content.startswith(b"PK"):
+            raise not_an_archive()
+        async with self._components.ledger.transaction(tenant) as tx:
+            kb = await tx.open_kb(self._scope.settings.kb)
+        facts = {"kbs": None if kbs is None else list(kbs), "overwrite": overwrite}
+        return await self._enqueue("import", kb, facts, content)
+
+    async def evaluate(
+        self, labels: Labels = "golden", *, systems: Sequence[str] = (), limit: int | None = None, kb: str | None = None
+    ) -> Job:
+        """Queue a measurement of search on the golden queries of a kb, or on its votes."""
+        if unknown := next((name for name in systems if name not in SYSTEMS), None):
+            raise InputError(f"there is no system {unknown!r:.40}", hint=f"choose from: {', '.join(SYSTEMS)}")
+        if "reranked" in systems and self._scope.settings.reranking.kind == "none":
+            raise InputError("the system 'reranked' needs a reranker", hint="set reranking.kind")
+        facts = {"labels": labels, "systems": list(systems), "limit": limit}
+        return await self._enqueue("evaluation", await self._labelled_kb(labels, kb), facts)
+
+    async def tune(
+        self,
+        labels: Labels = "golden",
+        *,
+        budget_ms: float | None = None,
+        limit: int | None = None,
+        kb: str | None = None,
+    ) -> Job:
+        """Queue a search for better settings; what it finds is in its result and applied by nobody."""
+        facts = {"labels": labels, "budget_ms": budget_ms, "limit": limit}
+        return await self._enqueue("tuning", await self._labelled_kb(labels, kb), facts)
+
+    async def result(self, job_id: str) -> TaskFile:
+        """Return what a task has made, or raise `NotFoundError`."""
+        tenant = await self._scope.admit()
+        job = await self._components.stores.queue.of(tenant).job(job_id)
+        if job is None or job.kind != "task":
+            await self._components.audit.record_denial(tenant, "job.read", job_id)
+            raise NotFoundError(f"no job {job_id} with a result", remedy=Remedy(Action.LIST_JOBS))
+        if job.state != "completed":
+            raise JobNotDone(f"job {job_id} is {job.state} and has no result", hint=f"wait until {job_id} is completed")
+        named = [(job.document_id, str(job.facts["original"]))]
+        (content,) = await self._components.ledger.of(tenant).originals(named)
+        if content is None:
+            raise NotFoundError(f"the result of job {job_id} is gone", remedy=Remedy(Action.LIST_JOBS))
+        await self._components.audit.record_read(tenant, "job.result", target=job_id)
+        if job.source == "export":
+            return TaskFile(f"{tenant}-{job.created_at:%Y-%m-%d}.ragstone.zip", "application/zip", content)
+        return TaskFile(f"{job.source}.json", "application/json", content)
+
+    async def _enqueue(self, name: TaskName, kb: KnowledgeBase, facts: Mapping[str, Json], content: bytes = b"") -> Job:
+        tenant, components, folder = self._scope.tenant, self._components, opaque_id()
+        ledger = components.ledger
+        async with components.access.taking_in(tenant, size=len(content), queued=True):
+            named = await ledger.of(tenant).keep_originals([(folder, content)]) if content else [None]
+            wanted = NewJob(
+                kind="task",
+                source=name,
+                external_id=folder,
+                uri=f"{name}:{kb.name}",
+                priority=Priority.BATCH,
+                document_id=folder,
+                size=len(content),
+                facts={
+                    **facts,
+                    "original": named[0],
+                    "keep": False,
+                    "actor": self._scope.actor,
+                    "request_id": self._scope.request_id,
+                },
+                notify=True,
+            )
+            async with ledger.transaction(tenant) as tx:
+                job = await tx.enqueue(kb, wanted)
+        await components.stores.queue.signal_work(tenant)
+        return job
+
+    async def _labelled_kb(self, labels: Labels, kb: str | None) -> KnowledgeBase:
+        await self._scope.write()
+        scope = await self._scope.kb(kb)
+        await _load_labels(self._scope, labels, scope.name)
+        return scope
+
+
+async def forget_tasks(components: Components, tenant: str, *, everything: bool = False) -> None:
+    """Remove old tasks of a tenant with their files, or all of them."""
+    queue = components.stores.queue.of(tenant)
+    if everything:
+        folders = await queue.forget_tasks()
+    else:
+        folders = await queue.forget_tasks(keep=KEPT_TASKS, before=now() - timedelta(days=KEPT_DAYS))
+    for folder in folders:
+        await components.ledger.of(tenant).drop_files(folder)
+
+
+async def run_task(components: Components, tenant: str, job: Job, tell: Tell) -> tuple[str, TaskResult]:
+    """Do a task; return what it came to, and the file that it made."""
+    scope = TenantScope(components, tenant, str(job.facts.get("actor", "")), str(job.facts.get("request_id", "")))
+    await forget_tasks(components, tenant)
+    folder = components.settings.data_dir / FOLDER / job.id
+    shutil.rmtree(folder, ignore_errors=True)  # of an attempt that a crash ended
+    folder.mkdir(parents=True, mode=0o700)
+    try:
+        message, content = await RUNS[job.source](scope, job, folder, tell)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    async with components.access.taking_in(tenant, size=len(content), queued=True):
+        (name,) = await components.ledger.of(tenant).keep_originals([(job.document_id, content)])
+    return message, TaskResult(name, len(content))
+
+
+async def _export(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tuple[str, bytes]:
+    from ragstone.engine.archive import Archive
+
+    path, most = folder / "archive.zip", scope.settings.limits.file_mb * MB
+    kbs, files = job.facts["kbs"], bool(job.facts["files"])
+    report = await Archive(scope).export(path, kbs=kbs, files=files, on_progress=_tell_move(tell))
+    if report.bytes > most:
+        raise InputError(
+            f"the archive has {report.bytes} bytes; at most {most} can be downloaded",
+            hint="export fewer knowledge bases at a time or without files, or run `ragstone export` on the machine",
+        )
+    return f"{report.documents} documents were exported", path.read_bytes()
+
+
+async def _import(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tuple[str, bytes]:
+    from ragstone.engine.archive import Archive
+    from ragstone.schemas.transfer import ImportSchema
+
+    named = [(job.document_id, str(job.facts["original"]))]
+    (content,) = await scope.components.ledger.of(scope.tenant).originals(named)
+    if content is None:
+        raise NotFoundError("the archive is gone")
+    path = folder / "archive.zip"
+    path.write_bytes(content)
+    report = await Archive(scope).restore(
+        path, kbs=job.facts["kbs"], overwrite=bool(job.facts["overwrite"]), on_progress=_tell_move(tell)
+    )
+    done = f"{report.added} documents were added, {report.replaced} replaced, {report.unchanged} were there"
+    return done, _pack(ImportSchema.of(replace(report, path=path.name)))
+
+
+async def _evaluate(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tuple[str, bytes]:
+    from ragstone.evaluate.report import machine
+    from ragstone.schemas.evaluation import EvaluationSchema
+
+    experiment = await _open_experiment(scope, job, tell)
+    reranks = scope.settings.reranking.kind != "none"
+    systems = job.facts["systems"] or [name for name in SYSTEMS if reranks or name != "reranked"]
+    report, _ = await experiment.run(systems, {})
+    best = max(report.rows, key=lambda row: row.scores["ndcg@10"])
+    done = f"{best.system} finds best: nDCG@10 {best.scores['ndcg@10']:.3f} on {report.queries} queries"
+    return done, _pack(EvaluationSchema.of(report, machine=machine(), failed=()))
+
+
+async def _tune(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tuple[str, bytes]:
+    from ragstone.evaluate.tune import MODE_MS, knobs_for, tune
+    from ragstone.schemas.evaluation import TuningSchema
+
+    experiment = await _open_experiment(scope, job, tell)
+    settings = experiment.settings()
+    budget = job.facts["budget_ms"] or MODE_MS[settings.retrieval.mode]
+    tuning = await tune(experiment.try_changes, experiment.dataset, knobs_for(settings), budget)
+    found = ", ".join(f"{key}={value}" for key, value in tuning.changes.items())
+    done = f"better settings: {found}" if tuning.is_better else "no settings are certainly better than yours"
+    return done, _pack(TuningSchema.of(tuning, written=None))
+
+
+RUNS = {"export": _export, "import": _import, "evaluation": _evaluate, "tuning": _tune}
+
+
+async def _load_labels(scope: TenantScope, labels: Labels, kb: str) -> Dataset:
+    from ragstone.engine.feedback import Feedback
+
+    feedback = Feedback(scope)
+    found = await feedback.golden_dataset(kb=kb) if labels == "golden" else await feedback.judged(kb=kb)
+    if found is None:
+        missing = "golden queries" if labels == "golden" else "passages that were voted up or used"
+        remedy = Remedy(Action.MAKE_GOLDEN if labels == "golden" else Action.ADD_FEEDBACK)
+        raise InputError(f"there are no {missing} of knowledge base '{kb}'", remedy=remedy)
+    return found
+
+
+async def _open_experiment(scope: TenantScope, job: Job, tell: Tell) -> Experiment:
+    from ragstone.evaluate.experiments import Experiment
+
+    dataset = await _load_labels(scope, job.facts["labels"], job.kb)
+    if limit := job.facts["limit"]:
+        dataset = replace(dataset, queries=dataset.queries[:limit])
+    own = scope.settings.model_copy(update={"tenant": scope.tenant, "kb": job.kb})
+    return Experiment(
+        dataset,
+        uses_own_kb=True,
+        load_settings=lambda changes: _change_settings(own, changes),
+        open_subject=_open_subject,
+        watcher=_TellingWatcher(tell),
+        kb=job.kb,
+    )
+
+
+@asynccontextmanager
+async def _open_subject(settings: Settings) -> AsyncIterator[MeasuredWorkspace]:
+    # An engine of its own: what is measured is neither cached nor recorded as a search of the tenant.
+    from ragstone.engine.engine import open_engine
+    from ragstone.engine.experiments import MeasuredWorkspace
+
+    async with open_engine(settings) as engine:
+        yield MeasuredWorkspace(engine)
+
+
+def _change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    for key, value in changes.items():
+        section, _, name = key.partition(".")
+        changed = getattr(settings, section).model_copy(update={name: value}) if name else value
+        settings = settings.model_copy(update={section: changed})
+    return settings
+
+
+@dataclass(frozen=True, slots=True)
+class _TellingWatcher:
+    """Reports the progress of an experiment as that of a job. Implements `Watcher`."""
+
+    tell: Tell
+
+    def watch_ingest(self, total: int) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def watch_queries(self, label: str) -> AbstractContextManager[Callable[[int, int], None]]:
+        return nullcontext(lambda done, total: _tell_move(self.tell)(label, done, total))
+
+    def report_ingest(self, report: IngestReport) -> None:
+        pass
+
+
+def _tell_move(tell: Tell) -> Callable[[str, int, int], None]:
+    return lambda what, done, total: tell(JobProgress(stage=what, percent=int(done * 99 / total) if total else 0))
+
+
+def _pack(shape: Schema) -> bytes:
+    return json.dumps(shape.as_json()).encode()
