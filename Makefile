@@ -22,7 +22,7 @@ CHECKS = format lint types layers requirement-ids shape
 EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp oidc telemetry
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench faults profiles mutants peers requirements lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench load faults profiles mutants peers requirements lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -99,6 +99,9 @@ shape: .venv/.setup ## Print the shape of src: sizes, names, docstrings, modules
 
 bench: .venv/.setup ## Measure speed, memory and quality on this machine
 	@$(BIN)/python -m bench $(ARGS)
+
+load: .venv/.setup ## Search at a fixed rate for 15 minutes while documents are ingested, and write docs/load.md
+	@$(BIN)/python -m bench.load $(ARGS)
 
 faults: .venv/.setup ## Inject every fault in its long form (about an hour), and write docs/faults.md
 	@$(BIN)/python -m scripts.faults $(ARGS)

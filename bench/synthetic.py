@@ -68,28 +68,30 @@ class SyntheticEmbedder:
         """Nothing is held."""
 
 
-async def fill(stores: Stores, chunks: int, seed: int = 1) -> float:
-    """Put this many chunks into a store, ten to a document; the seconds that the store took."""
+async def fill(
+    stores: Stores, chunks: int, seed: int = 1, *, tenant: str = "default", model: EmbeddingModel = MODEL
+) -> float:
+    """Put this many chunks into a store, ten to a document, as if a model had embedded them; the store's seconds."""
     text, embedder = SyntheticText(seed), SyntheticEmbedder()
     spent = 0.0
     for first in range(0, chunks // PER_DOCUMENT, 100):
         numbers = range(first, min(first + 100, chunks // PER_DOCUMENT))
-        versions = [_version(number, text, embedder) for number in numbers]
+        versions = [_version(number, text, embedder, tenant) for number in numbers]
         started = time.perf_counter()
-        async with stores.ledger.transaction("default") as tx:
-            kb = await tx.open_space(await tx.open_kb("default"), MODEL.id, DIMENSION)
+        async with stores.ledger.transaction(tenant) as tx:
+            kb = await tx.open_space(await tx.open_kb("default"), model.id, DIMENSION)
             staged = await tx.stage_all(kb, versions)
         made = [(version.document_id, n) for version, n in zip(versions, staged, strict=True)]
-        await stores.ledger.prepare("default", kb, made)
-        async with stores.ledger.transaction("default") as tx:
+        await stores.ledger.prepare(tenant, kb, made)
+        async with stores.ledger.transaction(tenant) as tx:
             await tx.activate_all(kb, made)
         spent += time.perf_counter() - started
     started = time.perf_counter()
-    await stores.ledger.clean_up("default")  # which makes the indexes that a store builds when it has enough
+    await stores.ledger.clean_up(tenant)  # which makes the indexes that a store builds when it has enough
     return spent + time.perf_counter() - started
 
 
-def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder) -> NewVersion:
+def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder, tenant: str) -> NewVersion:
     parts = [text.words(WORDS) for _ in range(PER_DOCUMENT)]
     chunks, start = [], 0
     for index, part in enumerate(parts):
@@ -98,7 +100,7 @@ def _version(number: int, text: SyntheticText, embedder: SyntheticEmbedder) -> N
     whole = "\n\n".join(parts)
     name = f"synthetic-{number}"
     return NewVersion(
-        document_id=document_id("default", "default", "bench", name),
+        document_id=document_id(tenant, "default", "bench", name),
         source="bench",
         external_id=name,
         uri=name,

@@ -6,6 +6,7 @@ import asyncio
 import signal
 from collections.abc import Callable
 from contextlib import nullcontext
+from socket import IPPROTO_TCP, TCP_NODELAY
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,11 +29,13 @@ async def run_app(app: ASGIApp, host: str, port: int, on_ready: Callable[[int], 
     config = uvicorn.Config(
         app, host=host, port=port, log_config=None, lifespan="on", timeout_graceful_shutdown=GRACE_SECONDS
     )
-    with config.bind_socket() as socket:
-        socket.listen(config.backlog)  # who reads the address may use it at once
-        on_ready(socket.getsockname()[1])
+    with config.bind_socket() as listener:
+        # Headers and body are sent apart: without this the body waits 40 ms for the headers to be acknowledged.
+        listener.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        listener.listen(config.backlog)  # who reads the address may use it at once
+        on_ready(listener.getsockname()[1])
         http = Http(config)
-        serving = asyncio.ensure_future(http.serve([socket]))
+        serving = asyncio.ensure_future(http.serve([listener]))
         try:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
