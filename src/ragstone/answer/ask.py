@@ -17,12 +17,11 @@ from ragstone.answer.model_knowledge import ask_model
 from ragstone.answer.pack import pack
 from ragstone.answer.quotes import Statement
 from ragstone.answer.styles import Writer, check_format, replay
-from ragstone.core.activity import Turn
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Relation, WordTokenizer
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
-from ragstone.core.search import SearchResult
+from ragstone.core.search import Exchange, SearchResult
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import STOP_WORDS, analyze
 from ragstone.language.relevance import ASKING, asked_terms
@@ -159,7 +158,7 @@ class Answerer:
         *,
         degraded: Sequence[str] = (),
         parts: Sequence[Part] = (),
-        earlier: Sequence[Turn] = (),
+        earlier: Sequence[Exchange] = (),
     ) -> Answer:
         """Return sentences that answer the question, each with the words of a hit it stands on."""
         events = self.events(question, hits, degraded=degraded, parts=parts, earlier=earlier, streaming=False)
@@ -197,7 +196,7 @@ class Answerer:
         *,
         degraded: Sequence[str] = (),
         parts: Sequence[Part] = (),
-        earlier: Sequence[Turn] = (),
+        earlier: Sequence[Exchange] = (),
         streaming: bool = True,
     ) -> AsyncGenerator[AnswerEvent]:
         """Yield each sentence once it is checked, then the citations, then the whole answer.
@@ -232,7 +231,7 @@ class Answerer:
         return [replace(part, hits=tuple(hits)) for part, hits, _ in cut]
 
     async def _answer_parts(
-        self, parts: Sequence[Part], earlier: Sequence[Turn], notes: list[str], judge: Judge, streaming: bool
+        self, parts: Sequence[Part], earlier: Sequence[Exchange], notes: list[str], judge: Judge, streaming: bool
     ) -> AsyncGenerator[tuple[Part, Statement]]:
         """Yield the statements on each part, at least one a part and together no more than the settings allow."""
         most = max(1, self._settings.max_sentences // len(parts))
@@ -243,7 +242,7 @@ class Answerer:
                     yield part, statement
 
     async def _statements(
-        self, part: Part, earlier: Sequence[Turn], most: int, notes: list[str], judge: Judge, streaming: bool
+        self, part: Part, earlier: Sequence[Exchange], most: int, notes: list[str], judge: Judge, streaming: bool
     ) -> AsyncGenerator[Statement]:
         """Yield the model's sentences that their passages support, or else sentences of the passages."""
         if self._llm and part.hits:
@@ -259,7 +258,7 @@ class Answerer:
             yield statement
 
     async def _composition(
-        self, llm: LLM, hits: Sequence[Hit], earlier: Sequence[Turn], most: int, judge: Judge
+        self, llm: LLM, hits: Sequence[Hit], earlier: Sequence[Exchange], most: int, judge: Judge
     ) -> Composition:
         passages = await asyncio.to_thread(pack, hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}

@@ -11,10 +11,10 @@ from ragstone.answer.check import Checker
 from ragstone.answer.pack import PackedPassage
 from ragstone.answer.quotes import Statement
 from ragstone.answer.reply import CitedSentence, ReplyReader, build_messages, declines
-from ragstone.core.activity import Turn
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
+from ragstone.core.search import Exchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Composition:
         passages: Sequence[PackedPassage],
         checker: Checker,
         limits: ReplyLimits,
-        earlier: Sequence[Turn] = (),
+        earlier: Sequence[Exchange] = (),
     ) -> None:
         self._llm = llm
         self._checker = checker

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from ragstone.answer.pack import PackedPassage
 from ragstone.answer.sanitize import sanitize, strip_hidden
-from ragstone.core.activity import Turn
 from ragstone.core.model_types import Message
+from ragstone.core.search import Exchange
 from ragstone.language.sentences import sentence_spans
 
 DECLINED = "NO ANSWER"
@@ -31,7 +31,7 @@ the passage it stands on in square brackets, for example: The pump stops at 80 Â
 
 
 def build_messages(
-    question: str, passages: Sequence[PackedPassage], max_sentences: int, earlier: Sequence[Turn] = ()
+    question: str, passages: Sequence[PackedPassage], max_sentences: int, earlier: Sequence[Exchange] = ()
 ) -> list[Message]:
     """Return the messages that ask a model for cited sentences; the question may refer to `earlier` turns."""
     rules = _RULES.format(max_sentences=max_sentences, declined=DECLINED)
@@ -42,7 +42,7 @@ def build_messages(
     ]
 
 
-def _render_earlier(earlier: Sequence[Turn]) -> str:
+def _render_earlier(earlier: Sequence[Exchange]) -> str:
     if not earlier:
         return ""
     lines = [_BEFORE]

@@ -48,6 +48,16 @@ class Embeddings:
     """Positions whose text the model refused; their rows are zero."""
 
 
+@dataclass(frozen=True, slots=True)
+class TextVectors:
+    """Vectors of a caller's own texts, in their order."""
+
+    vectors: Matrix
+    model: str
+    tokens: int
+    """The number of tokens that the model has read."""
+
+
 Relation = Literal["entails", "contradicts", "neutral"]
 
 

@@ -49,6 +49,14 @@ class SearchQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question that was asked before, and the answer to it; empty where there was none."""
+
+    question: str
+    answer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """A question; what is None is as the settings say."""
 
@@ -63,6 +71,8 @@ class Question:
     conversation: str | None = None
     """The name of a conversation, whose earlier turns the question may refer to."""
     kb: str | None = None
+    earlier: Sequence[Exchange] = ()
+    """The questions and answers before it, oldest first, where the caller keeps them and no conversation does."""
 
 
 class QuestionOptions(TypedDict, total=False):

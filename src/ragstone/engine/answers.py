@@ -75,7 +75,7 @@ class Answers:
 
     async def _answer(self, question: Question, send: Send, *, streaming: bool) -> None:
         talk = await self._search.talk(question)
-        asked = None if talk.name else await self._cache_key(question)
+        asked = None if talk.goes_on else await self._cache_key(question)
         again = await self._components.answer_cache.find(asked) if asked else None
         if asked:
             self._components.metrics.cache_lookups.add("answer", "hit" if again else "miss")
@@ -89,7 +89,7 @@ class Answers:
         found, parts = await self._look_up(talk, question)
         hits = drop_repeats((*passages_of(found), *(hit for part in parts for hit in part.hits)))
         making = self._components.answerer.events(
-            talk.question if talk.name else found.query,
+            talk.question if talk.goes_on else found.query,
             hits,
             degraded=found.degraded,
             parts=parts,
@@ -129,13 +129,13 @@ class Answers:
             return await self._search.step(replace(query, text=text))
 
         found = await self._search.search_and_log("ask", talk, query)
-        whole = talk.question if talk.name else found.query
+        whole = talk.question if talk.goes_on else found.query
         return found, await look_up(split_question(whole), step, passages_of, found)
 
     async def _keep_turn(self, talk: Talk, answer: Answer, hits: Sequence[Hit], kb: str | None) -> Answer:
         """Return the answer to what was asked, and keep it in its conversation."""
         if not talk.name:
-            return answer
+            return replace(answer, question=talk.query) if talk.earlier else answer
         read = [hit for hit in hits if source_kind(hit) == "documents"]
         text = answer.answer if answer.status != "no_evidence" else ""
         notes = await self._search.keep_turn(talk, text, read, kb)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragstone.core.activity import Turn
-from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.errors import InputError, NotFoundError, RagstoneError
+from ragstone.core.model_types import TextVectors, model_name
+from ragstone.core.protocols import Tokenizer
 from ragstone.core.search import (
     MOST_WEB_RESULTS,
+    Exchange,
     Explanation,
     Question,
     SearchQuery,
@@ -19,8 +22,9 @@ from ragstone.core.search import (
     WebFindings,
     no_web_search,
 )
-from ragstone.core.types import Hit, KnowledgeBase
+from ragstone.core.types import Hit, KnowledgeBase, Role
 from ragstone.engine.access import TenantScope
+from ragstone.models import tokenizer_of
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
 from ragstone.query.routing.federation import RoutingOverrides
 from ragstone.query.session import KbSnapshot, SearchSession
@@ -38,9 +42,14 @@ class Talk:
     question: str
     name: str = ""
     """Of the conversation; empty where there is none."""
-    earlier: tuple[Turn, ...] = ()
+    earlier: tuple[Exchange, ...] = ()
     note: str = ""
     """Why what was said before is not known, if so."""
+
+    @property
+    def goes_on(self) -> bool:
+        """True when it may refer to what was said before."""
+        return bool(self.name or self.earlier)
 
 
 class Search:
@@ -62,16 +71,23 @@ class Search:
 
     async def talk(self, asked: SearchQuery | Question) -> Talk:
         """Return what is asked, in the light of what was said before."""
-        if asked.conversation is None:
+        given = asked.earlier if isinstance(asked, Question) else ()
+        if asked.conversation is None and not given:
             return Talk(asked.text, asked.text, asked.text)
-        from ragstone.engine.conversations import read_recent_turns
+        from ragstone.engine.conversations import REMEMBERED, read_recent_turns
         from ragstone.language.questions import resolve_follow_up
 
         most = self._scope.settings.limits.query_chars
         words = checked_query(asked.text, most)
-        turns, note = await read_recent_turns(self._scope, asked.conversation, asked.kb)
-        meant = resolve_follow_up(words, [turn.question for turn in turns], most)
-        return Talk(words, meant.search, meant.question, asked.conversation, turns, note)
+        if asked.conversation is None:
+            earlier, note = tuple(Exchange(one.question[:most], one.answer) for one in given[-REMEMBERED:]), ""
+        elif given:
+            raise InputError("a conversation knows what was said before", hint="give its name or `earlier`, not both")
+        else:
+            turns, note = await read_recent_turns(self._scope, asked.conversation, asked.kb)
+            earlier = tuple(Exchange(turn.question, turn.answer) for turn in turns)
+        meant = resolve_follow_up(words, [one.question for one in earlier], most)
+        return Talk(words, meant.search, meant.question, asked.conversation or "", earlier, note)
 
     async def keep_turn(self, talk: Talk, answer: str, hits: Sequence[Hit], kb: str | None) -> list[str]:
         """Keep a turn of a conversation; return what went wrong with it before or now."""
@@ -100,7 +116,7 @@ class Search:
             await audit.record_read(tenant, action, kb=name, error=error)
             raise
         self._components.metrics.record_search(found)
-        if talk.name:
+        if talk.goes_on:
             found = replace(found, query=talk.query)
         if settings.activity.searches:
             await log(found)
@@ -156,6 +172,19 @@ class Search:
             meant = await self._components.ledger.of(tenant).resolve_sources(scope, request.where)
         return replace(request, where=meant)
 
+    async def embed(self, texts: Sequence[str], role: Role) -> TextVectors:
+        """Return the vectors of a caller's own texts. It counts as one question."""
+        tenant, embedder = await self._scope.admit(), self._components.embedder
+        if not texts or not all(text.strip() for text in texts):
+            raise InputError("there is no text, or an empty one", hint="give texts with a word each")
+        await self._access.query(tenant)
+        async with self._access.paying(tenant):
+            made = await embedder.embed(texts, role)
+        if made.failed:
+            raise InputError(f"the model has refused text {made.failed[0]}", hint="leave it out, or cut it")
+        tokens = await asyncio.to_thread(_count_tokens, tokenizer_of(embedder), texts)
+        return TextVectors(made.vectors, model_name(made.model), tokens)
+
     async def web(self, query: str, k: int | None = None) -> WebFindings:
         """Return what the web search engine of the settings finds; nothing, and why, when it fails."""
         tenant, web = await self._scope.admit(), self._components.web
@@ -204,3 +233,7 @@ class Search:
                 raise
         await self._access.audit.record_read(tenant, "explain", target=document_id, kb=scope.name)
         return told
+
+
+def _count_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
+    return sum(len(tokenizer.offsets(text)) for text in texts)

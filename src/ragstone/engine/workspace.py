@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ragstone.core.answers import Answer, AnswerEvent, CheckedText, Depth, Research, Verdict
 from ragstone.core.audit import ErasureTarget, Receipt
+from ragstone.core.model_types import TextVectors
 from ragstone.core.search import Explanation, Question, SearchQuery, SearchResult, WebFindings
 from ragstone.core.tenants import Usage
-from ragstone.core.types import Mode
+from ragstone.core.types import Mode, Role
 from ragstone.engine.access import TenantScope, record_caller, within_kbs
 from ragstone.engine.search import Search
 from ragstone.query.context import checked_choice
@@ -128,6 +129,11 @@ class Workspace:
     async def confidence(self, found: SearchResult, *, kb: str | None = None) -> float:
         """Return how far the best passage of a search is about its query, from 0 to 1, whatever else was found."""
         return await self._search.confidence(found, kb)
+
+    @within_kbs
+    async def embed(self, texts: Sequence[str], role: Role = "document") -> TextVectors:
+        """Return the vectors that the embedding model of the settings gives these texts; nothing is stored."""
+        return await self._search.embed(texts, role)
 
     @within_kbs
     async def erase(self, kind: Erasable, *names: str, kb: str | None = None) -> list[Receipt]:

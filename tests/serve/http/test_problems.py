@@ -7,13 +7,14 @@ from typing import Any
 
 import anyio
 import pytest
+from fastapi import FastAPI
 from tests.serve.http.conftest import Caller, Service
 
 from ragstone.core import errors
 from ragstone.core.errors import QuotaExceeded, RagstoneError, StoreFull
 from ragstone.core.tenants import Quotas
 from ragstone.serve.http import limits
-from ragstone.serve.http.problems import status_of
+from ragstone.serve.http.problems import handle_problems, status_of
 
 
 def test_an_error_says_what_happened_and_what_to_do(acme: Caller) -> None:
@@ -122,6 +123,17 @@ async def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
     guard = limits.RequestGuard(_read_all, most_bytes=10)
     assert await _call(guard, [b"123456", b"123456"], []) == 413
     assert await _call(guard, [], [(b"content-length", b"11")]) == 413
+
+
+async def test_a_body_of_json_that_turns_out_to_be_too_large_is_refused_as_such() -> None:
+    """Its size is not announced, and the framework would call it one that cannot be parsed."""
+    app = FastAPI()
+    handle_problems(app)
+
+    @app.post("/")
+    async def take(body: dict[str, Any]) -> None: ...
+
+    assert await _call(limits.RequestGuard(app, most_bytes=10), [b'{"a": 1, ', b'"b": 2}'], []) == 413
 
 
 async def test_a_body_that_stops_coming_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ import ragstone
 from ragstone.engine.engine import Engine
 from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.limits import RequestGuard
+from ragstone.serve.http.openai import routes as openai
 from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
 from ragstone.serve.http.routes import (
     designs,
@@ -60,6 +61,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     handle_problems(app)
     for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, operation, designs):
         app.include_router(part.router)
+    app.include_router(openai.router)
     most_bytes = engine.settings.limits.file_mb * MB + FORM_BYTES
     app.add_middleware(RequestGuard, most_bytes=most_bytes, metrics=engine.metrics)
     engine.metrics.build.set(ragstone.__version__, value=1)

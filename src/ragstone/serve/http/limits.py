@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
 import time
@@ -14,7 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragstone.core.ids import opaque_id
 from ragstone.core.keys import RequestAllowance
 from ragstone.engine.metrics import Metrics
-from ragstone.serve.http.problems import make_problem
+from ragstone.serve.http.bodies import BodyRefused, LimitedBody
+from ragstone.serve.http.problems import make_problem, tell_refusal
 from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ REQUEST_ID = re.compile(r"[0-9A-Za-z._:-]{1,64}")
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BODY_SECONDS = 30.0
 """The longest pause between two parts of a body."""
+LARGER = "limits.file_mb of the service sets the largest file"
 
 
 class RequestGuard:
@@ -59,17 +60,12 @@ class RequestGuard:
                 ]
             await send(message)
 
+        body = LimitedBody(scope, receive, self._most_bytes, pause=BODY_SECONDS, hint=LARGER)
         try:
-            await self._app(scope, _Body(request, receive, self._most_bytes).receive, answer)
-        except _BodyTooLarge:
+            await self._app(scope, body.receive, answer)
+        except BodyRefused as refused:
             if not status:
-                said = f"the body has more than {self._most_bytes} bytes"
-                hint = "limits.file_mb of the service sets the largest file"
-                await make_problem(request, 413, said, code="too_large", hint=hint)(scope, receive, answer)
-        except _BodyTooSlow:
-            if not status:
-                said = f"the body did not come: no part of it for {BODY_SECONDS:.0f} s"
-                await make_problem(request, 408, said, code="body_timeout")(scope, receive, answer)
+                await tell_refusal(request, refused)(scope, receive, answer)
         except Exception:
             logger.exception("%s %s failed, request %s", request.method, request.url.path, request.state.request_id)
             if not status:
@@ -84,43 +80,6 @@ class RequestGuard:
                 *(request.method, request.url.path, status, took),
                 *(request.state.request_id, key.tenant if key else "-"),
             )
-
-
-class _BodyTooLarge(Exception):
-    pass
-
-
-class _BodyTooSlow(Exception):
-    pass
-
-
-class _Body:
-    """Counts the bytes of a body and waits for each part of it only so long."""
-
-    def __init__(self, request: Request, receive: Receive, most_bytes: int) -> None:
-        self._receive = receive
-        length = request.headers.get("content-length", "")
-        self._announced = int(length) if length.isdigit() else 0
-        self._most_bytes = most_bytes
-        self._bytes = 0
-        self._is_whole = False
-
-    async def receive(self) -> Message:
-        if self._announced > self._most_bytes:
-            raise _BodyTooLarge
-        if self._is_whole:
-            return await self._receive()  # what comes now is the end of the connection
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                message = await self._receive()
-        except TimeoutError:
-            raise _BodyTooSlow from None
-        if message["type"] == "http.request":
-            self._bytes += len(message.get("body", b""))
-            self._is_whole = not message.get("more_body", False)
-            if self._bytes > self._most_bytes:
-                raise _BodyTooLarge
-        return message
 
 
 def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:

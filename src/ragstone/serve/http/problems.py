@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from http import HTTPStatus
 from math import ceil
 from typing import Any
@@ -18,6 +18,7 @@ from starlette.responses import Response
 
 from ragstone.core import errors
 from ragstone.core.errors import RagstoneError
+from ragstone.core.types import Json
 from ragstone.schemas.designs import DesignErrorSchema
 from ragstone.schemas.schema import Schema
 from ragstone.serve.http.rates import rate_headers
@@ -56,6 +57,7 @@ CODES = {
     403: "forbidden",
     404: "not_found",
     405: "method_not_allowed",
+    408: "body_timeout",
     413: "too_large",
     429: "too_many_wrong_keys",
 }
@@ -79,6 +81,18 @@ class ProblemSchema(Schema):
     """The parts of the request that are wrong: `loc` and `msg` of each."""
 
 
+TellProblem = Callable[[ProblemSchema], tuple[int, Json]]
+"""Gives the status and the body of an answer that tells of a problem."""
+
+
+def _tell_design(problem: ProblemSchema) -> tuple[int, Json]:
+    shape = DesignErrorSchema.of(status="error", error=problem.detail, code=problem.code.upper())
+    return problem.status, shape.as_json()
+
+
+_shapes: dict[str, TellProblem] = dict.fromkeys(DESIGN_PATHS, _tell_design)
+
+
 def status_of(error: RagstoneError) -> int:
     """Return the HTTP status of an error."""
     return next((STATUSES[kind] for kind in type(error).__mro__ if kind in STATUSES), 500)
@@ -95,21 +109,28 @@ def make_problem(
     wrong: Sequence[Mapping[str, Any]] | None = None,
 ) -> Response:
     """Return the response for a problem, in the shape that callers of the path know."""
-    code = code or CODES.get(status, "invalid_request" if status < 500 else "internal")
-    if request.url.path in DESIGN_PATHS:
-        shape = DesignErrorSchema.of(status="error", error=detail, code=code.upper())
-        return Response(json.dumps(shape.as_json()), status, headers=dict(headers or {}), media_type="application/json")
-    problem = ProblemSchema.of(
+    problem: ProblemSchema = ProblemSchema.of(
         type="about:blank",
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,
-        code=code,
+        code=code or CODES.get(status, "invalid_request" if status < 500 else "internal"),
         hint=hint,
         request_id=request.state.request_id,
         errors=None if wrong is None else [dict(part) for part in wrong],
     )
-    return Response(json.dumps(problem.as_json()), status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+    sent = dict(headers or {})
+    path = request.url.path
+    for prefix, tell in _shapes.items():
+        if path == prefix or path.startswith(f"{prefix}/"):
+            status, content = tell(problem)
+            return Response(json.dumps(content), status, headers=sent, media_type="application/json")
+    return Response(json.dumps(problem.as_json()), status, headers=sent, media_type=MEDIA_TYPE)
+
+
+def tell_problems_of(prefix: str, tell: TellProblem) -> None:
+    """Have errors of a path, and of those below it, answered in another shape than that of a problem."""
+    _shapes[prefix] = tell
 
 
 def _retry_headers(request: Request, error: RagstoneError) -> dict[str, str]:
@@ -143,5 +164,11 @@ def handle_problems(app: FastAPI) -> None:
         return make_problem(request, 422, first, code="invalid_input", hint="see /docs for the fields", wrong=wrong)
 
     @app.exception_handler(HTTPException)
-    async def tell_refusal(request: Request, error: HTTPException) -> Response:
-        return make_problem(request, error.status_code, str(error.detail), headers=error.headers)
+    async def refuse(request: Request, error: HTTPException) -> Response:
+        return tell_refusal(request, error)
+
+
+def tell_refusal(request: Request, error: HTTPException) -> Response:
+    """Return the response for what is refused before anything of ours is asked."""
+    hint = getattr(error, "hint", "")
+    return make_problem(request, error.status_code, str(error.detail), hint=hint, headers=error.headers)

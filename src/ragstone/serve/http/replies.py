@@ -6,7 +6,6 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from typing import Any
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -21,6 +20,7 @@ CHECK_SECONDS = 0.5
 """The time after which a stream looks again whether its key is still valid."""
 EVENT_STREAM = "text/event-stream"
 BINARY = "application/octet-stream"
+Write = Callable[[str, Schema], str]
 
 
 def reply(shape: Schema, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
@@ -44,34 +44,42 @@ def wants_events(request: Request) -> bool:
     return EVENT_STREAM in request.headers.get("accept", "")
 
 
-def stream_events(request: Request, events: AsyncGenerator[tuple[str, Schema]]) -> Response:
-    """Return events as they come; an error ends them with an event `error`, and so does a key that is revoked."""
+def stream_events(
+    request: Request, events: AsyncGenerator[tuple[str, Schema]], *, write: Write | None = None, end: str = ""
+) -> Response:
+    """Return events as they come; an error ends them with an event `error`, and so does a key that is revoked.
+
+    `write` puts an event into words, and `end` follows the last one of a stream without an error.
+    """
     return StreamingResponse(
-        _encode(request, events),
+        _encode(request, events, write or write_event, end),
         media_type=EVENT_STREAM,
         headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
     )
 
 
-async def _encode(request: Request, events: AsyncGenerator[tuple[str, Schema]]) -> AsyncIterator[str]:
+async def _encode(
+    request: Request, events: AsyncGenerator[tuple[str, Schema]], write: Write, end: str
+) -> AsyncIterator[str]:
     coming: asyncio.Future[tuple[str, Schema]] | None = None
     try:
         while True:
             coming = coming or asyncio.ensure_future(anext(events))
             done, _ = await asyncio.wait([coming], timeout=CHECK_SECONDS)
             if not await _is_still_valid(request):
-                yield _event("error", ErrorSchema.of_words("unauthenticated", "the key is not valid any more"))
+                yield write("error", ErrorSchema.of_words("unauthenticated", "the key is not valid any more"))
                 return
             if not done:
                 yield ": waiting\n\n"  # keeps proxies from closing the connection
                 continue
             name, shape = coming.result()
             coming = None
-            yield _event(name, shape)
+            yield write(name, shape)
     except StopAsyncIteration:
-        return
+        if end:
+            yield end
     except RagstoneError as error:
-        yield _event("error", ErrorSchema.of_error(error))
+        yield write("error", ErrorSchema.of_error(error))
     finally:
         # A caller that has gone away must not leave a search or an answer running.
         if coming:
@@ -86,6 +94,6 @@ async def _is_still_valid(request: Request) -> bool:
     return await find(token.strip()) is not None
 
 
-def _event(name: str, shape: Schema | Mapping[str, Any]) -> str:
-    data = shape.as_json() if isinstance(shape, Schema) else shape
-    return f"event: {name}\ndata: {json.dumps(data)}\n\n"
+def write_event(name: str, shape: Schema) -> str:
+    """Return an event with its name."""
+    return f"event: {name}\ndata: {json.dumps(shape.as_json())}\n\n"

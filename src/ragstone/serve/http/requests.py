@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from ragstone.core.answers import Depth
 from ragstone.core.errors import InputError
 from ragstone.core.keys import MOST_PER_MINUTE
-from ragstone.core.search import Arm, Question, SearchQuery
+from ragstone.core.search import Arm, Exchange, Question, SearchQuery
 from ragstone.core.types import Mode
 
 MOST_CHARS = 1_000_000
@@ -60,15 +60,28 @@ class SearchBody(QuestionBody):
         return SearchQuery(values.pop("query"), **values)
 
 
+class ExchangeBody(RequestBody):
+    """A question that was asked before, and its answer."""
+
+    question: str = Field(max_length=MOST_CHARS)
+    answer: str = Field(default="", max_length=MOST_CHARS)
+
+
 class AskBody(QuestionBody):
     """A question."""
 
     question: str = Field(max_length=MOST_CHARS)
+    earlier: list[ExchangeBody] = Field(
+        default_factory=list,
+        max_length=1000,
+        description="What was said before, oldest first, where the caller keeps it and no conversation is named.",
+    )
 
     def as_question(self) -> Question:
         """Return the question as the engine takes it."""
-        values = self.model_dump()
-        return Question(values.pop("question"), **values)
+        values = self.model_dump(exclude={"question", "earlier"})
+        earlier = [Exchange(one.question, one.answer) for one in self.earlier]
+        return Question(self.question, earlier=earlier, **values)
 
 
 class ExplainBody(SearchBody):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections import OrderedDict
@@ -10,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragstone.serve.http.bodies import BodyRefused, LimitedBody
 from ragstone.serve.mcp.sessions import MOST_SESSIONS
 
 if TYPE_CHECKING:
@@ -47,15 +47,18 @@ class McpGuard:
         given = next((value for name, value in scope["headers"] if name == SESSION), None)
         session = self._find(given) if given is not None else None
         if given is not None and session is None:
-            await _refuse(send, 404, "Session not found")
+            await refuse(send, 404, "Session not found")
             return
         if self._bodies >= MOST_BODIES:
-            await _refuse(send, 503, "Too many requests are on their way")
+            await refuse(send, 503, "Too many requests are on their way")
             return
-        body = await self._read_body(receive)
-        if isinstance(body, int):
-            await _refuse(send, body, "The body is too large" if body == 413 else "The body did not come in time")
-        elif body is not None:
+        try:
+            body = await self._read_body(scope, receive)
+        except BodyRefused as refused:
+            said = "The body is too large" if refused.status_code == 413 else "The body did not come in time"
+            await refuse(send, refused.status_code, said)
+            return
+        if body is not None:
             await self._serve(scope, _replay(body, receive), send, session)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, session: _Issued | None) -> None:
@@ -88,23 +91,12 @@ class McpGuard:
         while len(self._issued) > MOST_SESSIONS:
             self._issued.popitem(last=False)
 
-    async def _read_body(self, receive: Receive) -> bytes | int | None:
-        """Return the whole body, the status with which it is refused, or None when the client is gone."""
-        body = bytearray()
+    async def _read_body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """Return the whole body; None if the client is gone."""
         self._bodies += 1
         try:
-            async with asyncio.timeout(BODY_SECONDS):
-                while True:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        return None
-                    body += message.get("body", b"")
-                    if len(body) > MOST_BYTES:
-                        return 413
-                    if not message.get("more_body", False):
-                        return bytes(body)
-        except TimeoutError:
-            return 408
+            limited = LimitedBody(scope, receive, MOST_BYTES, pause=BODY_SECONDS, whole=BODY_SECONDS)
+            return await limited.read()
         finally:
             self._bodies -= 1
 
@@ -121,7 +113,8 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return again
 
 
-async def _refuse(send: Send, status: int, message: str) -> None:
+async def refuse(send: Send, status: int, message: str) -> None:
+    """Answer with an error in the form of the protocol."""
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": message}}
     headers = [(b"content-type", b"application/json"), (b"connection", b"close")]
     await send({"type": "http.response.start", "status": status, "headers": headers})

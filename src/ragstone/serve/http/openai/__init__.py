@@ -1,0 +1,1 @@
+"""The routes by which programs attach that were written for the API of OpenAI."""
