@@ -9,6 +9,7 @@ RagstoneError
 │   ├── KbGone             a knowledge base was renamed or deleted while it was worked on
 │   └── TenantGone         a tenant that there is not, or that is being deleted
 ├── QuotaExceeded          the tenant has used up what it may use
+├── Overloaded             more is asked at once than can be done; try again
 ├── TenantSuspended        nothing is done for this tenant until it is resumed
 ├── AccessDenied           the caller may not do this
 ├── ParseError             a file cannot be turned into text
@@ -112,6 +113,19 @@ class QuotaExceeded(RagstoneError):
         self.limit = limit
         """The limit itself, where it is one of a minute."""
         self.retryable = retry_after is not None
+
+
+class Overloaded(RagstoneError):
+    """Carries `retry_after`, an estimate of the seconds until there is room."""
+
+    code = "overloaded"
+    retryable = True
+
+    def __init__(
+        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, remedy=remedy)
+        self.retry_after = retry_after
 
 
 class TenantSuspended(RagstoneError):

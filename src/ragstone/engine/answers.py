@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -70,8 +70,9 @@ class Answers:
 
     async def _produce(self, question: Question, send: Send, *, streaming: bool) -> None:
         """Send the events of an answer; `streaming` has an LLM give its reply bit by bit."""
-        with self._components.metrics.time_answer("ask"):
-            await self._answer(question, send, streaming=streaming)
+        async with self._turn():
+            with self._components.metrics.time_answer("ask"):
+                await self._answer(question, send, streaming=streaming)
 
     async def _answer(self, question: Question, send: Send, *, streaming: bool) -> None:
         talk = await self._search.talk(question)
@@ -105,6 +106,9 @@ class Answers:
                             await self._components.answer_cache.keep(asked, hits, event.answer)
                         event = AnswerReady(await self._keep_turn(talk, event.answer, hits, question.kb))
                     send(event)
+
+    def _turn(self) -> AbstractAsyncContextManager[float]:
+        return self._components.answer_turns.take(self._scope.tenant)
 
     async def _replay(self, answer: Answer, talk: Talk, kb: str | None, send: Send) -> None:
         """Send an answer for which nothing was searched, and record that it was given."""
@@ -179,7 +183,8 @@ class Answers:
 
         embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
         task = ResearchTask(subject, k, iterations, step, embedder)
-        async with self._access.paying(self._scope.tenant), self._record("research", query.kb) as named:
+        tenant = self._scope.tenant
+        async with self._turn(), self._access.paying(tenant), self._record("research", query.kb) as named:
             found = await self._components.researcher.research(task)
             named += [finding.hit.document_id for finding in found.findings]
         return found
@@ -191,7 +196,8 @@ class Answers:
         async def step(text: str) -> SearchResult:
             return await self._search.step(replace(query, text=text))
 
-        async with self._access.paying(self._scope.tenant), self._record("verify", query.kb) as named:
+        tenant = self._scope.tenant
+        async with self._turn(), self._access.paying(tenant), self._record("verify", query.kb) as named:
             verdict = await self._components.verifier.verify(claim, step)
             named += [evidence.document_id for evidence in verdict.evidence]
         return verdict

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from functools import cached_property, lru_cache
@@ -11,6 +12,7 @@ from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
 from ragstone.engine.access import TenantAccess, TenantScope
 from ragstone.engine.metrics import Metrics, QueueMeter
+from ragstone.engine.turns import Turns
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.cache import SearchCache
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
 
 Close = Callable[[], Awaitable[None]]
 MOST_PIPELINES = 256
+WAIT_SECONDS = 30.0
+"""Seconds that a search and an answer wait for their turn. The deadline of a search begins with its turn."""
 
 
 class Components:
@@ -90,6 +94,14 @@ class Components:
         )
         self.federated_search = FederatedSearch(
             self.pipeline_for, cache, self.web.find if self.web else None, self.records
+        )
+        limits = settings.limits
+        at_once = limits.searches_at_once or max(4, 2 * (os.cpu_count() or 1))
+        self.search_turns = Turns("searches", at_once, waiting=limits.waiting, seconds=WAIT_SECONDS)
+        # An answer may wait for a language model: a quarter of the turns is left to other tenants meanwhile.
+        own = max(1, 3 * limits.answers_at_once // 4)
+        self.answer_turns = Turns(
+            "answers", limits.answers_at_once, waiting=limits.waiting, seconds=WAIT_SECONDS, most_of_one=own
         )
         self.answer_cache = AnswerCache(self.ledger, settings.cache.answer_similarity)
 

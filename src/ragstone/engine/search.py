@@ -19,6 +19,7 @@ from ragstone.core.search import (
     Question,
     SearchQuery,
     SearchResult,
+    Stage,
     WebFindings,
     no_web_search,
 )
@@ -31,6 +32,8 @@ from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.tree import Settings
 
 logger = logging.getLogger(__name__)
+NOTABLE_MS = 1.0
+"""A shorter wait for the turn is not in the trace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,11 @@ class Search:
 
     async def search_and_log(self, action: str, talk: Talk, query: SearchQuery) -> SearchResult:
         """Search for a caller: the search is logged, with what became of it, and is in the audit record."""
+        admitted = action != "search"  # a question has had its turn before
+        async with self._components.search_turns.take(self._scope.tenant, admitted=admitted) as waited:
+            return await self._search_and_log(action, talk, query, waited)
+
+    async def _search_and_log(self, action: str, talk: Talk, query: SearchQuery, waited: float) -> SearchResult:
         tenant, name = self._scope.tenant, self._scope.kb_name(query.kb)
         audit = self._access.audit
         settings = await self._settings()
@@ -106,7 +114,7 @@ class Search:
         request = search_request(settings, meant)
         started = time.perf_counter()
         try:
-            found = await self._find(settings, request, meant)
+            found = _add_wait(await self._find(settings, request, meant), waited)
         except Exception as error:
             ms = round((time.perf_counter() - started) * 1000, 3)
             self._components.metrics.record_failed_search(request.mode, ms / 1000)
@@ -136,8 +144,10 @@ class Search:
 
     async def step(self, query: SearchQuery) -> SearchResult:
         """Search within something longer: no caller made it, so it is not remembered."""
-        settings = await self._settings()
-        return await self._find(settings, search_request(settings, query), query)
+        async with self._components.search_turns.take(self._scope.tenant, admitted=True) as waited:
+            settings = await self._settings()
+            found = await self._find(settings, search_request(settings, query), query)
+        return _add_wait(found, waited)
 
     async def _settings(self) -> Settings:
         tenant = self._scope.tenant
@@ -178,7 +188,7 @@ class Search:
         if not texts or not all(text.strip() for text in texts):
             raise InputError("there is no text, or an empty one", hint="give texts with a word each")
         await self._access.query(tenant)
-        async with self._access.paying(tenant):
+        async with self._components.search_turns.take(tenant), self._access.paying(tenant):
             made = await embedder.embed(texts, role)
         if made.failed:
             raise InputError(f"the model has refused text {made.failed[0]}", hint="leave it out, or cut it")
@@ -216,6 +226,10 @@ class Search:
 
     async def explain(self, query: SearchQuery, document_id: str) -> Explanation:
         """Explain why a document is in the result of a query, or at which stage it was lost."""
+        async with self._components.search_turns.take(self._scope.tenant):
+            return await self._explain(query, document_id)
+
+    async def _explain(self, query: SearchQuery, document_id: str) -> Explanation:
         from ragstone.query.explain import explain
 
         tenant, components = self._scope.tenant, self._components
@@ -237,3 +251,11 @@ class Search:
 
 def _count_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
     return sum(len(tokenizer.offsets(text)) for text in texts)
+
+
+def _add_wait(found: SearchResult, seconds: float) -> SearchResult:
+    """Return the result with the time that the search waited for its turn, if it did."""
+    ms = round(seconds * 1000, 3)
+    if ms < NOTABLE_MS:
+        return found
+    return replace(found, trace=(Stage("queue", ms, 1, 1), *found.trace), took_ms=round(found.took_ms + ms, 3))

@@ -165,6 +165,12 @@ class LimitSettings(SettingsModel):
     parse_memory_mb: int = Field(default=1024, ge=128)
     pages: int = Field(default=5000, ge=1)
     query_chars: int = Field(default=8000, ge=1)
+    searches_at_once: int = Field(default=0, ge=0, le=1000)
+    """Searches that one process makes at the same time; 0 means two for each core, and at least four."""
+    answers_at_once: int = Field(default=128, ge=1, le=10_000)
+    """Answers, checks and researches that one process works on at the same time."""
+    waiting: int = Field(default=256, ge=0, le=100_000)
+    """Searches, and answers, that may wait for their turn; beyond that they are refused at once."""
     document_chunks: int = Field(default=100_000, ge=1)
     chunk_tokens_least: int = Field(default=0, ge=0)
     """A chunk with fewer tokens is reported, not refused; 0 reports none."""

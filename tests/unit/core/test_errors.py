@@ -29,6 +29,7 @@ def test_an_error_says_what_and_what_next(error: type[RagstoneError]) -> None:
 def test_what_may_pass_is_worth_trying_again() -> None:
     assert {error.code for error in EVERY if error.retryable} == {
         "kb_gone",
+        "overloaded",
         "store_busy",
         "store_full",
         "remote_failed",
