@@ -25,6 +25,8 @@ MOST_IDS = 10
 NAME_CHARS, TARGET_CHARS, DETAIL_CHARS = 127, 255, 255
 _actor: ContextVar[str] = ContextVar("ragstone_actor", default="")
 _request: ContextVar[str] = ContextVar("ragstone_request", default="")
+_tenant: ContextVar[str] = ContextVar("ragstone_tenant", default="")
+_trace: ContextVar[str] = ContextVar("ragstone_trace", default="")
 
 
 @contextmanager
@@ -61,6 +63,27 @@ NO_CALLER = Caller()
 def caller() -> Caller:
     """Return the name and the request that things are done under now."""
     return Caller(_actor.get(), _request.get())
+
+
+@contextmanager
+def working_for(tenant: str | None, trace_id: str | None = None) -> Iterator[None]:
+    """Have log lines of the block carry a tenant and a trace; None keeps those of an outer block."""
+    before = _tenant.get(), _trace.get()
+    tokens = (
+        _tenant.set(before[0] if tenant is None else tenant),
+        _trace.set(before[1] if trace_id is None else trace_id),
+    )
+    try:
+        yield
+    finally:
+        _tenant.reset(tokens[0])
+        _trace.reset(tokens[1])
+
+
+def log_fields() -> dict[str, str]:
+    """Return the request, tenant, actor and trace that things are done for now, as far as they are known."""
+    known = {"request_id": _request.get(), "tenant": _tenant.get(), "actor": _actor.get(), "trace_id": _trace.get()}
+    return {name: value for name, value in known.items() if value}
 
 
 @dataclass(frozen=True, slots=True)

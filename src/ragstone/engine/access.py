@@ -6,14 +6,14 @@ import asyncio
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ragstone.core.audit import Auditor, AuditTrail, acting_as
+from ragstone.core.audit import Auditor, AuditTrail, acting_as, working_for
 from ragstone.core.background import closed_error
 from ragstone.core.errors import (
     AccessDenied,
@@ -270,11 +270,11 @@ class TenantScope:
         except ModelError:
             return None
 
-    def acting(self) -> AbstractContextManager[None]:
-        """Have what the block does recorded under the actor and request of the workspace, where it has them."""
-        if not self.actor and not self.request_id:
-            return nullcontext()
-        return acting_as(self.actor or None, self.request_id or None)
+    @contextmanager
+    def acting(self) -> Iterator[None]:
+        """Have what the block does recorded under the tenant, actor and request of the workspace."""
+        with working_for(self._tenant), acting_as(self.actor or None, self.request_id or None):
+            yield
 
 
 def record_caller(part: type[T]) -> type[T]:

@@ -118,12 +118,15 @@ class Search:
         except Exception as error:
             ms = round((time.perf_counter() - started) * 1000, 3)
             self._components.metrics.record_failed_search(request.mode, ms / 1000)
+            facts = {"action": action, "mode": request.mode, "ms": ms, "error": getattr(error, "code", "internal")}
+            logger.warning("search failed", extra={"facts": facts})
             if settings.activity.searches:
                 nothing = SearchResult(talk.query, request.query, request.mode, (), (), (), ms)
                 await log(nothing, error=str(error) or type(error).__name__)
             await audit.record_read(tenant, action, kb=name, error=error)
             raise
         self._components.metrics.record_search(found)
+        _log_search(action, found)
         if talk.goes_on:
             found = replace(found, query=talk.query)
         if settings.activity.searches:
@@ -259,3 +262,15 @@ def _add_wait(found: SearchResult, seconds: float) -> SearchResult:
     if ms < NOTABLE_MS:
         return found
     return replace(found, trace=(Stage("queue", ms, 1, 1), *found.trace), took_ms=round(found.took_ms + ms, 3))
+
+
+def _log_search(action: str, found: SearchResult) -> None:
+    """Log that a search was made, without what was asked or found."""
+    facts = {
+        "action": action,
+        "mode": found.mode,
+        "ms": found.took_ms,
+        "results": len(found.hits) + len(found.records) + len(found.web),
+        "degraded": len(found.degraded),
+    }
+    logger.info("search", extra={"facts": facts})

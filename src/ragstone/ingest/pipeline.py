@@ -115,7 +115,8 @@ class IngestPipeline:
         ended = report.finish(await self._ledger.of(tenant).stats(kb))
         if self._on_report:
             self._on_report(ended)
-        logger.info("ingested %d, failed %d in %.1f s", ended.added + ended.updated, len(ended.failed), ended.seconds)
+        counts = {"stored": ended.added + ended.updated, "unchanged": ended.unchanged, "failed": len(ended.failed)}
+        logger.info("ingested documents", extra={"facts": {**counts, "seconds": round(ended.seconds, 3)}})
         return ended
 
     async def _open_kb(self, tenant: str, name: str | KnowledgeBase, *, create: bool) -> KnowledgeBase:

@@ -67,5 +67,7 @@ class ServiceSettings(SettingsModel):
     """0 takes a free one."""
     worker: bool = True
     """Do queued jobs in the process of the service; without it run `ragstone worker` beside it."""
+    log: Literal["auto", "json", "text"] = "auto"
+    """The form of log lines of the service and of workers: `auto` is text on a terminal and JSON elsewhere."""
     metrics: Literal["operator", "loopback"] = "operator"
     """Callers that `/metrics` answers: those with a key of the operator, or anyone on this machine as well."""

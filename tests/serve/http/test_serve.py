@@ -63,4 +63,7 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
         finally:
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=SECONDS)
-        assert (process.returncode, said) == (0, "")
+        lines = [json.loads(line) for line in said.splitlines()]
+        assert (process.returncode, {line["level"] for line in lines}) == (0, {"info"})
+        assert {"GET", "POST"} <= {line.get("method") for line in lines}
+        assert not any(key in said for key in keys.values())

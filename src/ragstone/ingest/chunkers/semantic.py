@@ -204,7 +204,7 @@ def cut_by_meaning(document: Parsed, cut: Callable[[Parsed], list[Chunk]], other
     try:
         return cut(document)
     except (ModelError, RemoteError) as problem:
-        logger.warning("cannot cut '%s' by meaning, cutting it by structure: %s", document.title, problem)
+        logger.warning("cannot cut a document by meaning, cutting it by structure: %s", problem)
         return otherwise.chunk(document)
 
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 
+from ragstone.core.audit import working_for
 from ragstone.core.errors import LeaseLost, ModelUnavailable, NotFoundError, RagstoneError, TenantGone
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, JobProgress, TaskResult
@@ -152,7 +153,8 @@ class Worker:
             self._scheduler.note_turn(tenant)
             self._busy += 1
             try:
-                await self._work(tenant, jobs)
+                with working_for(tenant):
+                    await self._work(tenant, jobs)
                 await self._report_ended(tenant, jobs)
             finally:
                 self._busy -= 1
@@ -328,7 +330,8 @@ class Worker:
 
     async def _maintain_tenant(self, tenant: str) -> None:
         try:
-            await self._maintain(tenant)
+            with working_for(tenant):
+                await self._maintain(tenant)
         except TenantGone as error:
             logger.info("skipping maintenance of a deleted tenant: %s", error)
         except RagstoneError as error:

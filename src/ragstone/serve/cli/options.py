@@ -33,7 +33,11 @@ Strategy = Literal[
     "none",
 ]
 JobState = Literal["pending", "running", "completed", "failed", "cancelled"]
+LogForm = Literal["auto", "json", "text"]
 
+Log = Annotated[
+    LogForm | None, typer.Option("--log", help="Log lines on stderr; auto is text on a terminal and json elsewhere.")
+]
 K = Annotated[int | None, typer.Option("-k", min=1, max=1000, help="Number of passages to return.")]
 ModeOption = Annotated[Mode | None, typer.Option("--mode", help="Time for a search: 200 ms, 500 ms or 2 s.")]
 Where = Annotated[

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from ragstone.core.audit import acting_as, working_for
 from ragstone.core.ids import opaque_id
-from ragstone.core.keys import RequestAllowance
+from ragstone.core.keys import ApiKey, RequestAllowance
 from ragstone.engine.metrics import Metrics
 from ragstone.serve.http.bodies import BodyRefused, LimitedBody
 from ragstone.serve.http.problems import make_problem, tell_refusal
@@ -62,24 +64,31 @@ class RequestGuard:
 
         body = LimitedBody(scope, receive, self._most_bytes, pause=BODY_SECONDS, hint=LARGER)
         try:
-            await self._app(scope, body.receive, answer)
+            with acting_as(None, request.state.request_id):
+                await self._app(scope, body.receive, answer)
         except BodyRefused as refused:
             if not status:
                 await tell_refusal(request, refused)(scope, receive, answer)
         except Exception:
-            logger.exception("%s %s failed, request %s", request.method, request.url.path, request.state.request_id)
+            with _as_request(request):
+                logger.exception("the request failed")
             if not status:
                 hint = "look for the request id in the log of the service"
                 await make_problem(request, 500, "the service failed", hint=hint)(scope, receive, answer)
         finally:
             took = (self._clock() - started) * 1000
             _measure(self._metrics, request, status, took / 1000)
-            key = getattr(request.state, "key", None)
-            logger.info(
-                "%s %s %d in %.0f ms, request %s, tenant %s",
-                *(request.method, request.url.path, status, took),
-                *(request.state.request_id, key.tenant if key else "-"),
-            )
+            with _as_request(request):
+                facts = {"method": _method_of(request), "route": _route_of(request)}
+                logger.info("request", extra={"facts": {**facts, "status": status, "ms": round(took, 1)}})
+
+
+@contextmanager
+def _as_request(request: Request) -> Iterator[None]:
+    """Have log lines of the block carry the request and the tenant of its key."""
+    key: ApiKey | None = getattr(request.state, "key", None)
+    with acting_as(None, request.state.request_id), working_for(key.tenant if key else None):
+        yield
 
 
 def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:
@@ -92,11 +101,18 @@ def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:
 
 
 def _measure(metrics: Metrics, request: Request, status: int, seconds: float) -> None:
-    """Count a request under the template of its route: paths hold ids, and there is no end of those."""
-    route = getattr(request.scope.get("route"), "path", "") or "(none)"
-    method = request.method if request.method in METHODS else "(other)"
-    metrics.http_requests.add(method, route, str(status or 499))
+    route = _route_of(request)
+    metrics.http_requests.add(_method_of(request), route, str(status or 499))
     metrics.http_seconds.observe(route, seconds=seconds)
+
+
+def _route_of(request: Request) -> str:
+    """Return the template of the route of a request: paths hold ids and whatever callers put there."""
+    return getattr(request.scope.get("route"), "path", "") or "(none)"
+
+
+def _method_of(request: Request) -> str:
+    return request.method if request.method in METHODS else "(other)"
 
 
 def _request_id(request: Request) -> str:

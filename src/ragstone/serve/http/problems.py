@@ -154,7 +154,7 @@ def handle_problems(app: FastAPI) -> None:
         headers = _retry_headers(request, error)
         status = status_of(error)
         if status >= 500:
-            logger.warning("%s %s failed: %s", request.method, request.url.path, error)
+            logger.warning("a request cannot be served: %s", error, extra={"facts": {"code": error.code}})
         return make_problem(request, status, str(error), code=error.code, hint=error.advice, headers=headers)
 
     @app.exception_handler(RequestValidationError)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,7 +13,7 @@ import typer
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
-from ragstone.serve.cli.options import JobState
+from ragstone.serve.cli.options import JobState, Log
 from ragstone.serve.cli.render.failures import draw_hints, reason
 from ragstone.serve.cli.render.jobs import ENDED, MOST_JOBS, REFRESH_SECONDS, WAITING, job_progress
 from ragstone.serve.cli.render.output import moment, one_line, pluralize, table, text
@@ -214,24 +216,30 @@ async def work(
     until_idle: Annotated[
         bool, typer.Option("--until-idle", help="Exit when the queue is empty instead of waiting for more.")
     ] = False,
+    log: Log = None,
 ) -> int:
     """Process queued jobs until Ctrl-C or SIGTERM.
 
     Works for all tenants, or with `--tenant` for one. Unfinished jobs are handed back when it
     stops and continue with the next worker. Each job that ends is reported on stderr.
     """
-    settings = session.settings(**{"jobs.workers": workers})
+    from ragstone.serve.logs import write_logs
+
+    settings = session.settings(**{"jobs.workers": workers, "service.log": log})
     ended: Counter[str] = Counter()
 
     def tell(tenant: str, job: Job) -> None:
         ended[job.state] += 1
         session.remark(job.state, _line(job))
 
+    # Who starts one without a terminal, and not only for what is queued, reads its log.
+    logs = settings.service.log != "auto" or not (until_idle or sys.stderr.isatty())
     async with session.engine(settings, create=True) as engine:
         until = "nothing is left" if until_idle else "Ctrl-C"
         session.remark("worker", f"{pluralize(settings.jobs.workers, 'job')} at a time, until {until}")
         worker = engine.worker(only=session.options.tenant, on_end=tell)
-        stopped = await until_signal(worker.run(until_idle=until_idle))
+        with write_logs(settings) if logs else nullcontext():
+            stopped = await until_signal(worker.run(until_idle=until_idle))
     from ragstone.schemas.jobs import WorkerSchema
 
     shape = WorkerSchema.of(stopped=stopped, completed=ended["completed"], failed=ended["failed"])

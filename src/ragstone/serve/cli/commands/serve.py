@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.remedies import render_sentence, render_with
+from ragstone.serve.cli.options import Log
 from ragstone.serve.cli.render.output import write_json_line
 from ragstone.serve.cli.session import CliSession
 from ragstone.serve.cli.signals import until_signal
@@ -22,16 +23,19 @@ Port = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave queued jobs to `ragstone worker`.")]
 
 
-async def serve(session: CliSession, host: Host = None, port: Port = None, no_worker: NoWorker = False) -> None:
+async def serve(
+    session: CliSession, host: Host = None, port: Port = None, no_worker: NoWorker = False, log: Log = None
+) -> None:
     """Serve everything over HTTP, for all tenants that have a key.
 
     The first start prints a key for the tenant of the settings and one for the operator.
     """
     from ragstone.schemas.installation import ServingSchema
     from ragstone.serve.http.app import build_app
+    from ragstone.serve.logs import write_logs
     from ragstone.serve.server import run_app
 
-    given = {"host": host, "port": port, "worker": False if no_worker else None}
+    given = {"host": host, "port": port, "worker": False if no_worker else None, "log": log}
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = session.settings(service=chosen) if chosen else session.settings()
     async with session.engine(settings, create=True) as engine:
@@ -44,7 +48,7 @@ async def serve(session: CliSession, host: Host = None, port: Port = None, no_wo
                 write_json_line(ServingSchema.of(url=address, keys={_owner(made): made.token for made in first}))
             _tell_people(session, address, first)
 
-        with render_with(render_sentence):  # callers have no shell
+        with write_logs(settings), render_with(render_sentence):  # callers have no shell
             if await until_signal(run_app(app, settings.service.host, settings.service.port, tell)):
                 session.remark("note", "Stopped.")
 
