@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from tests.long_runs import take_rounds
@@ -69,6 +70,19 @@ def build(point: str, vectors: str) -> None:
         stone.corpora.build(BuildRequest("corpus.txt", overwrite=True))
 
 
+def build_over_http(point: str, token: str) -> None:
+    """The same, asked of a service."""
+    from starlette.testclient import TestClient
+
+    from ragstone import Settings, open_engine
+    from ragstone.serve.http.app import build_app
+
+    ragstone.engine.components.build_embedder = lambda _: FakeEmbedder()  # type: ignore[assignment]
+    with TestClient(build_app(open_engine(Settings(data_dir=Path("data"))), worker=False)) as client:
+        lay(point)
+        client.post("/ingest", json={"overwrite": True}, headers={"Authorization": f"Bearer {token}"})
+
+
 def rename(point: str) -> None:
     """Give the collection another name."""
     with engine("sqlite") as stone:
@@ -77,4 +91,4 @@ def rename(point: str) -> None:
 
 
 if __name__ == "__main__":
-    {"build": build, "rename": rename}[sys.argv[1]](*sys.argv[2:])
+    {"build": build, "build_over_http": build_over_http, "rename": rename}[sys.argv[1]](*sys.argv[2:])

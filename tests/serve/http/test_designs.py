@@ -18,6 +18,7 @@ from ragstone.core.errors import StoreBusy, StoreError
 from ragstone.serve.http.app import build_app
 from ragstone.stores.corpus.files import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
+from ragstone.testing.corpora import TestDataGenerator
 from ragstone.testing.fakes import FakeEmbedder
 
 OLD = "The dragon sleeps under the mill. The miller pays in barley.\n\nA lantern burns at the tavern door."
@@ -32,9 +33,9 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @contextmanager
-def serve(data_dir: Path) -> Iterator[Service]:
+def serve(data_dir: Path, strategy: str = "sentence", size: int = 8) -> Iterator[Service]:
     """A service whose chunks are short."""
-    chunking = {"strategy": "sentence", "size": 8, "overlap": 0}
+    chunking = {"strategy": strategy, "size": size, "overlap": 0}
     engine = open_engine(Settings.model_validate({"data_dir": data_dir, "chunking": chunking}))
     with TestClient(build_app(engine, worker=False), raise_server_exceptions=False) as client:
         yield Service(client, engine)
@@ -403,3 +404,20 @@ def test_a_service_that_starts_again_finds_the_same(tmp_path: Path, fake_model: 
         assert caller("GET", "/health").json()["components"]["bm25_index"] == "loaded"
         for name in ("bm25_index.pkl", "chunks.json"):
             assert (data / "indices" / name).read_bytes()[:1] != b"\x80", "a pickle begins like that"
+
+
+@pytest.mark.req("R-TST-17", "R-TST-18")
+@pytest.mark.usefixtures("fake_model")
+def test_a_generated_corpus_is_cut_as_its_queries_expect(tmp_path: Path) -> None:
+    generator = TestDataGenerator(seed=3)
+    data = tmp_path / "data"
+    data.mkdir()
+    corpus = generator.generate_test_corpus()
+    (data / "corpus.txt").write_text(corpus, encoding="utf-8")
+    with serve(data, "paragraph", 60) as service:
+        caller = service.caller("default")
+        assert caller("POST", "/ingest", json={}).json()["result"]["total_chunks"] == 30
+        for query in generator.generate_test_queries(corpus):
+            found = caller("POST", "/search", json={"query": query.query, "top_k": 30}).json()["results"]
+            answers = [hit["metadata"]["chunk_index"] for hit in found if query.is_answered_by(hit["chunk_text"])]
+            assert tuple(f"chunk_{index}" for index in answers) == query.expected_chunk_ids

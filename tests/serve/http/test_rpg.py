@@ -19,6 +19,7 @@ import pytest
 
 from ragstone.stores.corpus.files import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
+from ragstone.testing.corpora import TestDataGenerator
 
 DATA = Path(__file__).parents[2] / "data" / "designs"
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "design-routes.md"
@@ -106,6 +107,11 @@ def test_the_examples_of_the_guide_run(examples: list[Any]) -> None:
     assert all("Marvin" in passage["content"] for passage in docs["results"])
 
 
+@pytest.mark.req("R-API-14")
+def test_the_service_is_run_by_uvicorn(game: Game) -> None:
+    assert game.client.get("/healthz").headers["server"] == "uvicorn"
+
+
 @pytest.mark.req("R-CLI-14", "R-CLI-16")
 def test_the_file_of_the_design_is_served_and_its_variables_decide(game: Game, examples: list[Any]) -> None:
     result = examples[0]["result"]
@@ -147,3 +153,16 @@ def test_hybrid_finds_no_less_than_either_arm(game: Game, labelled: dict[str, An
     for fusion in ("rrf", "weighted"):
         hybrid = set(game.chunks(labelled, fusion_strategy=fusion))
         assert len(hybrid & wanted) >= max(len(arm & wanted) for arm in arms)
+
+
+@pytest.mark.req("R-TST-17", "R-TST-18")
+def test_a_generated_corpus_is_found_by_its_queries(game: Game) -> None:
+    generator = TestDataGenerator()
+    corpus = generator.generate_test_corpus()
+    (game.folder / "data" / "corpus").mkdir()
+    (game.folder / "data" / "corpus" / "generated.txt").write_text(corpus, encoding="utf-8")
+    options = {"collection_name": "generated", "chunk_size": 60, "chunk_overlap": 25}
+    assert game.post("/ingest", corpus_path="corpus/generated.txt", **options)["status"] == "success"
+    for query in generator.generate_test_queries(corpus):
+        found = game.post("/search", query=query.query, top_k=3, collection_name="generated")
+        assert any(query.is_answered_by(hit["chunk_text"]) for hit in found["results"]), query
