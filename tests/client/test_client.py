@@ -93,6 +93,17 @@ def test_files_texts_golden_queries_receipts_and_spaces(client: Client, gate: st
     assert client.jobs.notices(unread=True) == []
 
 
+def test_an_archive_moves_a_tenant(service: LiveService, client: Client, gate: str) -> None:
+    exported = client.tasks.export(kbs=["default"])
+    assert [job.state for job in client.jobs.follow(exported.id)][-1] == "completed"
+    archive = client.tasks.result(exported.id)
+    assert archive.media_type == "application/zip"
+    with Client(service.url, service.key("globex")) as other:
+        imported = other.tasks.import_archive(archive.content, kbs=["default"])
+        assert [job.state for job in other.jobs.follow(imported.id)][-1] == "completed"
+        assert other.search("tide gate").hits[0].text.endswith("opens at nine.")
+
+
 def test_an_answer_is_streamed(client: Client, gate: str) -> None:
     events = list(client.stream(Question("When does the tide gate open?")))
     assert [type(event) for event in events] == [SentenceReady, CitationsReady, AnswerReady]

@@ -16,7 +16,10 @@ from ragstone.engine import workspace as workspace_module
 
 ROUTES = Path(ragstone.__file__).parent / "serve" / "http"
 LOCAL = {
+    "collections.build": "only by the routes of the rpg design; corpus files lie beside the service",
+    "collections.health": "only by the routes of the rpg design",
     "confidence": "takes a whole search result; the service gives it with an answer",
+    "embed": "/v1/embeddings is for clients of the OpenAI API",
     "is_on": "flags are for the service to obey, not for its callers",
     "session": "keeps results in this process",
     "web": "only together with a search of documents",
@@ -44,6 +47,7 @@ WITHOUT = {
 OTHERWISE = {
     ("documents.upload", "content"): "also a path or an open file",
     ("documents.upload", "filename"): "a path has a name",
+    ("tasks.import_archive", "content"): "also a path or an open file",
     ("embeddings.queue", "kb"): "the client does not know the kb of the service's settings",
     ("embeddings.spaces", "kb"): "the same",
     ("knowledge_bases.stats", "kb"): "the same",

@@ -10,6 +10,7 @@ from ragstone.client.client import DEFAULT_TIMEOUTS, RETRIES, AsyncClient
 from ragstone.client.connection import Timeouts
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.client.tasks import RemoteTasks
 from ragstone.core.answers import AnswerEvent
 from ragstone.core.background import Blocking, BlockingPart, LoopThread, wait_for_each
 from ragstone.core.jobs import Job
@@ -101,6 +102,16 @@ class BlockingRemoteConversations(BlockingPart[RemoteConversations]):
     forget = Blocking(RemoteConversations.forget)
 
 
+class BlockingRemoteTasks(BlockingPart[RemoteTasks]):
+    """Queues tasks of a tenant and returns what they made."""
+
+    export = Blocking(RemoteTasks.export)
+    import_archive = Blocking(RemoteTasks.import_archive)
+    evaluate = Blocking(RemoteTasks.evaluate)
+    tune = Blocking(RemoteTasks.tune)
+    result = Blocking(RemoteTasks.result)
+
+
 class BlockingRemoteAudit(BlockingPart[RemoteAudit]):
     """The audit record."""
 
@@ -130,6 +141,8 @@ class Client(BlockingPart[AsyncClient]):
         """The models and vectors of a kb."""
         self.receipts = BlockingRemoteReceipts(made.receipts, self._run)
         """Receipts of answers."""
+        self.tasks = BlockingRemoteTasks(made.tasks, self._run)
+        """Exports, imports, evaluations and tunings, by jobs."""
         self.audit = BlockingRemoteAudit(made.audit, self._run)
         """The audit record."""
 

@@ -11,6 +11,7 @@ from ragstone.client.activity import RemoteAudit, RemoteConversations, RemoteFee
 from ragstone.client.connection import ServiceConnection, Timeouts, path_of
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.client.tasks import RemoteTasks
 from ragstone.core.answers import (
     Answer,
     AnswerEvent,
@@ -65,6 +66,8 @@ class AsyncClient:
         """The models and vectors of a kb."""
         self.receipts = RemoteReceipts(self._connection)
         """Receipts of answers."""
+        self.tasks = RemoteTasks(self._connection)
+        """Exports, imports, evaluations and tunings, by jobs."""
         self.audit = RemoteAudit(self._connection)
         """The audit record."""
 

@@ -46,7 +46,7 @@ class ServiceRequest:
     path: str
     params: Mapping[str, Any] | None = None
     body: Json = None
-    form: Mapping[str, str] | None = None
+    form: Mapping[str, Any] | None = None
     file: tuple[str, IO[bytes]] | None = None
     """The name and the content of an upload."""
     accept: str = "application/json"
@@ -90,12 +90,12 @@ class ServiceConnection:
         """Return a resource that is plain text."""
         return (await self._send(ServiceRequest("GET", path, accept="text/plain"))).text
 
-    async def get_file(self, path: str) -> tuple[str, bytes]:
-        """Return the name and the content of a file."""
+    async def get_file(self, path: str) -> tuple[str, str, bytes]:
+        """Return the name, the media type and the content of a file."""
         response = await self._send(ServiceRequest("GET", path, accept="*/*"))
         header = Message()
         header["Content-Disposition"] = response.headers.get("content-disposition", "")
-        return header.get_filename() or "", response.content
+        return header.get_filename() or "", response.headers.get("content-type", ""), response.content
 
     async def post(self, path: str, body: Json = None, **params: Any) -> Json:
         """Return the JSON that a POST answers."""
@@ -109,7 +109,7 @@ class ServiceConnection:
         """Return the JSON that a DELETE answers."""
         return _parse(await self._send(ServiceRequest("DELETE", path, params)))
 
-    async def upload(self, path: str, name: str, content: IO[bytes], form: Mapping[str, str]) -> Json:
+    async def upload(self, path: str, name: str, content: IO[bytes], form: Mapping[str, Any]) -> Json:
         """Return the JSON that an upload answers. The file is read while it is sent."""
         request = ServiceRequest("POST", path, form=form, file=(name, content), key=opaque_id())
         return _parse(await self._send(request, total=math.inf))

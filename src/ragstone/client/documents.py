@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,11 +45,7 @@ class RemoteDocuments:
         """
         form = {"title": title, "metadata": json.dumps(dict(metadata or {}))}
         form |= {name: value for name, value in (("external_id", external_id), ("kb", kb)) if value is not None}
-        with ExitStack() as opened:
-            if isinstance(content, Path):
-                file: IO[bytes] = opened.enter_context(_open(content))
-            else:
-                file = io.BytesIO(content) if isinstance(content, bytes) else content
+        with open_content(content) as file:
             name = filename or Path(str(getattr(file, "name", ""))).name
             data = await self._connection.upload("/v1/documents", name, file, form)
         return DocumentStatusSchema.read_as(DocumentStatus, data)
@@ -80,7 +76,8 @@ class RemoteDocuments:
 
     async def original(self, document_id: str) -> OriginalFile:
         """Return the file that a document was made from, or raise `NotFoundError` where it is not kept."""
-        return OriginalFile(*await self._connection.get_file(path_of("documents", document_id, "file")))
+        name, _, content = await self._connection.get_file(path_of("documents", document_id, "file"))
+        return OriginalFile(name, content)
 
     async def versions(self, document_id: str) -> Sequence[DocumentVersion]:
         """Return the contents that came in for a document, newest first; none for what no job brought."""
@@ -117,8 +114,17 @@ class RemoteDocuments:
         return deleted
 
 
-def _open(path: Path) -> IO[bytes]:
-    try:
-        return path.open("rb")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+@contextmanager
+def open_content(content: bytes | Path | IO[bytes]) -> Iterator[IO[bytes]]:
+    """Open what is to be uploaded; a file that is open already stays open."""
+    if isinstance(content, bytes):
+        yield io.BytesIO(content)
+    elif isinstance(content, Path):
+        try:
+            file = content.open("rb")
+        except OSError as error:
+            raise InputError(f"cannot read {content}: {error.strerror}") from error
+        with file:
+            yield file
+    else:
+        yield content

@@ -23,6 +23,8 @@ SourceState = Literal["paused", "new", "failed", "failing", "partly", "ok"]
 Lane = Literal["all", "batch", "express", "lost"]
 """Which jobs to take: `express` is what was tried before and what somebody waits for, `batch` all but last tries,
 `lost` what was tried before but for last tries."""
+Labels = Literal["golden", "feedback"]
+"""The queries that a measurement is made on: golden ones, or those with votes."""
 ACTIVE: tuple[JobState, ...] = ("pending", "running")
 MOST_NAMED = 100
 """The number of failures of a source that are remembered one by one."""
@@ -78,6 +80,15 @@ class TaskResult(NamedTuple):
 
     name: str
     size: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """The file that a task has made, with its content."""
+
+    filename: str
+    media_type: str
+    content: bytes
 
 
 class Ticket(NamedTuple):

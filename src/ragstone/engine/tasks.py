@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, JobNotDone, NotFoundError, unknown_kb
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import Job, JobProgress, NewJob, Priority, TaskResult
+from ragstone.core.jobs import Job, JobProgress, Labels, NewJob, Priority, TaskFile, TaskResult
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase
 from ragstone.engine.access import TenantScope, record_caller
@@ -33,22 +33,12 @@ if TYPE_CHECKING:
     from ragstone.settings.tree import Settings
 
 TaskName = Literal["export", "import", "evaluation", "tuning"]
-Labels = Literal["golden", "feedback"]
 Tell = Callable[[JobProgress], None]
 KEPT_TASKS = 10
 KEPT_DAYS = 7
 MB = 1024 * 1024
 FOLDER = "tasks"
 SYSTEMS = ("lexical", "dense", "hybrid", "reranked", "fast", "balanced", "thorough")
-
-
-@dataclass(frozen=True, slots=True)
-class TaskFile:
-    """The file that a task has made."""
-
-    filename: str
-    media_type: str
-    content: bytes
 
 
 @record_caller

@@ -1,0 +1,57 @@
+"""Exports, imports and measurements by a service."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.documents import open_content
+from ragstone.core.jobs import Job, Labels, TaskFile
+from ragstone.core.types import Json
+from ragstone.schemas.jobs import JobSchema
+
+
+class RemoteTasks:
+    """Queues tasks of a tenant and returns what they made."""
+
+    def __init__(self, connection: ServiceConnection) -> None:
+        self._connection = connection
+
+    async def export(self, *, kbs: Sequence[str] | None = None, files: bool = True) -> Job:
+        """Queue the writing of all kbs, or some, into an archive."""
+        return await self._queue("exports", {"kbs": None if kbs is None else list(kbs), "files": files})
+
+    async def import_archive(
+        self, content: bytes | Path | IO[bytes], *, kbs: Sequence[str] | None = None, overwrite: bool = False
+    ) -> Job:
+        """Queue the import of an archive; what is there already stays unless it is to be overwritten."""
+        form: dict[str, Json] = {"overwrite": str(overwrite).lower()} | ({} if kbs is None else {"kb": list(kbs)})
+        with open_content(content) as file:
+            return JobSchema.read_as(Job, await self._connection.upload("/v1/imports", "archive", file, form))
+
+    async def evaluate(
+        self, labels: Labels = "golden", *, systems: Sequence[str] = (), limit: int | None = None, kb: str | None = None
+    ) -> Job:
+        """Queue a measurement of search on the golden queries of a kb, or on its votes."""
+        body = {"labels": labels, "systems": list(systems), "limit": limit, "kb": kb}
+        return await self._queue("evaluations", body)
+
+    async def tune(
+        self,
+        labels: Labels = "golden",
+        *,
+        budget_ms: float | None = None,
+        limit: int | None = None,
+        kb: str | None = None,
+    ) -> Job:
+        """Queue a search for better settings; what it finds is in its result and applied by nobody."""
+        return await self._queue("tunings", {"labels": labels, "budget_ms": budget_ms, "limit": limit, "kb": kb})
+
+    async def result(self, job_id: str) -> TaskFile:
+        """Return what a task has made, or raise `NotFoundError`."""
+        return TaskFile(*await self._connection.get_file(path_of("jobs", job_id, "result")))
+
+    async def _queue(self, name: str, body: Json) -> Job:
+        return JobSchema.read_as(Job, await self._connection.post(path_of(name), body))
