@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ragstone.core.health import HealthFinding
     from ragstone.engine.metrics import Metrics
     from ragstone.ingest.jobs.worker import OnEnd, Worker
+    from ragstone.stores.control.replies import SqlReplyBook
     from ragstone.transfer.reports import MoveReport, OnMove
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,13 @@ class Engine:
             self.metrics.cache_lookups.set("web", "miss", value=components.web.misses)
         await components.queue_meter.measure()
         return self.metrics.render()
+
+    @property
+    def replies(self) -> SqlReplyBook:
+        """The replies to requests over the network that carry an idempotency key."""
+        from ragstone.stores.control.replies import SqlReplyBook
+
+        return SqlReplyBook(self._components.ledger)
 
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """Return a worker for the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""

@@ -147,8 +147,11 @@ class Workspace:
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
         from ragstone.engine.tasks import forget_tasks
+        from ragstone.stores.control.replies import SqlReplyBook
 
-        await forget_tasks(components, tenant, everything=True)  # an archive may hold what is to go
+        # An archive or a stored reply may hold what is to go.
+        await forget_tasks(components, tenant, everything=True)
+        await SqlReplyBook(components.ledger).forget(await components.access.identity(tenant))
         seen = [target for target in names if await self._sees(kind, target)]
         return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in seen])
 

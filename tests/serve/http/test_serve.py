@@ -54,10 +54,11 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
                 assert client.get("/readyz").json()["components"] == {"ledger": "ok", "embedder": "ok", "worker": "ok"}
                 assert client.get("/v1/usage", headers=headers).status_code == 200
                 if not turn:
-                    taken, progress, asked = run_examples(told["url"], keys["default"], tmp_path)
+                    taken, progress, asked, exported = run_examples(told["url"], keys["default"], tmp_path)
                     assert json.loads(taken)["status"] == "pending"
                     assert '"state": "completed"' in progress.strip().split("\n\n")[-1]
                     assert "Refunds take five working days. [1]" in asked
+                    assert json.loads(exported)["source"] == "export"
                 found = client.post("/v1/search", headers=headers, json={"query": "How long do refunds take?"})
                 assert found.json()["hits"][0]["text"].endswith("five working days.")
         finally:

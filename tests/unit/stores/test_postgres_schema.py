@@ -42,6 +42,7 @@ KNOWN_TO_ALL = {
     "audit_gaps",
     "audit_head",
     "api_keys",
+    "stored_replies",
     "resting_names",
     "tenants",
     "usage",

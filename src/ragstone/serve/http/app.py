@@ -11,6 +11,9 @@ from fastapi import FastAPI
 
 import ragstone
 from ragstone.engine.engine import Engine
+from ragstone.serve.http.description import complete_description
+from ragstone.serve.http.entity_tags import EntityTags
+from ragstone.serve.http.idempotency import IdempotencyKeys
 from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.limits import RequestGuard
 from ragstone.serve.http.openai import routes as openai
@@ -62,6 +65,9 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, operation, designs):
         app.include_router(part.router)
     app.include_router(openai.router)
+    complete_description(app)
+    app.add_middleware(IdempotencyKeys)
+    app.add_middleware(EntityTags)
     most_bytes = engine.settings.limits.file_mb * MB + FORM_BYTES
     app.add_middleware(RequestGuard, most_bytes=most_bytes, metrics=engine.metrics)
     engine.metrics.build.set(ragstone.__version__, value=1)

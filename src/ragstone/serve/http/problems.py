@@ -146,16 +146,21 @@ def _retry_headers(request: Request, error: RagstoneError) -> dict[str, str]:
     return headers
 
 
+def tell_error(request: Request, error: RagstoneError) -> Response:
+    """Return the response for an error."""
+    headers = _retry_headers(request, error)
+    status = status_of(error)
+    if status >= 500:
+        logger.warning("a request cannot be served: %s", error, extra={"facts": {"code": error.code}})
+    return make_problem(request, status, str(error), code=error.code, hint=error.advice, headers=headers)
+
+
 def handle_problems(app: FastAPI) -> None:
     """Have every error of the application answered as a problem."""
 
     @app.exception_handler(RagstoneError)
-    async def tell_error(request: Request, error: RagstoneError) -> Response:
-        headers = _retry_headers(request, error)
-        status = status_of(error)
-        if status >= 500:
-            logger.warning("a request cannot be served: %s", error, extra={"facts": {"code": error.code}})
-        return make_problem(request, status, str(error), code=error.code, hint=error.advice, headers=headers)
+    async def tell_failure(request: Request, error: RagstoneError) -> Response:
+        return tell_error(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def tell_wrong_request(request: Request, error: RequestValidationError) -> Response:

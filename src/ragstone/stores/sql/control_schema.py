@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, MetaData, String, Table, Text, text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
 
 SERIAL = BigInteger().with_variant(Integer(), "sqlite")
 
@@ -62,6 +75,19 @@ api_keys = Table(
     Column("minute", String(16), nullable=True),
     Column("used", Integer, nullable=False, server_default=text("0")),
     Index("idx_api_keys_tenant", "tenant_id"),
+)
+stored_replies = Table(
+    "stored_replies",
+    control,
+    Column("id", String(64), primary_key=True),
+    Column("tenant_id", String(32), ForeignKey("tenants.id", ondelete="CASCADE"), nullable=True),
+    Column("fingerprint", String(64), nullable=False),
+    Column("owner", String(32), nullable=False),
+    Column("lease_until", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("sealed", LargeBinary, nullable=True),
+    Index("idx_stored_replies_tenant", "tenant_id"),
+    Index("idx_stored_replies_expires_at", "expires_at"),
 )
 audit = Table(
     "audit",

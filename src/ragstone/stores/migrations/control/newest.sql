@@ -76,4 +76,17 @@ CREATE TABLE audit_gaps (
 	entries BIGINT NOT NULL,
 	PRIMARY KEY (previous)
 );
-INSERT INTO alembic_version (version_num) VALUES ('0010');
+CREATE TABLE stored_replies (
+	id VARCHAR(64) NOT NULL,
+	tenant_id VARCHAR(32),
+	fingerprint VARCHAR(64) NOT NULL,
+	owner VARCHAR(32) NOT NULL,
+	lease_until FLOAT NOT NULL,
+	expires_at FLOAT NOT NULL,
+	sealed BLOB,
+	PRIMARY KEY (id),
+	FOREIGN KEY(tenant_id) REFERENCES tenants (id) ON DELETE CASCADE
+);
+CREATE INDEX idx_stored_replies_tenant ON stored_replies (tenant_id);
+CREATE INDEX idx_stored_replies_expires_at ON stored_replies (expires_at);
+INSERT INTO alembic_version (version_num) VALUES ('0011');
