@@ -27,6 +27,7 @@ RagstoneError
 │   ├── StoreReadOnly      what is there can be read, and nothing can be written
 │   └── StoreCorrupt       what was read back is not what was written
 ├── SearchFailed           no arm that was asked could be searched
+├── JobNotDone             the result of a job was asked for before it completed
 ├── LeaseLost              a job was given to another worker: what this one did must not count
 ├── SourceError            a source cannot be read as it is configured
 └── RemoteError            a remote service failed or did not answer in time
@@ -234,8 +235,6 @@ class LeaseLost(RagstoneError):
 
 
 class JobNotDone(RagstoneError):
-    """The result of a job was asked for before it completed."""
-
     code = "job_not_done"
 
 

@@ -31,6 +31,7 @@ def test_what_may_pass_is_worth_trying_again() -> None:
         "kb_gone",
         "overloaded",
         "store_busy",
+        "collection_busy",
         "store_full",
         "remote_failed",
         "rate_limited",
