@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from ragstone.engine.metrics import Metrics
+from ragstone.engine.monitoring.metrics import Metrics
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "monitoring.md"
 

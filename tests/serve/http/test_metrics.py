@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ragstone import Settings
-from ragstone.engine.instruments import MOST_SERIES, SECONDS, Counter, Histogram, render
-from ragstone.engine.metrics import Metrics
+from ragstone.engine.monitoring.instruments import MOST_SERIES, SECONDS, Counter, Histogram, render
+from ragstone.engine.monitoring.metrics import Metrics
 
 if TYPE_CHECKING:
     from tests.serve.http.conftest import Caller, Service

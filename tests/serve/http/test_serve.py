@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -11,6 +12,9 @@ import sys
 from pathlib import Path
 
 import httpx2
+
+from ragstone import Settings, open_engine
+from ragstone.core.jobs import Job
 
 SECONDS = 60
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "service.md"
@@ -40,8 +44,24 @@ def run_examples(url: str, key: str, folder: Path) -> list[str]:
     ]
 
 
+def begin_long_job(client: httpx2.Client, headers: dict[str, str]) -> str:
+    """Upload a document that takes long, wait until its job runs, and return the job's id."""
+    words = " ".join(f"The keeper of lighthouse {number} writes down the wind." for number in range(20_000))
+    taken = client.post("/v1/documents", headers=headers, files={"file": ("long.txt", words.encode())})
+    job_id = taken.json()["job_id"]
+    while client.get(f"/v1/jobs/{job_id}", headers=headers).json()["state"] == "pending":
+        pass
+    return str(job_id)
+
+
+async def read_job(data_dir: Path, job_id: str) -> Job:
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        return await engine.workspace("default").jobs.get(job_id)
+
+
 def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tmp_path: Path) -> None:
     keys: dict[str, str] = {}
+    job = ""
     for turn in range(2):
         process = start(data_dir)
         try:
@@ -51,7 +71,10 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
             keys |= told["keys"]
             with httpx2.Client(base_url=told["url"], timeout=SECONDS) as client:
                 headers = {"Authorization": f"Bearer {keys['default']}"}
-                assert client.get("/readyz").json()["components"] == {"ledger": "ok", "embedder": "ok", "worker": "ok"}
+                while (ready := client.get("/readyz").json())["components"]["embedder"] == "loading":
+                    assert ready["status"] == "unavailable"
+                works = dict.fromkeys(("ledger", "embedder", "disk", "worker"), "ok")
+                assert ready == {"status": "ok", "components": {**works, "index": "ok" if turn else "empty"}}
                 assert client.get("/v1/usage", headers=headers).status_code == 200
                 if not turn:
                     taken, progress, asked, exported = run_examples(told["url"], keys["default"], tmp_path)
@@ -61,6 +84,8 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
                     assert json.loads(exported)["source"] == "export"
                 found = client.post("/v1/search", headers=headers, json={"query": "How long do refunds take?"})
                 assert found.json()["hits"][0]["text"].endswith("five working days.")
+                if turn:
+                    job = begin_long_job(client, headers)
         finally:
             process.send_signal(signal.SIGTERM)
             _, said = process.communicate(timeout=SECONDS)
@@ -68,3 +93,5 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
         assert (process.returncode, {line["level"] for line in lines}) == (0, {"info"})
         assert {"GET", "POST"} <= {line.get("method") for line in lines}
         assert not any(key in said for key in keys.values())
+    left = asyncio.run(read_job(data_dir, job))
+    assert (left.state, left.attempts) == ("pending", 0), "it is handed back, as if it had not been begun"

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 
 import ragstone
+from ragstone.core.errors import RagstoneError
 from ragstone.engine.engine import Engine
 from ragstone.serve.http.description import complete_description
 from ragstone.serve.http.entity_tags import EntityTags
@@ -33,6 +34,7 @@ from ragstone.serve.http.routes import (
 
 logger = logging.getLogger(__name__)
 MB = 1024 * 1024
+RESTART_SECONDS = 5.0
 FORM_BYTES = 1 * MB
 """Room for the other fields of an upload."""
 PROBLEMS = {status: {"model": ProblemSchema, "content": {MEDIA_TYPE: {}}} for status in ("4XX", "5XX")}
@@ -43,14 +45,15 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
 
     @asynccontextmanager
     async def live(app: FastAPI) -> AsyncIterator[None]:
-        working = asyncio.create_task(engine.worker().run()) if worker else None
-        app.state.worker_state = lambda: _state_of(working)
+        working = KeptWorker(engine)
+        running = asyncio.create_task(working.run()) if worker else None
+        app.state.worker_state = lambda: working.state if running else ""
         try:
             yield
         finally:
-            if working:
-                working.cancel()  # what it has claimed is handed back
-                await asyncio.gather(working, return_exceptions=True)
+            if running:
+                running.cancel()  # what it has claimed is handed back
+                await asyncio.gather(running, return_exceptions=True)
 
     app = FastAPI(
         title="Ragstone",
@@ -74,7 +77,25 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     return app
 
 
-def _state_of(working: asyncio.Task[None] | None) -> str:
-    if working is None:
-        return ""
-    return "stopped" if working.done() else "ok"
+class KeptWorker:
+    """A worker that is started again when it ends, such as for want of a model."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.state = "ok"
+        """`ok`, or the code of what ended it until it is started again."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        while True:
+            try:
+                await self._engine.worker().run()
+                self.state = "stopped"
+            except RagstoneError as error:
+                self.state = error.code
+                logger.warning("the worker stopped, it is started again in %.0f s: %s", RESTART_SECONDS, error)
+            except Exception:
+                self.state = "internal"
+                logger.exception("the worker failed, it is started again in %.0f s", RESTART_SECONDS)
+            await asyncio.sleep(RESTART_SECONDS)
+            self.state = "ok"

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragstone.core.audit import acting_as, working_for
 from ragstone.core.ids import opaque_id
 from ragstone.core.keys import ApiKey, RequestAllowance
-from ragstone.engine.metrics import Metrics
+from ragstone.engine.monitoring.metrics import Metrics
 from ragstone.serve.http.bodies import BodyRefused, LimitedBody
 from ragstone.serve.http.problems import make_problem, tell_refusal
 from ragstone.serve.http.rates import rate_headers

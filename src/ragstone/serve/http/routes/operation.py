@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from ipaddress import ip_address
+from typing import Literal
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.errors import NotFoundError
 from ragstone.engine.engine import Engine
-from ragstone.engine.instruments import CONTENT_TYPE
+from ragstone.engine.monitoring.health import Readiness
+from ragstone.engine.monitoring.instruments import CONTENT_TYPE
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.tenants import TenantListSchema, TenantSchema
 from ragstone.serve.http.identity import Credentials, Operator, authenticate, require_operator
@@ -23,8 +25,10 @@ router = APIRouter()
 class HealthSchema(Schema):
     """The state of the service, and of each part that it needs."""
 
-    status: str
+    status: Literal["ok", "degraded", "unavailable"]
+    """`degraded` while requests are served with less than is set up."""
     components: dict[str, str]
+    """`ok`, or what is wrong with it; `index` is `empty` before the first document."""
 
 
 @router.get("/healthz", response_model=HealthSchema, tags=["health"])
@@ -36,22 +40,10 @@ async def live() -> Response:
 @router.get("/readyz", response_model=HealthSchema, tags=["health"], responses={503: {"model": HealthSchema}})
 async def ready(request: Request) -> Response:
     """Say whether each part that requests need works now."""
-    components = await _check(request.app.state.engine)
+    health = await request.app.state.engine.readiness()
     if worker := request.app.state.worker_state():
-        components["worker"] = worker
-    works = all(state == "ok" for state in components.values())
-    return reply(HealthSchema.of(status="ok" if works else "unavailable", components=components), 200 if works else 503)
-
-
-async def _check(engine: Engine) -> dict[str, str]:
-    states = {}
-    for name, look in (("ledger", engine.tenants.all), ("embedder", engine.check_embedder)):
-        try:
-            await look()
-            states[name] = "ok"
-        except RagstoneError as error:
-            states[name] = error.code
-    return states
+        health = Readiness({**health.components, "worker": worker})
+    return reply(HealthSchema.of(health), 200 if health.is_ready else 503)
 
 
 @router.get("/metrics", response_class=PlainTextResponse, tags=["health"])

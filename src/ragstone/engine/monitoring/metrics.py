@@ -15,7 +15,7 @@ from ragstone.core.documents import IngestReport
 from ragstone.core.errors import RagstoneError
 from ragstone.core.protocols import Queue
 from ragstone.core.search import SearchResult, SourceKind
-from ragstone.engine.instruments import Counter, Histogram, render
+from ragstone.engine.monitoring.instruments import Counter, Histogram, render
 
 logger = logging.getLogger(__name__)
 MOST_TENANTS = 200

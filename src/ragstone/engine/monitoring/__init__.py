@@ -1,0 +1,1 @@
+"""Metrics, health, alerts and analytics of an engine."""
