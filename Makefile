@@ -23,7 +23,7 @@ EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp oidc tel
 SERVICE_EXTRAS = llm tables postgres chroma qdrant milvus redis mcp oidc telemetry
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench load faults profiles mutants peers requirements lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench load faults profiles mutants peers requirements release lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -122,6 +122,9 @@ mutants: .venv/.setup ## Change the code in small ways and count what its tests 
 
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
+
+release: .venv/.setup ## Build wheel and sdist, install the wheel in an empty environment and try it there (ARGS="--since REVISION" upgrades data)
+	@$(BIN)/python -m scripts.release $(ARGS)
 
 requirements: .venv/.setup ## List the requirements that have no passing test
 	@test -f $(RESULTS)/test-covered.xml || $(MAKE) test
