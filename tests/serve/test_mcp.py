@@ -19,9 +19,8 @@ from mcp.shared.exceptions import MCPError
 from tests.warm import warm_python
 
 from ragstone import Settings, open_engine
-from ragstone.agents.toolbox import Toolbox
 from ragstone.serve.cli.main import main
-from ragstone.serve.mcp.server import DEFAULT_TOOLS, build_server, serve_http
+from ragstone.serve.mcp.server import McpCaller, build_server, serve_http
 from ragstone.testing.workspaces import workspace_of
 
 MODES = ("legacy", "auto")
@@ -128,7 +127,7 @@ async def test_the_address_that_is_told_can_be_reached_at_once(guide: Path) -> N
         raise InterruptedError
 
     async with open_engine(Settings(data_dir=guide)) as engine:
-        server = build_server(lambda: Toolbox(workspace_of(engine), DEFAULT_TOOLS), workspace_of(engine))
+        server = build_server(lambda _: McpCaller(workspace_of(engine)))
         with pytest.raises(InterruptedError):
             await serve_http(server, 0, knock)
     assert reached == [True]

@@ -22,25 +22,25 @@ def new_box() -> Toolbox:
 
 def test_a_session_keeps_its_budget_until_it_was_quiet() -> None:
     clock = Clock()
-    sessions = Sessions(new_box, clock)
-    first = sessions.of("a")
+    sessions = Sessions(clock)
+    first = sessions.of("a", new_box)
     clock.now = QUIET_SECONDS - 1
-    assert sessions.of("a") is first
+    assert sessions.of("a", new_box) is first
     clock.now += QUIET_SECONDS - 1
-    assert sessions.of("a") is first  # a loop that calls now and then does not get a new budget
+    assert sessions.of("a", new_box) is first  # a loop that calls now and then does not get a new budget
     clock.now += QUIET_SECONDS
-    assert sessions.of("a") is not first
+    assert sessions.of("a", new_box) is not first
 
 
 def test_sessions_do_not_share_and_the_oldest_is_forgotten() -> None:
-    sessions = Sessions(new_box, Clock())
-    first, other = sessions.of("a"), sessions.of("b")
+    sessions = Sessions(Clock())
+    first, other = sessions.of("a", new_box), sessions.of("b", new_box)
     assert first is not other
-    assert sessions.of("a") is first
+    assert sessions.of("a", new_box) is first
     for n in range(MOST_SESSIONS - 1):
-        sessions.of(f"more {n}")
-    assert sessions.of("a") is first
-    assert sessions.of("b") is not other
+        sessions.of(f"more {n}", new_box)
+    assert sessions.of("a", new_box) is first
+    assert sessions.of("b", new_box) is not other
 
 
 @pytest.mark.parametrize(

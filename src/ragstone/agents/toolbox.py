@@ -45,7 +45,7 @@ class Toolbox:
         budget: Budget | None = None,
         run: Run | None = None,
     ) -> None:
-        self._tools = {name: _find_tool(name) for name in tools}
+        self._tools = {name: find_tool(name) for name in tools}
         self._loop = workspace.loop if isinstance(workspace, BlockingWorkspace) else None
         own = workspace.part if isinstance(workspace, BlockingWorkspace) else workspace
         self._context = ToolContext(own, kb, mode)
@@ -79,7 +79,7 @@ class Toolbox:
     def again(self, tools: Sequence[str] | None = None) -> Toolbox:
         """A box for the next invocation in the same run, with the same tools unless others are named."""
         box = object.__new__(Toolbox)
-        box._tools = self._tools if tools is None else {name: _find_tool(name) for name in tools}
+        box._tools = self._tools if tools is None else {name: find_tool(name) for name in tools}
         box._loop, box._context, box._permissions = self._loop, self._context, self._permissions
         box._session = self._session
         box._invocation = Invocation(self._invocation.budget)
@@ -170,7 +170,9 @@ class Toolbox:
         return tool
 
 
-def _find_tool(name: str) -> Tool:
+def find_tool(name: str) -> Tool:
+    """Return the tool of a name, or raise `InputError`."""
+    """Return the tool of a name, or raise `InputError`."""
     if name not in TOOLS:
         raise InputError(f"there is no tool '{name}'", hint=f"one of: {', '.join(TOOLS)}")
     return TOOLS[name]

@@ -65,6 +65,10 @@ class ServiceSettings(SettingsModel):
     """The address to listen at; 0.0.0.0 for all of the machine."""
     port: int = Field(default=8000, ge=0, le=65535)
     """0 takes a free one."""
+    hosts: tuple[str, ...] = ()
+    """Names by which clients reach `/mcp`, besides those of this machine and `host`."""
+    mcp_calls: int = Field(default=5, ge=1)
+    """Tool calls that a session at `/mcp` may make before a pause of a minute."""
     worker: bool = True
     """Do queued jobs in the process of the service; without it run `ragstone worker` beside it."""
     log: Literal["auto", "json", "text"] = "auto"

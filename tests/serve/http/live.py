@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import pytest
+from sse_starlette.sse import AppStatus
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.keys import IssuedKey, KeyScope, NewApiKey
@@ -47,6 +48,7 @@ class LiveService:
 @contextmanager
 def serve_live(settings: Settings, make_app: Callable[[Engine], Any] | None = None) -> Iterator[LiveService]:
     """Serve in a thread until the block ends."""
+    AppStatus.should_exit = False  # a server that has stopped in this process leaves this behind
     ready = threading.Event()
     told: dict[str, Any] = {}
 

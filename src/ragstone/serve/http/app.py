@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from starlette.routing import Route
 
 import ragstone
 from ragstone.core.errors import RagstoneError
@@ -17,6 +18,7 @@ from ragstone.serve.http.entity_tags import EntityTags
 from ragstone.serve.http.idempotency import IdempotencyKeys
 from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.limits import RequestGuard
+from ragstone.serve.http.mcp import McpMount
 from ragstone.serve.http.openai import routes as openai
 from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
 from ragstone.serve.http.routes import (
@@ -51,6 +53,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
         try:
             yield
         finally:
+            await mcp.close()
             if running:
                 running.cancel()  # what it has claimed is handed back
                 await asyncio.gather(running, return_exceptions=True)
@@ -68,6 +71,8 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, operation, designs):
         app.include_router(part.router)
     app.include_router(openai.router)
+    mcp = McpMount(engine, app.state.keys)
+    app.router.routes.append(Route("/mcp", mcp))
     complete_description(app)
     app.add_middleware(IdempotencyKeys)
     app.add_middleware(EntityTags)

@@ -95,9 +95,7 @@ def open_reader(request: Request, key: ApiKey) -> Workspace:
 
 
 def _workspace_of(request: Request, key: ApiKey, scope: KeyScope) -> Workspace:
-    if not key.tenant:
-        raise HTTPException(403, "this is a key of the operator: use a key of the tenant")
-    _refuse_without(key, scope)
+    check_scope(key, scope)
     engine: Engine = request.app.state.engine
     return engine.workspace(key.tenant, actor=f"key:{key.id}", request_id=request.state.request_id, kbs=key.kbs)
 
@@ -121,7 +119,10 @@ async def require_operator(key: Authenticated) -> ApiKey:
     return key
 
 
-def _refuse_without(key: ApiKey, scope: KeyScope) -> None:
+def check_scope(key: ApiKey, scope: KeyScope) -> None:
+    """Refuse a key that is of no tenant or lacks a scope."""
+    if not key.tenant:
+        raise HTTPException(403, "this is a key of the operator: use a key of the tenant")
     if scope not in key.scopes:
         raise HTTPException(403, f"this needs a key with the scope {scope}")
 

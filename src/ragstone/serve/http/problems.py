@@ -60,6 +60,7 @@ CODES = {
     405: "method_not_allowed",
     408: "body_timeout",
     413: "too_large",
+    421: "unknown_host",
     429: "too_many_wrong_keys",
 }
 """The codes of what is refused before anything of ours is asked."""

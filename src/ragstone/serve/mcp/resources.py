@@ -20,16 +20,17 @@ PAGE = 50
 
 
 class ResourceCatalog:
-    """Resources of a workspace and the kb of its settings."""
+    """Resources of a workspace and one kb, that of the settings unless another is named."""
 
-    def __init__(self, workspace: Workspace) -> None:
+    def __init__(self, workspace: Workspace, kb: str | None = None) -> None:
         self._workspace = workspace
+        self._kb = kb
 
     async def list_page(self, cursor: str | None) -> Any:
         """The kb list and a page of documents; the cursor is the last document's id."""
         import mcp_types as types
 
-        documents = await self._workspace.documents.list(after=cursor or "", limit=PAGE)
+        documents = await self._workspace.documents.list(after=cursor or "", limit=PAGE, kb=self._kb)
         resources = [
             types.Resource(
                 uri=f"{DOCUMENTS}{document.id}",
@@ -46,25 +47,6 @@ class ResourceCatalog:
         following = documents[-1].id if len(documents) == PAGE else None
         return types.ListResourcesResult(resources=resources, next_cursor=following)
 
-    def templates(self) -> list[Any]:
-        """Return the template for the address of a document."""
-        import mcp_types as types
-
-        return [
-            types.ResourceTemplate(
-                uri_template=f"{DOCUMENTS}{{document_id}}",
-                name="document",
-                description="The text of a document; parent_doc_id of a search result is its id.",
-                mime_type="text/plain",
-            ),
-            types.ResourceTemplate(
-                uri_template=DOCUMENTS.rstrip("/") + "{?uri}",
-                name="document_by_uri",
-                description="The text of a document by the path or address it came from.",
-                mime_type="text/plain",
-            ),
-        ]
-
     async def read(self, uri: str) -> Any:
         """The text behind an address, or `NotFoundError`."""
         import mcp_types as types
@@ -78,14 +60,15 @@ class ResourceCatalog:
     async def _document_id(self, uri: str) -> str:
         """The document that an address means, if it is in this kb."""
         if uri.startswith(BY_URI):
-            found = await self._workspace.documents.list(where={"uri": unquote(uri.removeprefix(BY_URI))}, limit=1)
+            wanted = {"uri": unquote(uri.removeprefix(BY_URI))}
+            found = await self._workspace.documents.list(where=wanted, limit=1, kb=self._kb)
             if found:
                 return found[0].id
         elif uri.startswith(DOCUMENTS):
             # A document of another kb must not be told from one that there is not.
             with suppress(NotFoundError):
                 document = await self._workspace.documents.get(uri.removeprefix(DOCUMENTS))
-                if document.kb == self._workspace.settings.kb:
+                if document.kb == (await self._workspace.knowledge_bases.get(self._kb)).name:
                     return document.id
         raise NotFoundError(f"no resource {uri[:200]}", hint=f"list them, or read {DOCUMENTS}ID")
 
@@ -93,3 +76,23 @@ class ResourceCatalog:
         kbs = await self._workspace.knowledge_bases.list()
         rows = [KbSchema.of_kb(kb, await self._workspace.knowledge_bases.stats(kb=kb.name)) for kb in kbs]
         return json.dumps(KbListSchema.of(kbs=rows).as_json(), ensure_ascii=False)
+
+
+def document_templates() -> list[Any]:
+    """Return the templates for addresses of documents."""
+    import mcp_types as types
+
+    return [
+        types.ResourceTemplate(
+            uri_template=f"{DOCUMENTS}{{document_id}}",
+            name="document",
+            description="The text of a document; parent_doc_id of a search result is its id.",
+            mime_type="text/plain",
+        ),
+        types.ResourceTemplate(
+            uri_template=DOCUMENTS.rstrip("/") + "{?uri}",
+            name="document_by_uri",
+            description="The text of a document by the path or address it came from.",
+            mime_type="text/plain",
+        ),
+    ]

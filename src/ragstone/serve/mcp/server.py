@@ -1,4 +1,4 @@
-"""Ragstone as an MCP server: tools, resources and prompts for one tenant and kb, over stdio or HTTP.
+"""Ragstone as an MCP server: tools, resources and prompts, over stdio or HTTP.
 
 Needs the `mcp` extra: pip install "ragstone[mcp]". Everything it offers only reads.
 """
@@ -6,19 +6,20 @@ Needs the `mcp` extra: pip install "ragstone[mcp]". Everything it offers only re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import ragstone
-from ragstone.agents.toolbox import Toolbox
-from ragstone.agents.tools import TOOLS
+from ragstone.agents.budget import Budget
+from ragstone.agents.toolbox import Toolbox, find_tool
 from ragstone.core.audit import acting_as
 from ragstone.core.errors import ModelUnavailable, RagstoneError
 from ragstone.core.types import Json
 from ragstone.serve.mcp.guard import IDLE_SECONDS, MOST_BYTES, McpGuard
 from ragstone.serve.mcp.prompts import PROMPTS, fill_prompt
-from ragstone.serve.mcp.resources import ResourceCatalog
-from ragstone.serve.mcp.sessions import MOST_SESSIONS, Sessions
+from ragstone.serve.mcp.resources import ResourceCatalog, document_templates
+from ragstone.serve.mcp.sessions import MOST_SESSIONS, Sessions, session_key
 from ragstone.serve.mcp.stdin import stdin_lines
 from ragstone.serve.server import run_app
 
@@ -37,29 +38,56 @@ INSTRUCTIONS = (
 )
 
 
-def build_server(make_box: Callable[[], Toolbox], workspace: Workspace) -> Server[Any]:
-    """A server of the tools in the boxes that `make_box` makes, one per session and invocation."""
+@dataclass(frozen=True, slots=True)
+class McpCaller:
+    """Says for whom a request is answered, and from which knowledge base."""
+
+    workspace: Workspace
+    kb: str | None = None
+    actor: str = ACTOR
+    request_id: str | None = None
+    id: str = ""
+    """Tells callers apart that have sessions of their own; empty where there is one."""
+
+
+def build_server(
+    caller_of: Callable[[ServerRequestContext[Any]], McpCaller],
+    *,
+    tools: Sequence[str] = DEFAULT_TOOLS,
+    budget: Budget | None = None,
+) -> Server[Any]:
+    """Return a server of these tools for whoever asks, with a budget for each session and invocation."""
     types, server_class = _mcp()
-    sessions, catalog = Sessions(make_box), ResourceCatalog(workspace)
-    tools = [_tool(types, name) for name in (tool.name for tool in make_box().tools)]
+    sessions, offered = Sessions(), [_tool(types, name) for name in tools]
+
+    def box_of(caller: McpCaller, context: ServerRequestContext[Any]) -> Toolbox:
+        key = f"{caller.id} {caller.kb} {session_key(context)}"
+        return sessions.of(key, lambda: Toolbox(caller.workspace, tools, kb=caller.kb, budget=budget))
+
+    def catalog_of(caller: McpCaller) -> ResourceCatalog:
+        return ResourceCatalog(caller.workspace, caller.kb)
 
     async def list_tools(context: ServerRequestContext[Any], _: Any) -> Any:
-        return types.ListToolsResult(tools=tools)
+        return types.ListToolsResult(tools=offered)
 
     async def call_tool(context: ServerRequestContext[Any], asked: Any) -> Any:
-        with acting_as(ACTOR):
-            value = await sessions.box(context).value(asked.name, asked.arguments)
+        caller = caller_of(context)
+        with acting_as(caller.actor, caller.request_id):
+            value = await box_of(caller, context).value(asked.name, asked.arguments)
         return _result(types, value)
 
     async def list_resources(context: ServerRequestContext[Any], page: Any) -> Any:
-        return await _translate_errors(catalog.list_page(page.cursor if page else None))
+        caller = caller_of(context)
+        with acting_as(caller.actor, caller.request_id):
+            return await _translate_errors(catalog_of(caller).list_page(page.cursor if page else None))
 
     async def list_templates(context: ServerRequestContext[Any], _: Any) -> Any:
-        return types.ListResourceTemplatesResult(resource_templates=catalog.templates())
+        return types.ListResourceTemplatesResult(resource_templates=document_templates())
 
     async def read_resource(context: ServerRequestContext[Any], asked: Any) -> Any:
-        with acting_as(ACTOR):
-            return await _translate_errors(catalog.read(str(asked.uri)))
+        caller = caller_of(context)
+        with acting_as(caller.actor, caller.request_id):
+            return await _translate_errors(catalog_of(caller).read(str(asked.uri)))
 
     async def list_prompts(context: ServerRequestContext[Any], _: Any) -> Any:
         return types.ListPromptsResult(prompts=[prompt.as_mcp() for prompt in PROMPTS.values()])
@@ -110,7 +138,7 @@ def _mcp() -> tuple[Any, type[Server[Any]]]:
 
 
 def _tool(types: Any, name: str) -> Any:
-    tool = TOOLS[name]
+    tool = find_tool(name)
     return types.Tool(
         name=name,
         description=tool.description,

@@ -24,21 +24,16 @@ ONLY = "stdio"
 class Sessions:
     """A toolbox for each session; one per client address where the protocol has no sessions."""
 
-    def __init__(self, make_box: Callable[[], Toolbox], clock: Callable[[], float] = time.monotonic) -> None:
-        self._make_box = make_box
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._boxes: OrderedDict[str, tuple[Toolbox, float]] = OrderedDict()
 
-    def box(self, context: ServerRequestContext[Any]) -> Toolbox:
-        """The toolbox that a request is answered with."""
-        return self.of(session_key(context))
-
-    def of(self, key: str) -> Toolbox:
-        """The toolbox of a session."""
+    def of(self, key: str, make_box: Callable[[], Toolbox]) -> Toolbox:
+        """Return the toolbox of a session, which is made if there is none or it was quiet."""
         now = self._clock()
         box, last = self._boxes.pop(key, (None, now))
         if box is None or now - last >= QUIET_SECONDS:
-            box = self._make_box()
+            box = make_box()
         self._boxes[key] = box, now
         while len(self._boxes) > MOST_SESSIONS:
             self._boxes.popitem(last=False)

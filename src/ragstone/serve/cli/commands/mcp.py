@@ -30,17 +30,14 @@ async def serve_mcp(
     Over stdio a client starts this command itself; stdout then carries nothing but the protocol.
     """
     from ragstone.agents.budget import Budget
-    from ragstone.agents.toolbox import Toolbox
-    from ragstone.serve.mcp.server import DEFAULT_TOOLS, HOST, build_server, serve_http, serve_stdio
+    from ragstone.serve.mcp.server import DEFAULT_TOOLS, HOST, McpCaller, build_server, serve_http, serve_stdio
 
     async with session.workspace(warm=True) as workspace:
         # A kb that does not exist is an error here, not of the first agent that asks.
         await workspace.knowledge_bases.get()
 
-        def make_box() -> Toolbox:
-            return Toolbox(workspace, tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
-
-        server = build_server(make_box, workspace)
+        caller = McpCaller(workspace)
+        server = build_server(lambda _: caller, tools=tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
         with render_with(render_sentence):  # agents have no shell
             if http:
                 serving = serve_http(
