@@ -32,6 +32,12 @@ from ragstone.testing.suites.lexical import LexicalSuite, texts_of
 OVERLAP = 0.9
 
 
+@pytest.fixture(autouse=True)
+def _wait_for_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the index may take longer than a search would wait."""
+    monkeypatch.setattr("ragstone.stores.vectors.derived.index.CATCH_UP_SECONDS", 60)
+
+
 class SpacedLedger(SqliteLedger):
     """Every kb has a Space from the start, so that its chunks are written to Qdrant although none has a vector."""
 
