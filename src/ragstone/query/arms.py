@@ -17,7 +17,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from ragstone.core.errors import ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
+from ragstone.core.errors import InputError, ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.search import collect_notes
@@ -112,7 +112,9 @@ class Arms:
                 search.record.excuse((time.perf_counter() - started) * 1000)
             vectors = [row for n, row in enumerate(embedded.vectors) if n not in embedded.failed]
             if not vectors:
-                raise ModelError(f"{model} could make nothing of the query")
+                said = f"{model} could make nothing of the query"
+                # The store and the model work: a caller that asked for vectors alone has to ask something else.
+                raise InputError(said) if search.request.arms == "dense" else ModelError(said)
             span.left = len(vectors)
         return vectors
 

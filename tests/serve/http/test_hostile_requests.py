@@ -193,6 +193,14 @@ def test_an_endless_query_is_refused(acme: Caller, query: str) -> None:
     assert len(fake.calls) == before
 
 
+def test_a_query_without_a_word_is_no_fault_of_the_service(acme: Caller) -> None:
+    """The model of these tests knows words only."""
+    assert acme("POST", "/v1/search", json={"query": "!?"}).status_code == 200
+    for body in ({"query": "!?", "arms": "dense"}, {"query": "%%", "arms": "dense"}):
+        assert acme("POST", "/v1/search", json=body).status_code == 422
+    assert ask(acme, "/search", "!?", use_hybrid=False).status_code == 422
+
+
 def test_a_query_of_the_greatest_length_is_answered(acme: Caller) -> None:
     most = acme.service.engine.settings.limits.query_chars
     for text in ("a" * most, "(" * most, ("a" * 29 + "!") * (most // 30), "tide " * (most // 5), "%" * most):
