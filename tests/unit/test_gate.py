@@ -11,8 +11,16 @@ from typing import Any
 import pytest
 
 from ragstone.core.audit import Caller, acting_as, caller
-from ragstone.core.errors import AccessDenied, NotFoundError, QuotaExceeded, StoreError, TenantGone, TenantSuspended
-from ragstone.core.model_types import add_cost
+from ragstone.core.errors import (
+    AccessDenied,
+    BudgetSpent,
+    NotFoundError,
+    QuotaExceeded,
+    StoreError,
+    TenantGone,
+    TenantSuspended,
+)
+from ragstone.core.model_types import add_cost, require_budget
 from ragstone.core.tenants import Quotas, Tenant
 from ragstone.engine.access import REMEMBERED, TenantAccess, TenantScope, record_caller, within_kbs
 from ragstone.settings.tree import Settings
@@ -206,9 +214,17 @@ async def test_who_asked_pays(kit: Kit) -> None:
 
     with pytest.raises(ZeroDivisionError):
         await failing()  # what was spent is paid for, however it ended
-    for asked in (kit.gate.query("acme"), kit.gate.write("acme")):
-        with pytest.raises(QuotaExceeded, match=r"may spend 1.00 USD per month and has spent 1.50"):
-            await asked
+    with pytest.raises(QuotaExceeded, match=r"may spend 1.00 USD per month and has spent 1.50"):
+        await kit.gate.write("acme")
+    await kit.gate.query("acme")
+    async with kit.gate.asking("acme") as budget:
+        assert budget is not None
+        assert budget.is_spent
+        with pytest.raises(BudgetSpent):
+            require_budget()
+    async with kit.gate.asking("b") as budget:
+        assert budget is None
+        require_budget()
     await kit.gate.read("acme")  # what there is may be looked at and deleted
     async with kit.gate.paying("deleted meanwhile"):
         add_cost("llm", 1.0)

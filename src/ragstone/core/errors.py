@@ -9,6 +9,7 @@ RagstoneError
 │   ├── KbGone             a knowledge base was renamed or deleted while it was worked on
 │   └── TenantGone         a tenant that there is not, or that is being deleted
 ├── QuotaExceeded          the tenant has used up what it may use
+├── BudgetSpent            a paid service is not asked, because the budget of the month is spent
 ├── Overloaded             more is asked at once than can be done; try again
 ├── TenantSuspended        nothing is done for this tenant until it is resumed
 ├── AccessDenied           the caller may not do this
@@ -219,6 +220,19 @@ class FetchError(RemoteError):
         self.status = status
         if 400 <= status < 500 and status not in (408, 425, 429):
             self.retryable = False
+
+
+class BudgetSpent(ModelError, RemoteError):
+    """A paid model or service is not asked. Whoever can do without it does, as if it had failed."""
+
+    code = "budget_spent"
+    retryable = False
+
+    def __init__(
+        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message, hint=hint, remedy=remedy)
+        self.retry_after = retry_after
 
 
 class AddressRefused(FetchError):

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal
 
+from ragstone.core.errors import BudgetSpent
 from ragstone.core.types import Matrix
 
 
@@ -92,25 +93,46 @@ class WordTokenizer:
         return [match.span() for match in WORD.finditer(text)]
 
 
-_costs: ContextVar[dict[str, float] | None] = ContextVar("ragstone_costs", default=None)
+class Bill(defaultdict[str, float]):
+    """US dollars by kind, and how much of each kind was used: tokens, or queries."""
+
+    def __init__(self, refusal: BudgetSpent | None = None) -> None:
+        super().__init__(float)
+        self.units: dict[str, float] = defaultdict(float)
+        self.refusal = refusal
+        """The error for whoever wants to pay although nothing is left."""
+
+
+_bill: ContextVar[Bill | None] = ContextVar("ragstone_bill", default=None)
 
 
 @contextmanager
-def collect_costs() -> Iterator[dict[str, float]]:
-    """Collect the costs of the block and of tasks that it starts: US dollars by kind."""
-    costs: dict[str, float] = defaultdict(float)
-    before = _costs.set(costs)
+def collect_costs(refusal: BudgetSpent | None = None) -> Iterator[Bill]:
+    """Collect the costs of the block and of tasks that it starts; with a `refusal` nothing may be paid for."""
+    bill = Bill(refusal)
+    before = _bill.set(bill)
     try:
-        yield costs
+        yield bill
     finally:
-        _costs.reset(before)
+        _bill.reset(before)
 
 
-def add_cost(kind: str, usd: float) -> None:
-    """Add a cost; outside of `collect_costs` it is dropped."""
-    costs = _costs.get()
-    if costs is not None and usd > 0:
-        costs[kind] += usd
+def add_cost(kind: str, usd: float, units: float = 0) -> None:
+    """Add a cost and what was used for it; outside of `collect_costs` it is dropped."""
+    bill = _bill.get()
+    if bill is None:
+        return
+    if usd > 0:
+        bill[kind] += usd
+    if units > 0:
+        bill.units[kind] += units
+
+
+def require_budget() -> None:
+    """Raise `BudgetSpent` if whoever pays has nothing left; called before every request that costs money."""
+    bill = _bill.get()
+    if bill is not None and bill.refusal is not None:
+        raise bill.refusal
 
 
 def unit_rows(matrix: Matrix) -> Matrix:

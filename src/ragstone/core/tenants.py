@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, get_args
 
-from ragstone.core.errors import InputError
+from ragstone.core.errors import BudgetSpent, InputError
+from ragstone.core.model_types import Bill
 from ragstone.core.types import Metadata
 
 TenantState = Literal["active", "suspended", "deleting"]
@@ -111,6 +112,103 @@ class Usage:
     cost_by_kind: Mapping[str, float] = field(default_factory=dict)
     reserved: Mapping[str, float] = field(default_factory=dict)
     """Amounts that are promised to work under way."""
+    units_by_kind: Mapping[str, float] = field(default_factory=dict)
+    """Tokens and queries in the month that runs, as far as paid services or the web were asked."""
+    cost_by_month: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Costs by kind of the last twelve months, oldest first."""
+    web_queries: Mapping[str, int] = field(default_factory=dict)
+    """Queries that went to the web search engine, by day, of the last 31 days."""
+    projection: Mapping[str, float] = field(default_factory=dict)
+    """The cost by kind that the design expects of a month with as many documents and conversations."""
+
+
+NEARLY = 0.9
+"""The share of a budget from which it is spared."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonthBudget:
+    """The budget of a tenant in the month that runs, in US dollars."""
+
+    limit: float
+    spent: float
+    moment: datetime
+
+    @property
+    def is_nearly_spent(self) -> bool:
+        """Return whether it has to be spared: `thorough` searches become `balanced`."""
+        return self.spent >= NEARLY * self.limit
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether nothing may be paid for any more."""
+        return self.spent >= self.limit
+
+    @property
+    def resets_at(self) -> datetime:
+        """Return the beginning of the next month."""
+        first = self.moment.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        return first.replace(year=first.year + first.month // 12, month=first.month % 12 + 1)
+
+    @property
+    def note(self) -> str:
+        """Return what a reply says when it is less thorough for it."""
+        return f"budget: {self._said}: balanced instead of thorough until {self.resets_at:%Y-%m-%d}"
+
+    def refusal(self) -> BudgetSpent | None:
+        """Return the error for what cannot be done without paying; None while there is something left."""
+        if not self.is_spent:
+            return None
+        return BudgetSpent(
+            f"{self._said}: nothing is paid for until {self.resets_at:%Y-%m-%d}",
+            hint="wait for the next month, or raise quotas.cost_per_month",
+            retry_after=(self.resets_at - self.moment).total_seconds(),
+        )
+
+    @property
+    def _said(self) -> str:
+        return f"{self.spent:,.2f} of {self.limit:,.2f} USD of this month are spent"
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """The cost of a tenant's month as the design of Tulia expects it, in US dollars."""
+
+    embedding: float
+    vectors: float
+    web: float
+
+    @property
+    def total(self) -> float:
+        """Return the sum."""
+        return self.embedding + self.vectors + self.web
+
+    def by_kind(self) -> Mapping[str, float]:
+        """Return the amounts under the names that actual costs have."""
+        return {"embedding": self.embedding, "vectors": self.vectors, "web": self.web}
+
+
+POD_MONTH = 70.0
+POD_VECTORS = 100_000
+EMBEDDED_DOCUMENT = 0.002
+"""The design's embedding cost for each document in a month, with all its updates and queries."""
+SHARED_POD, LARGE_TENANTS_POD = 30, 10
+"""Tenants on one pod."""
+MOST_DOCUMENTS_SHARED = 100
+PAID_QUERIES_PER_CONVERSATION = 0.3
+FREE_CONVERSATIONS = 100
+"""Conversations whose web searches stay within the free tier."""
+
+
+def project_month(documents: int, conversations: int, web_per_thousand: float = 5.0) -> Projection:
+    """Return the cost that the design expects of a tenant of this size: to compare with what it really costs."""
+    tenants = SHARED_POD if documents <= MOST_DOCUMENTS_SHARED else LARGE_TENANTS_POD
+    paid = PAID_QUERIES_PER_CONVERSATION * conversations if conversations > FREE_CONVERSATIONS else 0.0
+    return Projection(
+        embedding=EMBEDDED_DOCUMENT * documents,
+        vectors=round(POD_MONTH / tenants, 2),
+        web=paid * web_per_thousand / 1000,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +283,18 @@ class TenantBook(Protocol):
 
     async def charge(self, name: str, usd: float, kind: str) -> None:
         """Write down what something has cost, whatever the limit: it is spent."""
+        ...
+
+    async def charge_bill(self, name: str, bill: Bill, free_units: Mapping[str, int] | None = None) -> None:
+        """Write down all of a bill, or nothing; `free_units` of a kind cost nothing each day, all tenants together."""
+        ...
+
+    async def charge_day(self, name: str, kind: str, usd_per_chunk: float) -> None:
+        """Write down the cost of keeping the chunks for today, unless that was done."""
+        ...
+
+    async def budget(self, name: str) -> MonthBudget | None:
+        """Return the budget of the month that runs; None for a tenant that has none."""
         ...
 
     async def usage(self, name: str) -> Usage: ...

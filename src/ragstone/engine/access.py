@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import calendar
 import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from inspect import iscoroutinefunction
@@ -15,20 +16,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragstone.core.audit import Auditor, AuditTrail, acting_as, working_for
 from ragstone.core.background import closed_error
+from ragstone.core.clock import now
 from ragstone.core.errors import (
     AccessDenied,
     ModelError,
     NotFoundError,
+    StoreBusy,
     StoreFull,
     StoreReadOnly,
     TenantGone,
     TenantSuspended,
     unknown_kb,
 )
-from ragstone.core.model_types import collect_costs
+from ragstone.core.model_types import Bill, collect_costs
 from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.tenants import QuotaName, Reservation, Tenant, TenantBook
+from ragstone.core.tenants import MonthBudget, QuotaName, Reservation, Tenant, TenantBook
 from ragstone.core.types import KnowledgeBase
 from ragstone.settings.tenants import PROFILE, apply_tenant_settings, is_on
 from ragstone.settings.tree import Settings
@@ -63,9 +66,9 @@ class TenantAccess:
         profile: Callable[[str], Mapping[str, Any]],
         clock: Callable[[], float] = time.monotonic,
         trail: AuditTrail | None = None,
-        on_cost: Callable[[str, str, float], None] | None = None,
+        on_cost: Callable[[str, str, float, float], None] | None = None,
     ) -> None:
-        """`on_cost` hears which tenant was charged for which kind of thing, and how many US dollars."""
+        """`on_cost` hears which tenant was charged for which kind of thing, how many US dollars and units."""
         self._book = book
         self._settings = settings
         self._profile = profile
@@ -73,6 +76,8 @@ class TenantAccess:
         self._on_cost = on_cost
         self._known: OrderedDict[str, _Known] = OrderedDict()
         self._closed = False
+        self._owed: dict[str, Bill] = {}
+        """Costs that could not be written yet."""
         self.audit = Auditor(trail, self.identity)
         """Has what is done recorded."""
 
@@ -88,11 +93,7 @@ class TenantAccess:
     async def query(self, tenant: str) -> None:
         """Let one question through, and count it if questions are limited."""
         found = await self._active(tenant)
-        if found is None:
-            return
-        if found.quotas.cost_per_month is not None:
-            await self._book.check(tenant, {"cost_per_month": 0})
-        if found.quotas.queries_per_minute is not None:
+        if found is not None and found.quotas.queries_per_minute is not None:
             try:
                 await self._book.spend(tenant, "queries_per_minute")
             except (StoreFull, StoreReadOnly) as error:
@@ -155,11 +156,46 @@ class TenantAccess:
             try:
                 yield
             finally:
-                with suppress(NotFoundError):  # deleted meanwhile: there is nobody left to pay
-                    for kind, usd in bill.items():
-                        if self._on_cost:
-                            self._on_cost(tenant, kind, usd)
-                        await asyncio.shield(self._book.charge(tenant, usd, kind))
+                await asyncio.shield(self._charge(tenant, bill))
+
+    @asynccontextmanager
+    async def asking(self, tenant: str) -> AsyncIterator[MonthBudget | None]:
+        """Charge the tenant for a question; once its budget is spent, no paid service is asked."""
+        found = await self._active(tenant)
+        limited = found is not None and found.quotas.cost_per_month is not None
+        budget = await self._book.budget(tenant) if limited else None
+        with collect_costs(budget.refusal() if budget else None) as bill:
+            try:
+                yield budget
+            finally:
+                await asyncio.shield(self._charge(tenant, bill))
+
+    async def _charge(self, tenant: str, bill: Bill) -> None:
+        if not bill and not bill.units:
+            return
+        if self._on_cost:
+            for kind in {**bill, **bill.units}:
+                self._on_cost(tenant, kind, bill.get(kind, 0.0), bill.units.get(kind, 0.0))
+        owed = self._owed.pop(tenant, None)
+        if owed:
+            _add_bill(bill, owed)
+        free = {"web": self._settings.prices.free_web_queries(self._settings.web.kind)}
+        try:
+            await self._book.charge_bill(tenant, bill, free)
+        except NotFoundError:
+            pass  # deleted meanwhile: there is nobody left to pay
+        except (StoreFull, StoreReadOnly, StoreBusy) as error:
+            # What was found is not lost for it, and the cost is written with the next one.
+            logger.warning("cannot write down a cost of tenant '%s' yet: %s", tenant, error)
+            self._owed[tenant] = bill
+
+    async def charge_store(self, tenant: str) -> None:
+        """Charge a tenant once a day for its vectors, where the store costs money."""
+        month = self._settings.prices.vector_month(self._settings.store.vectors.kind)
+        if month:
+            moment = now()
+            days = calendar.monthrange(moment.year, moment.month)[1]
+            await self._book.charge_day(tenant, "vectors", month / days)
 
     async def settings_for(self, tenant: str) -> Settings:
         """The engine's settings with the tenant's own over them."""
@@ -197,6 +233,13 @@ class TenantAccess:
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         return self._known[tenant]
+
+
+def _add_bill(bill: Bill, other: Bill) -> None:
+    for kind, usd in other.items():
+        bill[kind] += usd
+    for kind, units in other.units.items():
+        bill.units[kind] += units
 
 
 class TenantScope:

@@ -99,7 +99,7 @@ class Answers:
         )
         language = language_of_query(question.text, (await self._search.kb(question.kb)).languages)
         with reading(language):
-            async with self._access.paying(self._scope.tenant), aclosing(making):
+            async with self._access.asking(self._scope.tenant), aclosing(making):
                 async for event in making:
                     if isinstance(event, AnswerReady):
                         if asked and not found.records:  # rows may be others in a moment
@@ -153,7 +153,7 @@ class Answers:
         tenant = self._scope.tenant
         checked = checked_query(words, settings.limits.query_chars, "question")
         await self._access.query(tenant)
-        async with self._access.paying(tenant):
+        async with self._access.asking(tenant):
             return await self._components.answerer.recall(checked)
 
     async def _cache_key(self, question: Question) -> Asked | None:
@@ -184,7 +184,7 @@ class Answers:
         embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
         task = ResearchTask(subject, k, iterations, step, embedder)
         tenant = self._scope.tenant
-        async with self._turn(), self._access.paying(tenant), self._record("research", query.kb) as named:
+        async with self._turn(), self._access.asking(tenant), self._record("research", query.kb) as named:
             found = await self._components.researcher.research(task)
             named += [finding.hit.document_id for finding in found.findings]
         return found
@@ -197,7 +197,7 @@ class Answers:
             return await self._search.step(replace(query, text=text))
 
         tenant = self._scope.tenant
-        async with self._turn(), self._access.paying(tenant), self._record("verify", query.kb) as named:
+        async with self._turn(), self._access.asking(tenant), self._record("verify", query.kb) as named:
             verdict = await self._components.verifier.verify(claim, step)
             named += [evidence.document_id for evidence in verdict.evidence]
         return verdict

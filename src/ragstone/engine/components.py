@@ -198,6 +198,7 @@ class Components:
             audit=self.audit,
             space_maintenance=SpaceMaintenance(self.ledger, self.stores.spaces, filler, self.access),
             start_refresh=self.triggers.start_due,
+            charge_store=self.access.charge_store,
         )
 
     async def run_refresh(self, tenant: str, job: Job, tell: Callable[[JobProgress], None]) -> str:
@@ -331,7 +332,8 @@ class Components:
         def cache(tenant: str) -> WebResultRepository:
             return WebResultRepository(self.ledger, tenant, settings.web.cache_hours)
 
-        searcher = WebSearcher(build_web_search(settings.web), cache, settings.web.k)
+        price = settings.prices.web_query(settings.web.kind)
+        searcher = WebSearcher(build_web_search(settings.web), cache, settings.web.k, price)
         self._closing.append(searcher.close)
         return searcher
 
@@ -351,10 +353,10 @@ def secret_keys(kind: str) -> Collection[str]:
 
 
 def _reranker(settings: Settings, stage: RerankingStage) -> Reranker | None:
-    return build_llm_reranker(stage, settings.llm) if stage.kind == "llm" else build_reranker(stage)
+    return build_llm_reranker(stage, settings.llm, settings.prices) if stage.kind == "llm" else build_reranker(stage)
 
 
 def _settings_of(settings: Settings, model: str) -> EmbeddingSettings:
     """Return the settings for another model: the same address, key and runtime."""
-    others = {"model": model, "path": None, "dimensions": None, "fallback": None}
+    others = {"model": model, "path": None, "dimensions": None, "fallback": None, "price": None}
     return settings.embedding.model_copy(update=others)

@@ -171,7 +171,7 @@ class Feedback:
         for document in await self._ledger.of(tenant).documents(found, limit=count):
             text = await self._ledger.of(tenant).text(document.id)
             documents.append((document.id, document.title, text))
-        async with self._access.paying(tenant):
+        async with self._access.asking(tenant):
             made = await golden_queries(found.name, documents, self._components.llm)
         await self._repository.add_golden(found.name, made)
         return made

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from ragstone.core.errors import InputError, NotFoundError, RagstoneError
+from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SearchFailed
 from ragstone.core.model_types import TextVectors, model_name
 from ragstone.core.protocols import Tokenizer
 from ragstone.core.search import (
@@ -23,7 +23,8 @@ from ragstone.core.search import (
     WebFindings,
     no_web_search,
 )
-from ragstone.core.types import Hit, KnowledgeBase, Role
+from ragstone.core.tenants import MonthBudget
+from ragstone.core.types import Hit, KnowledgeBase, Mode, Role
 from ragstone.engine.access import TenantScope
 from ragstone.models import tokenizer_of
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
@@ -167,14 +168,21 @@ class Search:
         await self._access.query(tenant)
         scope = await self.kb(query.kb)
         request = await self._resolve(request, scope)
-        async with self._access.paying(tenant):
+        async with self._access.asking(tenant) as budget:
             sure = partial(self.confidence, kb=query.kb)
-            overrides = RoutingOverrides(query.mode is not None, query.web)
+            spares = budget is not None and budget.is_nearly_spent
+            overrides = RoutingOverrides(query.mode is not None or spares, query.web)
+            asked, request = request.mode, replace(request, mode=_affordable_mode(request.mode, budget))
             found = await self._components.federated_search.search(
                 tenant, scope, settings.retrieval, request, sure, overrides
             )
-        require_an_answer(request.arms, found)
-        return found
+        try:
+            require_an_answer(request.arms, found)
+        except SearchFailed as error:
+            raise (budget and budget.refusal()) or error from None
+        if budget is None or request.mode == asked:
+            return found
+        return replace(found, degraded=(*found.degraded, budget.note))
 
     async def _resolve(self, request: SearchRequest, scope: KnowledgeBase) -> SearchRequest:
         """Return a request whose filter names connectors as `connector`, also where it calls one a `source`."""
@@ -191,7 +199,7 @@ class Search:
         if not texts or not all(text.strip() for text in texts):
             raise InputError("there is no text, or an empty one", hint="give texts with a word each")
         await self._access.query(tenant)
-        async with self._components.search_turns.take(tenant), self._access.paying(tenant):
+        async with self._components.search_turns.take(tenant), self._access.asking(tenant):
             made = await embedder.embed(texts, role)
         if made.failed:
             raise InputError(f"the model has refused text {made.failed[0]}", hint="leave it out, or cut it")
@@ -206,7 +214,8 @@ class Search:
         words = checked_query(query, self._scope.settings.limits.query_chars)
         wanted = None if k is None else checked_count("k", k, most=MOST_WEB_RESULTS)
         await self._access.query(tenant)
-        found = await web.find(tenant, words, wanted)
+        async with self._access.asking(tenant):
+            found = await web.find(tenant, words, wanted)
         await self._access.audit.record_read(tenant, "web", count=len(found.results))
         return found
 
@@ -224,7 +233,7 @@ class Search:
     async def confidence(self, found: SearchResult, kb: str | None = None) -> float:
         """Return how far the best passage of a search is about its query, from 0 to 1."""
         embedder = await self._scope.embedder_of(await self.kb(kb))
-        async with self._access.paying(self._scope.tenant):
+        async with self._access.asking(self._scope.tenant):
             return await self._components.researcher.confidence(found.query, found.hits, embedder)
 
     async def explain(self, query: SearchQuery, document_id: str) -> Explanation:
@@ -241,7 +250,7 @@ class Search:
         await self._access.query(tenant)
         scope, pipeline = await self.kb(query.kb), components.pipeline_for(settings.retrieval)
         request = await self._resolve(request, scope)
-        async with self._access.paying(tenant):
+        async with self._access.asking(tenant):
             analysis = components.federated_search.analysis(settings.retrieval, request)
             try:
                 told = await explain(components.ledger, pipeline, tenant, scope, request, document_id, analysis)
@@ -254,6 +263,11 @@ class Search:
 
 def _count_tokens(tokenizer: Tokenizer, texts: Sequence[str]) -> int:
     return sum(len(tokenizer.offsets(text)) for text in texts)
+
+
+def _affordable_mode(mode: Mode, budget: MonthBudget | None) -> Mode:
+    """Return the mode that a budget allows: what is thorough may ask paid models."""
+    return "balanced" if mode == "thorough" and budget is not None and budget.is_nearly_spent else mode
 
 
 def _add_wait(found: SearchResult, seconds: float) -> SearchResult:

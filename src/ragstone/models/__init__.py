@@ -8,6 +8,7 @@ from ragstone.core.errors import SettingsError
 from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
 from ragstone.models.embedders.pool import tokenizer_of
 from ragstone.models.weights.catalogue import STATIC, canonical_name, known_model, model_info
+from ragstone.settings.prices import PriceSettings
 from ragstone.settings.retrieval import CROSS_ENCODER, RerankingStage
 from ragstone.settings.tree import EmbeddingSettings, LLMSettings
 
@@ -34,7 +35,9 @@ def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None
         from ragstone.models.embedders.pool import FallbackEmbedder
 
         # The fallback is another model: neither the folder nor the dimension of the first one are its own.
-        other = settings.model_copy(update={"model": settings.fallback, "path": None, "dimensions": None})
+        other = settings.model_copy(
+            update={"model": settings.fallback, "path": None, "dimensions": None, "price": None}
+        )
         embedder = FallbackEmbedder(embedder, _embedder(other, cache_dir))
     return CachedEmbedder(embedder)
 
@@ -53,17 +56,20 @@ def build_reranker(settings: RerankingStage) -> Reranker | None:
     return CrossEncoder.open(settings.model or CROSS_ENCODER, path=settings.path)
 
 
-def build_llm_reranker(settings: RerankingStage, llm: LLMSettings) -> Reranker:
+def build_llm_reranker(settings: RerankingStage, llm: LLMSettings, prices: PriceSettings | None = None) -> Reranker:
     """Return a reranker that asks an LLM: at the address of `llm`, and its model unless the stage names one."""
+    from ragstone.models.llm.client import OpenAILLM
     from ragstone.models.rerankers.llm import LLMReranker
 
-    model = build_llm(llm.model_copy(update={"model": settings.model or llm.model}))
-    if model is None:
+    name = settings.model or llm.model
+    if name is None:
         raise SettingsError(
             "reranking.kind is llm, and neither reranking.model nor llm.model names a model",
             hint="set RAGSTONE_LLM__MODEL and RAGSTONE_LLM__BASE_URL, or reranking.kind to none",
         )
-    return LLMReranker(model, seconds=llm.timeout)
+    read = (prices or PriceSettings()).reranking_million(llm.price_in, llm.base_url)
+    written = llm.price_out or read
+    return LLMReranker(OpenAILLM(name, llm, prices=(read, written), kind="rerank"), seconds=llm.timeout)
 
 
 def build_llm(settings: LLMSettings) -> LLM | None:
@@ -119,4 +125,5 @@ def _remote(settings: EmbeddingSettings) -> Embedder:
         dimensions=settings.dimensions,
         normalize=settings.normalize,
         batch_size=settings.batch_size or REMOTE_BATCH,
+        price=settings.price,
     )

@@ -59,12 +59,15 @@ class UsageSchema(Schema):
     cost_by_kind: dict[str, float]
     queued: QueuedStockSchema
     reserved: dict[str, float]
+    units_by_kind: dict[str, float]
+    cost_by_month: dict[str, dict[str, float]]
+    web_queries: dict[str, int]
+    projection: dict[str, float]
 
     @classmethod
     def of(cls, source: Any = None, /, **values: Any) -> Self:
         """Build the shape of a tenant's usage."""
-        names = ("cost_by_kind", "queued", "reserved")
-        own = {name: getattr(source, name) for name in names}
+        own = {name: getattr(source, name) for name in cls.model_fields if hasattr(source, name)}
         return super().of(source.stock, queries_per_minute=source.queries, cost_per_month=source.cost, **own, **values)
 
     @classmethod

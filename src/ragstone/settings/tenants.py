@@ -47,7 +47,7 @@ def apply_tenant_settings(settings: Settings, own: Metadata, profile: Mapping[st
     model = own.get(MODEL) or profile.get("embedding", {}).get("model") or settings.embedding.model
     if model != settings.embedding.model:
         # The folder, the dimension and the fallback are those of the other model.
-        others = {"model": model, "path": None, "dimensions": None, "fallback": None}
+        others = {"model": model, "path": None, "dimensions": None, "fallback": None, "price": None}
         changed["embedding"] = settings.embedding.model_copy(update=others)
     return settings.model_copy(update=changed)
 

@@ -15,6 +15,7 @@ from ragstone.core.vectors import Isolation
 from ragstone.settings.answers import AnswerSettings, EntailmentSettings
 from ragstone.settings.base import SettingsModel
 from ragstone.settings.ingestion import IngestionSettings
+from ragstone.settings.prices import PriceSettings
 from ragstone.settings.records import RecordSettings
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
@@ -134,6 +135,8 @@ class EmbeddingSettings(SettingsModel):
     dimensions: int | None = None
     """Expected dimension; a model that gives another is refused."""
     remote: RemoteModel = RemoteModel()
+    price: float | None = Field(default=None, ge=0)
+    """US dollars for a million tokens of a model behind an address; by default that of the catalogue, such as 0.02."""
     fallback: str | None = None
     """Model to switch to when the first one fails; used only in a Space of its own."""
     refresh: RefreshSettings = RefreshSettings()
@@ -250,6 +253,7 @@ class Settings(SettingsModel):
     answer: AnswerSettings = AnswerSettings()
     entailment: EntailmentSettings = EntailmentSettings()
     llm: LLMSettings = LLMSettings()
+    prices: PriceSettings = PriceSettings()
     limits: LimitSettings = LimitSettings()
     chunking_by_source: dict[str, ChunkingSettings] = Field(default_factory=dict)
     """Other chunking for documents of one source type, such as `email`, `paper`, `rss`, `web`, `files` or `code`."""

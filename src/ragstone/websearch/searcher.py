@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from ragstone.core.errors import RateLimited, RemoteError
+from ragstone.core.errors import BudgetSpent, RateLimited, RemoteError
+from ragstone.core.model_types import add_cost, require_budget
 from ragstone.core.protocols import WebResultCache, WebSearch
 from ragstone.core.search import WebFindings, WebResult
 
@@ -15,11 +16,12 @@ logger = logging.getLogger(__name__)
 class WebSearcher:
     """Asks an engine on behalf of tenants. `hits` and `misses` count what the cache had."""
 
-    def __init__(self, engine: WebSearch, cache: Callable[[str], WebResultCache], k: int) -> None:
-        """`cache` gives the results that are kept for a tenant."""
+    def __init__(self, engine: WebSearch, cache: Callable[[str], WebResultCache], k: int, price: float = 0.0) -> None:
+        """`cache` gives the results that are kept for a tenant; `price` is that of a query in US dollars."""
         self._engine = engine
         self._cache = cache
         self._k = k
+        self._price = price
         self.hits = 0
         self.misses = 0
 
@@ -38,10 +40,14 @@ class WebSearcher:
             return WebFindings(query, kept.results, cached=True)
         self._count(hit=False)
         try:
+            if self._price:
+                require_budget()
+            # Also a query that fails may be counted by the engine.
+            add_cost("web", self._price, units=1)
             found = await self._engine.search(query, wanted)
         except RemoteError as error:
             logger.warning("Internet search failed: %s", error)
-            older = kept.results if kept and isinstance(error, RateLimited) else None
+            older = kept.results if kept and isinstance(error, RateLimited | BudgetSpent) else None
             return WebFindings(query, older or (), cached=older is not None, problem=str(error))
         if found:
             await cache.put(self._engine.name, query, wanted, found)

@@ -135,6 +135,7 @@ def test_tenants(shapes: Shapes, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes("tenants set", "tenants", "set", "acme", "quotas.documents=5", "retention_days=9", "retrieval.k=3")
     shapes("tenants", "tenants")
     shapes("tenants show", "tenants", "show", "default")
+    shapes("usage", "usage")
     own = shapes("keys create", "keys", "create", "--tenant", "acme", "--scope", "read,write", "--days", "9")["id"]
     shapes("keys", "keys")
     own = shapes("keys rotate", "keys", "rotate", own)["id"]

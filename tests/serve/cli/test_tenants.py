@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.serve.cli.conftest import watched
+
+from ragstone import Settings, open_engine
+from ragstone.core.model_types import add_cost, collect_costs
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -175,3 +179,25 @@ def test_it_asks_before_it_deletes(
         assert filled("tenants", "delete", "default").code == code
     assert asked == ["Delete tenant 'default' with 3 documents?"]
     assert [one["name"] for one in filled("tenants", "--json").json["tenants"]] == left
+
+
+@pytest.mark.req("R-OBS-10", "R-OBS-24")
+def test_usage_shows_costs_by_kind_and_month(filled: Cli, data_dir: Path) -> None:
+    assert "Nothing has cost anything." in filled("usage").out
+
+    async def charge() -> None:
+        with collect_costs() as bill:
+            add_cost("llm", 1.5, 900)
+            add_cost("web", 0.25, 50)
+        async with open_engine(Settings(data_dir=data_dir)) as engine:
+            await engine.tenants.charge_bill("default", bill)
+
+    asyncio.run(charge())
+    told = filled("usage", "--json").json
+    assert told["cost_by_kind"] == {"llm": 1.5, "web": 0.25}
+    assert list(told["cost_by_month"].values()) == [{"llm": 1.5, "web": 0.25}]
+    assert list(told["web_queries"].values()) == [50]
+    shown = filled("usage").out
+    for words in ("1.5000", "1.7500", "web searches: 50 on ", "expected"):
+        assert words in shown
+    assert filled("usage", "--tenant", "nobody").code == 4

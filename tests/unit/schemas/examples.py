@@ -126,7 +126,10 @@ NOTICE = Notice(4, "failed", "j1", "d1", "fares.md", "it is cut", MOMENT, read=T
 TENANT = Tenant(
     "t1", "acme", "active", MOMENT, Quotas(5, cost_per_month=2.5), 30, {"retrieval.k": 3}, "acme"
 )  # fmt: skip
-USAGE = Usage(Stock(1, 2, 3, 4), Stock(5, 6, 7, 8), 9, 1.25, {"llm": 1.25}, {"documents": 2.0})
+USAGE = Usage(
+    Stock(1, 2, 3, 4), Stock(5, 6, 7, 8), 9, 1.25, {"llm": 1.25}, {"documents": 2.0}, {"llm": 900.0},
+    {"2026-01": {"llm": 1.25}}, {"2026-01-31": 3}, {"embedding": 0.002},
+)  # fmt: skip
 RECEIPTS = (
     Receipt("acme", ErasureTarget("source", "wiki", "demo"), {"ledger": {"documents": 2}},
     {"ledger": {"documents": 0}}, 0, True,

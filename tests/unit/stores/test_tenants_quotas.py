@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.core.errors import InputError, QuotaExceeded
+from ragstone.core.model_types import add_cost, collect_costs
 from ragstone.core.tenants import QuotaName, Quotas, Reservation, Stock
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
@@ -349,3 +350,69 @@ async def test_documents_that_were_not_updated_are_found(book: SqlTenantBook, le
     assert sorted(found) == sorted([make_version("a").document_id, make_version("b").document_id])
     assert len(await book.list_expired("acme", soon, 1)) == 1
     assert await book.list_expired("acme", datetime.now(UTC) - timedelta(days=1)) == []
+
+
+@pytest.mark.req("R-OBS-07", "R-OBS-10", "R-TEN-12")
+async def test_a_bill_is_written_by_day_and_shown_by_month(book: SqlTenantBook, clock: Clock) -> None:
+    await book.create("acme")
+    with collect_costs() as bill:
+        add_cost("embedding", 0.25, 1000)
+        add_cost("llm", 0.5, 200)
+    await book.charge_bill("acme", bill)
+    clock.go(hours=13)  # the next day, of the next month
+    await book.charge_bill("acme", bill)
+    usage = await book.usage("acme")
+    assert usage.cost_by_kind == {"embedding": 0.25, "llm": 0.5}
+    assert usage.units_by_kind == {"embedding": 1000, "llm": 200}
+    month = {"embedding": 0.25, "llm": 0.5}
+    assert usage.cost_by_month == {"2026-03": month, "2026-04": month}
+    clock.go(days=1)
+    await book.charge_bill("acme", bill)
+    assert (await book.usage("acme")).cost == 1.5
+
+
+async def test_costs_of_an_earlier_version_count_in_their_month(book: SqlTenantBook) -> None:
+    made = await book.create("acme", Quotas(cost_per_month=5.0))
+    await book._ledger.control_write(
+        lambda connection: connection.execute("INSERT INTO usage VALUES (?, 'cost.llm', '2026-03', 3.0)", (made.id,))
+    )
+    await book.charge("acme", 1.0, "llm")
+    assert (await book.usage("acme")).cost_by_month == {"2026-03": {"llm": 4.0}}
+    budget = await book.budget("acme")
+    assert budget is not None
+    assert (budget.limit, budget.spent) == (5.0, 4.0)
+
+
+@pytest.mark.req("R-OBS-09", "R-OBS-19", "R-OBS-24")
+async def test_web_searches_are_counted_by_day_and_free_up_to_a_number(book: SqlTenantBook, clock: Clock) -> None:
+    await book.create("acme")
+    await book.create("globex")
+
+    async def ask(tenant: str, times: int) -> None:
+        with collect_costs() as bill:
+            add_cost("web", 0.005 * times, times)
+        await book.charge_bill(tenant, bill, {"web": 100})
+
+    await ask("acme", 90)
+    assert (await book.usage("acme")).cost == 0
+    await ask("globex", 20)  # ten of them are beyond what is free, all tenants together
+    await ask("acme", 2)
+    usage = await book.usage("acme")
+    assert (usage.cost_by_kind, usage.web_queries) == ({"web": pytest.approx(0.01)}, {"2026-03-31": 92})
+    assert (await book.usage("globex")).cost == pytest.approx(0.05)
+    clock.go(days=1)
+    await ask("acme", 3)
+    assert (await book.usage("acme")).web_queries == {"2026-03-31": 92, "2026-04-01": 3}
+    assert (await book.usage("acme")).cost == 0
+
+
+@pytest.mark.req("R-OBS-08")
+async def test_keeping_vectors_is_charged_once_a_day(book: SqlTenantBook, clock: Clock) -> None:
+    await book.create("acme")
+    await put(book._ledger, make_version("a", ("one", "two", "three")), tenant="acme")
+    for _ in range(3):
+        await asyncio.gather(*(book.charge_day("acme", "vectors", 0.5) for _ in range(3)))
+    assert (await book.usage("acme")).cost_by_kind == {"vectors": 1.5}
+    clock.go(days=1)
+    await book.charge_day("acme", "vectors", 0.5)
+    assert (await book.usage("acme")).cost_by_month == {"2026-03": {"vectors": 1.5}, "2026-04": {"vectors": 1.5}}

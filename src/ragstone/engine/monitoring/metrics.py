@@ -64,7 +64,10 @@ class Metrics:
         )
         self.cost = Counter("ragstone_cost_usd_total", "Costs in US dollars.", ("tenant", "kind"), most=MOST_TENANTS)
         self.tokens = Counter(
-            "ragstone_tokens_total", "Tokens that models read and wrote.", ("tenant", "kind"), most=MOST_TENANTS
+            "ragstone_tokens_total",
+            "Tokens that models read and wrote, and web searches.",
+            ("tenant", "kind"),
+            most=MOST_TENANTS,
         )
         self.jobs = Counter(
             "ragstone_jobs", "Jobs of all tenants, whichever process does them.", ("state",), kind="gauge"
@@ -140,9 +143,11 @@ class Metrics:
             if stage.stage == "embed" and stage.entered:
                 self.embedding_seconds.observe("document", seconds=stage.ms / 1000)
 
-    def record_cost(self, tenant: str, kind: str, usd: float) -> None:
-        """Record what a tenant is charged."""
+    def record_cost(self, tenant: str, kind: str, usd: float, units: float = 0.0) -> None:
+        """Record what a tenant is charged, and the tokens or queries for it."""
         self.cost.add(tenant, kind, amount=usd)
+        if units:
+            self.tokens.add(tenant, kind, amount=units)
 
     @contextmanager
     def time_answer(self, action: str) -> Iterator[None]:

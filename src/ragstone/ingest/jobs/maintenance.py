@@ -73,6 +73,7 @@ class Maintenance:
         tenants: TenantBook | None = None,
         audit: Auditor | None = None,
         start_refresh: Callable[[str], Awaitable[None]] | None = None,
+        charge_store: Callable[[str], Awaitable[None]] | None = None,
     ) -> None:
         self._ledger = ledger
         self._queue = queue
@@ -84,6 +85,7 @@ class Maintenance:
         self._audit = audit or Auditor()
         self._spaces = space_maintenance
         self._start_refresh = start_refresh
+        self._charge_store = charge_store
         self._swept: dict[str, float] = {}
         self._finished = float("-inf")
 
@@ -127,6 +129,8 @@ class Maintenance:
             self._swept[tenant] = time.monotonic()
             await self._ledger.clean_up(tenant)
             await self._retire(tenant)
+            if self._charge_store:
+                await self._charge_store(tenant)
             if self._spaces:
                 await self._spaces.clean(tenant)
         if self._spaces:

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, SettingsError
+from ragstone.core.errors import BudgetSpent, ModelError, ModelMismatch, ModelUnavailable, SettingsError
 from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer, model_name
 from ragstone.core.protocols import Embedder, Tokenizer
 from ragstone.core.remedies import Action, Remedy
@@ -190,8 +190,8 @@ class FallbackEmbedder:
         if self._active is self._primary:
             try:
                 return await self._primary.embed(texts, role)
-            except ModelMismatch:
-                raise  # a wrong setting, not a model that fails
+            except (ModelMismatch, BudgetSpent):
+                raise  # a wrong setting or an empty purse, not a model that fails
             except ModelError as error:
                 if self._active is self._primary:
                     logger.warning(

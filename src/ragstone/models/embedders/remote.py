@@ -11,7 +11,7 @@ import numpy as np
 
 from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
-from ragstone.core.model_types import EmbeddingModel, Embeddings, add_cost, unit_rows
+from ragstone.core.model_types import EmbeddingModel, Embeddings, add_cost, require_budget, unit_rows
 from ragstone.core.types import Matrix, Role
 from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.models.weights.catalogue import canonical_name, known_model
@@ -42,12 +42,15 @@ class RemoteEmbedder:
         dimensions: int | None = None,
         normalize: bool = True,
         batch_size: int = 100,
+        price: float | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._service = OpenAIService(settings or RemoteModel(), sleep=sleep)
         name = canonical_name(model)
         known = known_model(name) or EmbeddingModel(name, dimension=0, max_tokens=8191)
         self._model = replace(known, dimension=dimensions or known.dimension, revision="", local=False)
+        if price is not None:
+            self._model = replace(self._model, price_per_million=price)
         # Only the models that can shorten their vectors take the wish; for others it is what we expect.
         self._wish = {"dimensions": dimensions} if dimensions and name.startswith("text-embedding-3") else {}
         self._normalize = normalize
@@ -103,6 +106,9 @@ class RemoteEmbedder:
         await self._embed(job, positions[half:])
 
     async def _request(self, texts: list[str]) -> list[list[float]]:
+        if self._model.price_per_million:
+            require_budget()
+
         async def request(client: Any) -> list[list[float]]:
             reply = await client.embeddings.create(
                 model=self._model.name, input=texts, encoding_format="float", **self._wish
@@ -113,7 +119,7 @@ class RemoteEmbedder:
             vectors = [[float(value) for value in row.embedding] for row in rows]
             used = reply.usage.total_tokens if reply.usage else 0
             self.tokens_used += used
-            add_cost("embedding", used / 1_000_000 * self._model.price_per_million)
+            add_cost("embedding", used / 1_000_000 * self._model.price_per_million, used)
             return vectors
 
         return await self._service.call(request)

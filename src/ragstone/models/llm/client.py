@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.model_types import Message, WordTokenizer, add_cost
+from ragstone.core.model_types import Message, WordTokenizer, add_cost, require_budget
 from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.settings.tree import RemoteModel
 
@@ -24,10 +24,13 @@ class OpenAILLM:
         settings: RemoteModel | None = None,
         *,
         prices: tuple[float, float] = (0.0, 0.0),
+        kind: str = "llm",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._model = model
         self._prices = prices
+        self._kind = kind
+        """The kind of its costs."""
         self._service = OpenAIService(settings or RemoteModel(), sleep=sleep)
 
     @property
@@ -36,6 +39,7 @@ class OpenAILLM:
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
         """Return the whole reply."""
+        self._require_budget()
         arguments = self._arguments(messages, max_tokens)
 
         async def request(client: Any) -> tuple[str, str]:
@@ -56,6 +60,7 @@ class OpenAILLM:
 
     async def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
         """Yield the reply as it is written; a reply that breaks off ends in an error, not in silence."""
+        self._require_budget()
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         arguments = self._arguments(messages, max_tokens) | {"stream": True}
@@ -114,7 +119,11 @@ class OpenAILLM:
         # Not every service counts; an estimate is nearer to the truth than nothing.
         read = usage.prompt_tokens if usage else sum(_tokens(message.content) for message in messages)
         written = usage.completion_tokens if usage else _tokens(said)
-        add_cost("llm", (read * self._prices[0] + written * self._prices[1]) / MILLION)
+        add_cost(self._kind, (read * self._prices[0] + written * self._prices[1]) / MILLION, read + written)
+
+    def _require_budget(self) -> None:
+        if any(self._prices):
+            require_budget()
 
     def _error(self, failure: CallFailed) -> RemoteError:
         return RemoteError(f"{self._model}: {failure}", hint=failure.hint)

@@ -73,6 +73,7 @@ from ragstone.serve.cli.commands.tenants import (
     resume_tenant,
     set_tenant,
     show_tenant,
+    show_usage,
     suspend_tenant,
 )
 from ragstone.serve.cli.commands.verify import verify
@@ -119,6 +120,7 @@ for name, body, panel in (
     ("research", research, USE),
     ("explain", explain, USE),
     ("stats", stats, DATA),
+    ("usage", show_usage, DATA),
     ("worker", work, DATA),
     ("export", export_archive, DATA),
     ("import", import_archive, DATA),

@@ -32,6 +32,7 @@ STATUSES: Mapping[type, int] = {
     errors.KbGone: 409,
     errors.NotFoundError: 404,
     errors.QuotaExceeded: 429,
+    errors.BudgetSpent: 429,
     errors.Overloaded: 503,
     errors.TenantSuspended: 403,
     errors.AccessDenied: 403,

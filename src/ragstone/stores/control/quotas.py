@@ -12,14 +12,16 @@ from datetime import datetime, timedelta
 from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.ids import opaque_id
+from ragstone.core.model_types import Bill
 from ragstone.core.tenants import QUOTA_NAMES, STOCK, QuotaName, Reservation, Stock, Tenant
 from ragstone.stores.sql.database import Connection
 
 LAPSES = timedelta(hours=1)
 """The time that a reservation holds when its holder is not heard of any more."""
-MINUTE, MONTH = "%Y-%m-%dT%H:%M", "%Y-%m"
-COST = "cost."
-"""The prefix of the names of costs; the kind follows."""
+MINUTE, DAY, MONTH = "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y-%m"
+COST, UNITS = "cost.", "units."
+"""The prefixes of the names of costs, and of what was used for them; the kind follows. Both are kept by day."""
+MONTHS_SHOWN = 12
 SLACK = 1e-9
 """Sums of cents are not exact."""
 
@@ -121,14 +123,14 @@ def spend(connection: Connection, tenant: Tenant, name: QuotaName, amount: float
 
 
 def add(connection: Connection, tenant_id: str, name: str, amount: float, moment: datetime) -> None:
-    """Add to what was used in the minute or month that runs; earlier minutes are forgotten, months are kept."""
+    """Add to what was used in the minute or day that runs; earlier minutes are forgotten, days are kept."""
     period = _period(name, moment)
     connection.execute(
         "INSERT INTO usage (tenant_id, name, period, used) VALUES (?, ?, ?, ?) "
         "ON CONFLICT (tenant_id, name, period) DO UPDATE SET used = usage.used + ?",
         (tenant_id, name, period, amount, amount),
     )
-    if not name.startswith(COST):
+    if not name.startswith((COST, UNITS)):
         connection.execute(
             "DELETE FROM usage WHERE tenant_id = ? AND name = ? AND period <> ?", (tenant_id, name, period)
         )
@@ -145,11 +147,79 @@ def queries(connection: Connection, tenant_id: str, moment: datetime) -> float:
 
 def costs(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
     """Return the costs of the current month, by kind."""
+    return _monthly(connection, tenant_id, COST, moment)
+
+
+def units(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
+    """Return the tokens and queries of the current month, by kind."""
+    return _monthly(connection, tenant_id, UNITS, moment)
+
+
+def _monthly(connection: Connection, tenant_id: str, prefix: str, moment: datetime) -> dict[str, float]:
+    # Costs of an earlier version have the month as their period, the others the day.
     rows = connection.execute(
-        "SELECT name, used FROM usage WHERE tenant_id = ? AND substr(name, 1, ?) = ? AND period = ? ORDER BY name",
-        (tenant_id, len(COST), COST, moment.strftime(MONTH)),
+        "SELECT name, sum(used) FROM usage WHERE tenant_id = ? AND substr(name, 1, ?) = ? "
+        "AND substr(period, 1, 7) = ? GROUP BY name ORDER BY name",
+        (tenant_id, len(prefix), prefix, moment.strftime(MONTH)),
     )
-    return {name.removeprefix(COST): float(used) for name, used in rows}
+    return {name.removeprefix(prefix): float(used) for name, used in rows}
+
+
+def costs_by_month(connection: Connection, tenant_id: str) -> dict[str, dict[str, float]]:
+    """Return the costs of the last months by kind, oldest first."""
+    rows = connection.execute(
+        "SELECT substr(period, 1, 7), name, sum(used) FROM usage WHERE tenant_id = ? AND substr(name, 1, ?) = ? "
+        "GROUP BY substr(period, 1, 7), name ORDER BY 1, 2",
+        (tenant_id, len(COST), COST),
+    )
+    months: dict[str, dict[str, float]] = {}
+    for month, name, used in rows:
+        months.setdefault(month, {})[name.removeprefix(COST)] = float(used)
+    return dict(list(months.items())[-MONTHS_SHOWN:])
+
+
+def units_by_day(connection: Connection, tenant_id: str, kind: str, moment: datetime) -> dict[str, int]:
+    """Return the units of a kind by day, of the last 31 days."""
+    rows = connection.execute(
+        "SELECT period, used FROM usage WHERE tenant_id = ? AND name = ? AND period > ? ORDER BY period",
+        (tenant_id, UNITS + kind, (moment - timedelta(days=31)).strftime(DAY)),
+    )
+    return {day: int(used) for day, used in rows}
+
+
+def count_conversations(connection: Connection, tenant_id: str, moment: datetime) -> int:
+    """Return the number of conversations with a turn in the month that runs."""
+    row = connection.execute(
+        "SELECT count(DISTINCT conversation) FROM turns WHERE tenant_id = ? AND substr(moment, 1, 7) = ?",
+        (tenant_id, moment.strftime(MONTH)),
+    ).fetchone()
+    return int(row[0])
+
+
+def add_bill(
+    connection: Connection, tenant_id: str, bill: Bill, free_units: Mapping[str, int], moment: datetime
+) -> None:
+    """Add a bill; of what is free for some units a day, only those beyond are charged."""
+    for kind, used in bill.units.items():
+        add(connection, tenant_id, UNITS + kind, used, moment)
+    for kind, usd in bill.items():
+        used, free = bill.units.get(kind, 0.0), free_units.get(kind, 0)
+        if used and free:
+            row = connection.execute(
+                "SELECT sum(used) FROM usage WHERE name = ? AND period = ?", (UNITS + kind, moment.strftime(DAY))
+            ).fetchone()
+            usd *= min(used, max(float(row[0]) - free, 0.0)) / used
+        if usd:
+            add(connection, tenant_id, COST + kind, usd, moment)
+
+
+def add_once_a_day(connection: Connection, tenant_id: str, name: str, amount: float, moment: datetime) -> None:
+    """Add an amount unless there is one of today: however often this is done, it counts once."""
+    connection.execute(
+        "INSERT INTO usage (tenant_id, name, period, used) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT (tenant_id, name, period) DO NOTHING",
+        (tenant_id, name, moment.strftime(DAY), amount),
+    )
 
 
 def read_reserved(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
@@ -213,4 +283,4 @@ def _refusal(
 
 
 def _period(name: str, moment: datetime) -> str:
-    return moment.strftime(MONTH if name.startswith(COST) else MINUTE)
+    return moment.strftime(DAY if name.startswith((COST, UNITS)) else MINUTE)

@@ -13,9 +13,11 @@ from ragstone.core.audit import AuditEntry, Caller, Outcome, caller
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
+from ragstone.core.model_types import Bill
 from ragstone.core.tenants import (
     STOCK,
     UNLIMITED,
+    MonthBudget,
     QuotaName,
     Quotas,
     Reservation,
@@ -24,6 +26,7 @@ from ragstone.core.tenants import (
     TenantState,
     Usage,
     checked_retention,
+    project_month,
 )
 from ragstone.core.types import Metadata
 from ragstone.settings.tenants import packed_settings
@@ -163,9 +166,7 @@ class SqlTenantBook:
         )
 
     async def charge(self, name: str, usd: float, kind: str) -> None:
-        check_name(kind, "kind of cost")
-        if not 0 <= usd < math.inf:
-            raise InputError(f"a cost of {usd} cannot be charged")
+        _check_cost(kind, usd)
         if usd:
             await self._write(
                 name,
@@ -174,26 +175,68 @@ class SqlTenantBook:
                 ),
             )
 
+    async def charge_bill(self, name: str, bill: Bill, free_units: Mapping[str, int] | None = None) -> None:
+        for kind, usd in bill.items():
+            _check_cost(kind, usd)
+        if bill or bill.units:
+            await self._write(
+                name,
+                lambda connection: quota_rows.add_bill(
+                    connection, tenant_rows.existing(connection, name).id, bill, free_units or {}, self._clock()
+                ),
+            )
+
+    async def charge_day(self, name: str, kind: str, usd_per_chunk: float) -> None:
+        _check_cost(kind, usd_per_chunk)
+        usd = usd_per_chunk * (await self._ledger.read(name, self._live_stock)).chunks
+        if usd:
+            await self._write(
+                name,
+                lambda connection: quota_rows.add_once_a_day(
+                    connection, tenant_rows.existing(connection, name).id, quota_rows.COST + kind, usd, self._clock()
+                ),
+            )
+
+    async def budget(self, name: str) -> MonthBudget | None:
+        moment = self._clock()
+
+        def read(connection: Connection) -> MonthBudget | None:
+            tenant = tenant_rows.existing(connection, name)
+            if tenant.quotas.cost_per_month is None:
+                return None
+            spent = math.fsum(quota_rows.costs(connection, tenant.id, moment).values())
+            return MonthBudget(tenant.quotas.cost_per_month, spent, moment)
+
+        return await self._ledger.control_read(read, None)
+
     async def usage(self, name: str) -> Usage:
-        def read(connection: Connection) -> tuple[float, dict[str, float], dict[str, float]] | None:
-            tenant, moment = tenant_rows.existing(connection, name), self._clock()
-            return (
-                quota_rows.queries(connection, tenant.id, moment),
-                quota_rows.costs(connection, tenant.id, moment),
-                quota_rows.read_reserved(connection, tenant.id, moment),
+        moment = self._clock()
+
+        def read(connection: Connection) -> Usage | None:
+            tenant_id = tenant_rows.existing(connection, name).id
+            costs = quota_rows.costs(connection, tenant_id, moment)
+            return Usage(
+                stock=Stock(),
+                queued=Stock(),
+                queries=int(quota_rows.queries(connection, tenant_id, moment)),
+                cost=math.fsum(costs.values()),
+                cost_by_kind=costs,
+                reserved=quota_rows.read_reserved(connection, tenant_id, moment),
+                units_by_kind=quota_rows.units(connection, tenant_id, moment),
+                cost_by_month=quota_rows.costs_by_month(connection, tenant_id),
+                web_queries=quota_rows.units_by_day(connection, tenant_id, "web", moment),
             )
 
         found = await self._ledger.control_read(read, None)
         if found is None:
             raise tenant_rows.unknown(name)
-        queries, costs, reserved = found
-        return Usage(
-            stock=await self._ledger.read(name, self._kept_stock),
+        stock = await self._ledger.read(name, self._kept_stock)
+        conversations = await self._ledger.read(name, quota_rows.count_conversations, moment)
+        return replace(
+            found,
+            stock=stock,
             queued=await self._ledger.read(name, quota_rows.queued_stock),
-            queries=int(queries),
-            cost=math.fsum(costs.values()),
-            cost_by_kind=costs,
-            reserved=reserved,
+            projection=project_month(stock.documents, conversations).by_kind(),
         )
 
     async def list_expired(self, name: str, before: datetime, limit: int = 100) -> list[str]:
@@ -292,3 +335,9 @@ class SqlTenantBook:
             append_entries(connection, [entry])
 
         await self._ledger.control_write(finish_and_record)
+
+
+def _check_cost(kind: str, usd: float) -> None:
+    check_name(kind, "kind of cost")
+    if not 0 <= usd < math.inf:
+        raise InputError(f"a cost of {usd} cannot be charged")

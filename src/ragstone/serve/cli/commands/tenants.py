@@ -141,6 +141,17 @@ async def set_tenant(session: CliSession, name: Name, changes: Changes) -> None:
     _show(session, changed, f"Set {pluralize(len(given), 'value')} of tenant '{name}'.")
 
 
+async def show_usage(session: CliSession) -> None:
+    """Show what the tenant of --tenant has used and what that has cost, by kind and month."""
+    from ragstone.schemas.tenants import UsageSchema
+
+    name = session.settings().tenant
+    async with session.engine() as engine:
+        tenant = await _existing(engine.tenants, name)
+        usage = await engine.tenants.usage(name)
+    session.show(UsageSchema.of(usage), lambda out: _draw_usage(out, tenant, usage))
+
+
 async def _existing(book: TenantBook, name: str) -> Tenant:
     found = await book.get(name)
     if found is None:
@@ -195,7 +206,37 @@ def _draw_tenants(out: Console, tenants: Sequence[Tenant]) -> None:
     out.print(rows)
 
 
+def _draw_usage(out: Console, tenant: Tenant, usage: Usage) -> None:
+    out.print(text(tenant.name, "bold"))
+    _draw_amounts(out, tenant, usage)
+    if usage.web_queries:
+        day, count = list(usage.web_queries.items())[-1]
+        out.print(f"web searches: {count:,} on {day}, {sum(usage.web_queries.values()):,} in 31 days")
+    if not usage.cost_by_month:
+        out.print("Nothing has cost anything.")
+        return
+    months = usage.cost_by_month
+    rows = table("USD", *months, "expected", right=(*months, "expected"))
+    for kind in sorted({kind for costs in months.values() for kind in costs} | usage.projection.keys()):
+        spent = [f"{costs.get(kind, 0.0):,.4f}" for costs in months.values()]
+        rows.add_row(kind, *spent, f"{usage.projection[kind]:,.2f}" if kind in usage.projection else "–")
+    totals = [f"{sum(costs.values()):,.4f}" for costs in months.values()]
+    rows.add_row("total", *totals, f"{sum(usage.projection.values()):,.2f}")
+    out.print(rows)
+    out.print(text("expected: for a month with as many documents and conversations, with paid services", "dim"))
+
+
 def _draw_tenant(out: Console, tenant: Tenant, usage: Usage) -> None:
+    out.print(text(tenant.name, "bold"))
+    out.print(text(f"{tenant.state}, since {moment(tenant.created_at)}, id {tenant.id}", "dim"))
+    if tenant.retention_days:
+        out.print(f"documents are kept for {tenant.retention_days} days")
+    _draw_amounts(out, tenant, usage)
+    for key, value in tenant.settings.items():
+        out.print(text(f"{key} = {value}"))
+
+
+def _draw_amounts(out: Console, tenant: Tenant, usage: Usage) -> None:
     used: dict[QuotaName, float] = {
         "documents": usage.stock.documents,
         "chunks": usage.stock.chunks,
@@ -203,10 +244,6 @@ def _draw_tenant(out: Console, tenant: Tenant, usage: Usage) -> None:
         "queries_per_minute": usage.queries,
         "cost_per_month": usage.cost,
     }
-    out.print(text(tenant.name, "bold"))
-    out.print(text(f"{tenant.state}, since {moment(tenant.created_at)}, id {tenant.id}", "dim"))
-    if tenant.retention_days:
-        out.print(f"documents are kept for {tenant.retention_days} days")
     rows = table("", "used", "limit", right=("used", "limit"))
     for name, amount in used.items():
         limit = tenant.quotas.of(name)
@@ -218,5 +255,3 @@ def _draw_tenant(out: Console, tenant: Tenant, usage: Usage) -> None:
     if usage.queued.documents:
         room = f", for which {usage.queued.bytes:,} bytes are set aside" if usage.queued.bytes else ""
         out.print(f"{pluralize(usage.queued.documents, 'document')} in the queue{room}")
-    for key, value in tenant.settings.items():
-        out.print(text(f"{key} = {value}"))
