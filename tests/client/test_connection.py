@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.doubles.web import Reply, WebDouble, json_reply, redirect
 
+from ragstone import Question
 from ragstone.client import connection
 from ragstone.client.client import AsyncClient
 from ragstone.client.connection import Timeouts
@@ -60,6 +61,27 @@ async def test_a_post_is_repeated_under_one_key(web: WebDouble, call: Callable[.
         assert await client.feedback.vote("q", ["c"]) == 1
     keys = [request.headers["idempotency-key"] for request in web.requests]
     assert (keys[0] == keys[1], keys[1] == keys[2]) == (True, False)
+
+
+async def test_a_question_needs_no_key_unless_it_is_a_turn(web: WebDouble, call: Callable[..., AsyncClient]) -> None:
+    """A key has the service store the reply: only what is to happen once is worth that."""
+    answer = {"question": "q", "answer": "a", "status": "answered"}
+    web.on("/v1/ask", Reply(reset=True), json_reply(answer))
+    async with call() as client:
+        assert (await client.ask("q")).answer == "a"
+        assert (await client.ask(Question("q", conversation="c"))).answer == "a"
+    assert ["idempotency-key" in request.headers for request in web.requests] == [False, False, True]
+
+
+async def test_a_request_that_is_still_being_done_is_waited_for(
+    web: WebDouble, call: Callable[..., AsyncClient]
+) -> None:
+    under_way = json_reply(
+        {"code": "request_under_way", "detail": "the same request is being done"}, 409, Retry_After="0"
+    )
+    web.on("/v1/feedback", Reply(reset=True), under_way, json_reply({"noted": 1}, 201))
+    async with call() as client:
+        assert await client.feedback.vote("q", ["c"]) == 1
 
 
 async def test_a_deletion_that_may_have_happened_is_not_repeated(

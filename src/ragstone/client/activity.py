@@ -64,12 +64,12 @@ class RemoteReceipts:
 
     async def ask(self, question: Question | str) -> tuple[Answer, dict[str, Json]]:
         """Return an answer with its receipt, which `check` takes later."""
-        data = await self._connection.post("/v1/receipts", question_body(question))
+        data = await self._connection.query("/v1/receipts", question_body(question))
         return AnswerSchema.read_as(Answer, data["answer"]), data["receipt"]
 
     async def check(self, receipt: Mapping[str, Any]) -> ReceiptReport:
         """Return whether a receipt is as it was made, and which of its sentences still hold."""
-        data = await self._connection.post("/v1/receipts/check", {"receipt": dict(receipt)})
+        data = await self._connection.query("/v1/receipts/check", {"receipt": dict(receipt)})
         return ReceiptReportSchema.read_as(ReceiptReport, data)
 
 

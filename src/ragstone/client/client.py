@@ -73,16 +73,16 @@ class AsyncClient:
 
     async def search(self, query: SearchQuery | str) -> SearchResult:
         """Return the passages that matter for a query, best first."""
-        return SearchSchema.read_as(SearchResult, await self._connection.post("/v1/search", _query(query)))
+        return SearchSchema.read_as(SearchResult, await self._connection.query("/v1/search", _query(query)))
 
     async def ask(self, question: Question | str) -> Answer:
         """Return an answer in which every sentence carries the passage it stands on."""
-        return AnswerSchema.read_as(Answer, await self._connection.post("/v1/ask", question_body(question)))
+        return AnswerSchema.read_as(Answer, await self._connection.query("/v1/ask", question_body(question)))
 
     async def stream(self, question: Question | str) -> AsyncGenerator[AnswerEvent]:
         """Yield what `ask` returns while it is made: sentences as they are checked, the citations, the answer."""
         event: AnswerEvent | None = None
-        async for name, data in self._connection.stream("POST", "/v1/ask", question_body(question)):
+        async for name, data in self._connection.stream("/v1/ask", question_body(question)):
             event = _event(name, data)
             if event:
                 yield event
@@ -100,7 +100,7 @@ class AsyncClient:
     ) -> Verdict:
         """Return whether the knowledge base supports or refutes a claim, with the sentences that say so."""
         body = {"claim": claim, "k": k, "mode": mode, "where": where, "kb": kb}
-        return VerdictSchema.read_as(Verdict, await self._connection.post("/v1/verify", body))
+        return VerdictSchema.read_as(Verdict, await self._connection.query("/v1/verify", body))
 
     async def verify_text(
         self,
@@ -113,7 +113,7 @@ class AsyncClient:
     ) -> CheckedText:
         """Return the verdict on each sentence of a text that claims something."""
         body = {"text": text, "k": k, "mode": mode, "where": where, "kb": kb}
-        return CheckedTextSchema.read_as(CheckedText, await self._connection.post("/v1/verify/text", body))
+        return CheckedTextSchema.read_as(CheckedText, await self._connection.query("/v1/verify/text", body))
 
     async def research(
         self,
@@ -126,12 +126,12 @@ class AsyncClient:
     ) -> Research:
         """Return what there is about a topic, from several sides; further iterations look for what is missing."""
         body = {"topic": topic, "depth": depth, "iterations": iterations, "where": where, "kb": kb}
-        return ResearchSchema.read_as(Research, await self._connection.post("/v1/research", body))
+        return ResearchSchema.read_as(Research, await self._connection.query("/v1/research", body))
 
     async def explain(self, query: SearchQuery | str, document_id: str) -> Explanation:
         """Explain why a document is in the result of a query, or at which stage it was lost."""
         body = {**_query(query), "document_id": document_id}
-        return ExplanationSchema.read_as(Explanation, await self._connection.post("/v1/explain", body))
+        return ExplanationSchema.read_as(Explanation, await self._connection.query("/v1/explain", body))
 
     async def erase(self, kind: Erasable, *names: str, kb: str | None = None) -> list[Receipt]:
         """Remove documents by id, or sources or kbs by name, everywhere; return receipts of those that there were.

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """The statuses of a request that may succeed later."""
 EVENT_STREAM = "text/event-stream"
+UNDER_WAY = "request_under_way"
 FIRST_WAIT = 0.5
 """Seconds before a request is repeated for the first time; later waits are twice as long each."""
 
@@ -52,11 +53,13 @@ class ServiceRequest:
     accept: str = "application/json"
     key: str = ""
     """Makes the service do a repeated request only once."""
+    is_read: bool = False
+    """True for a POST that changes nothing, such as a search."""
 
     @property
     def is_safe(self) -> bool:
         """Return whether the request may be sent again even if the service may have received it."""
-        return self.method == "GET" or bool(self.key)
+        return self.method == "GET" or self.is_read or bool(self.key)
 
     def options(self) -> dict[str, Any]:
         """Return the request as httpx2 takes it."""
@@ -101,6 +104,10 @@ class ServiceConnection:
         """Return the JSON that a POST answers."""
         return _parse(await self._send(ServiceRequest("POST", path, params, body, key=opaque_id())))
 
+    async def query(self, path: str, body: Mapping[str, Json]) -> Json:
+        """Return the JSON that a question answers. Only a turn of a conversation is something to be done once."""
+        return _parse(await self._send(_make_query(path, body)))
+
     async def patch(self, path: str, body: Json) -> Json:
         """Return the JSON that a PATCH answers."""
         return _parse(await self._send(ServiceRequest("PATCH", path, body=body)))
@@ -114,9 +121,10 @@ class ServiceConnection:
         request = ServiceRequest("POST", path, form=form, file=(name, content), key=opaque_id())
         return _parse(await self._send(request, total=math.inf))
 
-    async def stream(self, method: str, path: str, body: Json = None) -> AsyncGenerator[tuple[str, Json]]:
+    async def stream(self, path: str, body: Mapping[str, Json] | None = None) -> AsyncGenerator[tuple[str, Json]]:
         """Yield the name and the data of each event. A stream that has begun is not asked for again."""
-        request = ServiceRequest(method, path, body=body, accept=EVENT_STREAM, key=opaque_id() if body else "")
+        request = ServiceRequest("GET", path) if body is None else _make_query(path, body)
+        request.accept = EVENT_STREAM
         response = await self._send(request, stream=True)
         try:
             async for name, data in self._events(response):
@@ -198,8 +206,9 @@ class ServiceConnection:
         except ValueError:
             data = None
         error = read_problem(status, data, response.headers)
-        # A request that is refused with 429 was not begun.
-        is_repeatable = status in PASSING and error.retryable and (request.is_safe or status == 429)
+        # A request that is refused with 429 was not begun; one that was repeated too early is being done.
+        may_pass = status in PASSING or error.code == UNDER_WAY
+        is_repeatable = may_pass and error.retryable and (request.is_safe or status == 429)
         return _FailedAttempt(error, response.headers.get("retry-after"), is_repeatable=is_repeatable)
 
     def _cannot(self, what: str) -> RemoteError:
@@ -227,6 +236,11 @@ class _FailedAttempt(Exception):
 
 def _is_transient(error: Exception) -> bool:
     return isinstance(error, _FailedAttempt) and error.is_repeatable
+
+
+def _make_query(path: str, body: Mapping[str, Json]) -> ServiceRequest:
+    key = opaque_id() if body.get("conversation") else ""
+    return ServiceRequest("POST", path, body=body, key=key, is_read=True)
 
 
 def _parse(response: httpx2.Response) -> Json:

@@ -117,7 +117,7 @@ class RemoteJobs:
 
     async def follow(self, job_id: str) -> AsyncGenerator[Job]:
         """Yield a job each time it has changed, until it has ended."""
-        async for name, data in self._connection.stream("GET", path_of("jobs", job_id)):
+        async for name, data in self._connection.stream(path_of("jobs", job_id)):
             if name == "job":
                 job = JobSchema.read_as(Job, data)
                 yield job
