@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ragstone.core.documents import ChunkRecord, DocumentVersion, IngestReport, OriginalFile
-from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded, SettingsError
 from ragstone.core.filters import parse_filter
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import DocumentStatus, Priority, Status, UnderWay
@@ -141,7 +141,10 @@ class Documents:
         await self._scope.admit()
         # Only a configured source may name variables of the environment; an address has no bare brace anyway.
         config = {"urls": [url.replace("{", "%7B") for url in urls]}
-        source = self._components.build_source("web", WEB, config)
+        try:
+            source = self._components.build_source("web", WEB, config)
+        except SettingsError as error:  # it is the caller that has set this
+            raise InputError(str(error), hint=error.hint, remedy=error.remedy) from error
         try:
             items = [
                 with_read_time(item) if isinstance(item, Item) else item

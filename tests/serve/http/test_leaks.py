@@ -17,6 +17,8 @@ from tests.serve.http.conftest import Caller, Service, open_service
 from ragstone import Settings
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
+from ragstone.core.errors import NotFoundError
+from ragstone.serve.mcp.resources import ResourceCatalog, document_templates
 from ragstone.settings.tree import CacheSettings
 
 ROUNDS = take_rounds("RAGSTONE_LEAK_ROUNDS", 0)
@@ -29,6 +31,11 @@ HIDDEN = "# Vault\n\nThe vault opens at midnight with a silver key.\n"
 OTHER = str.maketrans("0123456789abcdefghijklmnopqrstuvwxyz", "123456789abcdef0hijklmnopqrstuvwxyzg")
 """Turns hexadecimal digits into others, and other letters likewise."""
 TRACE = re.compile(r'(?<="trace": \[\{).*?(?=\}\])')
+MCP_HEADERS = {
+    "Host": "localhost",
+    "Accept": "application/json, text/event-stream",
+    "MCP-Protocol-Version": "2025-06-18",
+}
 VARYING = {"x-request-id", "date", "etag", "x-ratelimit-remaining", "x-ratelimit-reset", "ratelimit", "server-timing"}
 """Headers that differ between two equal requests."""
 
@@ -210,7 +217,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def tenants(shared: Service) -> Tenants:
     caller, victim = shared.caller("acme"), shared.caller("globex")
     caller.upload(GATE)
-    document_id = victim.upload(HIDDEN)
+    document_id = victim.upload(HIDDEN, "vault.md")
     kb_document = victim.upload(HIDDEN, kb="vaults")
     assert document_id != kb_document
     victim.upload(HIDDEN, kb="fresh-kb")
@@ -241,6 +248,7 @@ def tenants(shared: Service) -> Tenants:
             "key": victim("GET", "/v1/keys").json()["keys"][0]["id"],
             "notice": str(victim("GET", "/v1/notices").json()["notices"][0]["id"]),
             "tenant": "globex",
+            "uri": "vault.md",
             RECEIPT: document_id,
             "receipt text": json.dumps(receipt),
         },
@@ -300,6 +308,72 @@ def test_a_tool_does_not_know_the_knowledge_base_of_another_tenant(tenants: Tena
     foreign, unknown = ask(tenants.foreign["kb"]), ask(tenants.unknown("kb"))
     assert foreign == unknown
     assert '"error"' in foreign
+
+
+RESOURCE_CASES = {"ragstone://documents/{document_id}": "document", "ragstone://documents{?uri}": "uri"}
+
+
+def test_every_resource_has_a_case() -> None:
+    assert {template.uri_template for template in document_templates()} == RESOURCE_CASES.keys()
+
+
+@pytest.mark.parametrize("template", RESOURCE_CASES)
+def test_a_resource_of_another_tenant_is_as_unknown_as_any(tenants: Tenants, template: str) -> None:
+    kind = RESOURCE_CASES[template]
+
+    def read(identity: str) -> str:
+        address = template.replace("{document_id}", identity).replace("{?uri}", f"?uri={identity}")
+
+        async def call() -> str:
+            with pytest.raises(NotFoundError) as refused:
+                await ResourceCatalog(tenants.service.engine.workspace("acme")).read(address)
+            return f"{refused.value} {refused.value.advice}"
+
+        return plain(tenants.service.run(call), identity)
+
+    assert read(tenants.foreign[kind]) == read(tenants.unknown(kind))
+
+
+def test_a_tool_over_http_knows_no_other_tenant(tenants: Tenants) -> None:
+    own = McpSession(tenants.caller, "default")
+    assert set(own.tools()) <= TOOL_CASES.keys()
+    sessions = {kb: McpSession(tenants.caller, kb) for kb in (tenants.foreign["kb"], tenants.unknown("kb"))}
+    for name in own.tools():
+        foreign, unknown = (
+            plain(session.post("tools/call", name=name, arguments=TOOL_CASES[name]), kb)
+            for kb, session in sessions.items()
+        )
+        assert foreign == unknown
+        assert "error" in foreign
+
+
+@dataclass
+class McpSession:
+    """A session of an MCP client at `/mcp`, with a knowledge base."""
+
+    caller: Caller
+    kb: str
+    headers: dict[str, str] = field(default_factory=lambda: dict(MCP_HEADERS))
+
+    def __post_init__(self) -> None:
+        version = self.headers["MCP-Protocol-Version"]
+        client = {"name": "test", "version": "1"}
+        self.post("initialize", protocolVersion=version, capabilities={}, clientInfo=client)
+
+    def post(self, method: str, **params: Any) -> str:
+        """Make a request; return the answer without what differs from call to call."""
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        answer = self.caller("POST", f"/mcp?kb={self.kb}", json=asked, headers=self.headers)
+        assert answer.status_code == 200, answer.text
+        if session := answer.headers.get("mcp-session-id"):
+            self.headers["mcp-session-id"] = session
+        return str(answer.text)
+
+    def tools(self) -> list[str]:
+        """Return the names of the tools."""
+        found = re.search(r"\{.*\}", self.post("tools/list"))
+        assert found
+        return [tool["name"] for tool in json.loads(found[0])["result"]["tools"]]
 
 
 def plain(text: str, identity: str) -> str:

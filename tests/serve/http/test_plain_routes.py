@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+from pathlib import Path
+
 import pytest
-from tests.serve.http.conftest import Service
+from tests.serve.http.conftest import Service, open_service
+
+from ragstone import Settings
+from ragstone.settings.tree import LimitSettings
 
 GATE = "# Gate\n\nThe tide gate opens at nine. The keeper has two keys.\n"
 
@@ -145,3 +151,30 @@ def test_a_key_is_rotated(shared: Service) -> None:
     assert issued.status_code == 201
     assert len(caller("GET", "/v1/keys").json()["keys"]) == 2
     assert caller("POST", "/v1/keys/none/rotate").status_code == 404
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_there(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    caller = shared.caller("full")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ragstone.stores.blobs._write", fail)
+        for path, name in (("/v1/documents", "a.md"), ("/v1/imports", "a.zip")):
+            answer = caller("POST", path, files={"file": (name, b"PK\x03\x04 text")})
+            assert (answer.status_code, answer.json()["code"]) == (507, "store_full")
+    assert caller("GET", "/v1/jobs").json()["jobs"] == []
+    assert caller("POST", "/v1/documents", files={"file": ("a.md", b"text")}).status_code == 202
+
+
+def test_a_file_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
+    with open_service(Settings(data_dir=tmp_path, limits=LimitSettings(file_mb=1))) as service:
+        caller = service.caller("acme")
+        for size, path in (
+            (1024 * 1024 + 1, "/v1/documents"),
+            (3 * 1024 * 1024, "/v1/documents"),
+            (3 << 20, "/v1/imports"),
+        ):
+            answer = caller("POST", path, files={"file": ("a.txt", b"x" * size)})
+            assert (answer.status_code, answer.json()["status"]) == (413, 413), answer.text

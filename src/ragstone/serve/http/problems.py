@@ -37,6 +37,7 @@ STATUSES: Mapping[type, int] = {
     errors.TenantSuspended: 403,
     errors.AccessDenied: 403,
     errors.UnsupportedFormat: 415,
+    errors.ParserLimit: 413,
     errors.ParseError: 422,
     errors.ModelUnavailable: 503,
     errors.ModelMismatch: 409,
