@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
-from pydantic import Field, SecretStr, model_validator
+from pydantic import Field, SecretStr, field_validator, model_validator
 
 from ragstone.core.search import MOST_WEB_RESULTS
 from ragstone.settings.base import SettingsModel
@@ -58,6 +59,37 @@ class CacheSettings(SettingsModel):
     """Cosine from which two questions are nearly the same."""
 
 
+def check_provider_address(address: str) -> str:
+    """Return an address by which nobody on the way can change what is asked for, or raise `ValueError`."""
+    parts = urlsplit(address)
+    is_local = parts.scheme == "http" and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if not parts.hostname or not (parts.scheme == "https" or is_local):
+        raise ValueError("an address of the identity provider begins with https://")
+    return address
+
+
+class OidcSettings(SettingsModel):
+    """An OpenID Connect provider whose tokens are taken in place of API keys."""
+
+    issuer: str
+    """The address by which the provider names itself in tokens."""
+    audience: str = Field(min_length=1)
+    """The name of this service in tokens."""
+    jwks_url: str | None = None
+    """The address of the provider's public keys; by default the provider is asked for it."""
+    tenant_claim: str = Field(default="tenant", min_length=1)
+    """The claim that names the tenant; `a.b` is `b` within `a`."""
+    scopes_claim: str = Field(default="scope", min_length=1)
+    """The claim with the scopes read, write and admin; other words in it mean nothing."""
+    kbs_claim: str | None = Field(default=None, min_length=1)
+    """The claim with the knowledge bases that a token is limited to, `*` for all; by default there is no limit."""
+
+    @field_validator("issuer", "jwks_url")
+    @classmethod
+    def _check_address(cls, value: str | None) -> str | None:
+        return None if value is None else check_provider_address(value)
+
+
 class ServiceSettings(SettingsModel):
     """The HTTP service."""
 
@@ -69,6 +101,8 @@ class ServiceSettings(SettingsModel):
     """Names by which clients reach `/mcp`, besides those of this machine and `host`."""
     mcp_calls: int = Field(default=5, ge=1)
     """Tool calls that a session at `/mcp` may make before a pause of a minute."""
+    oidc: OidcSettings | None = None
+    """Take tokens of an identity provider as well as API keys."""
     worker: bool = True
     """Do queued jobs in the process of the service; without it run `ragstone worker` beside it."""
     log: Literal["auto", "json", "text"] = "auto"

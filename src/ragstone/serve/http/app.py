@@ -19,6 +19,7 @@ from ragstone.serve.http.idempotency import IdempotencyKeys
 from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.limits import RequestGuard
 from ragstone.serve.http.mcp import McpMount
+from ragstone.serve.http.oidc import TokenReader
 from ragstone.serve.http.openai import routes as openai
 from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
 from ragstone.serve.http.routes import (
@@ -54,6 +55,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
             yield
         finally:
             await mcp.close()
+            await app.state.keys.close()
             if running:
                 running.cancel()  # what it has claimed is handed back
                 await asyncio.gather(running, return_exceptions=True)
@@ -66,7 +68,8 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
         responses=PROBLEMS,  # type: ignore[arg-type]
     )
     app.state.engine = engine
-    app.state.keys = KeyRing(engine.keys)
+    oidc = engine.settings.service.oidc
+    app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
     for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, operation, designs):
         app.include_router(part.router)

@@ -17,20 +17,27 @@ from ragstone.core.ids import content_hash
 from ragstone.core.keys import ApiKey, KeyBook, KeyScope
 from ragstone.engine.engine import Engine
 from ragstone.engine.workspace import Workspace
+from ragstone.serve.http.oidc import IdentityUnavailable, TokenReader, is_token
 from ragstone.serve.http.rates import GuessLimiter, KeyLimiter, address_of
 
 FRESH_SECONDS = 0.5
 """The time for which a key is not looked up again: one that is revoked is refused within a second everywhere."""
 REMEMBERED = 4096
-bearer = HTTPBearer(auto_error=False, description="An API key: `ragstone keys create` makes one.")
+bearer = HTTPBearer(
+    auto_error=False, description="An API key: `ragstone keys create` makes one. Or a token of the identity provider."
+)
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
 class KeyRing:
     """Looks up keys, each at most twice a second, and holds callers to their limits."""
 
-    def __init__(self, book: KeyBook, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, book: KeyBook, clock: Callable[[], float] = time.monotonic, tokens: TokenReader | None = None
+    ) -> None:
+        """`tokens` reads those of an identity provider."""
         self._book = book
+        self._tokens = tokens
         self._clock = clock
         self._known: OrderedDict[str, tuple[ApiKey | None, float]] = OrderedDict()
         self._limiter = KeyLimiter(book, clock)
@@ -47,7 +54,7 @@ class KeyRing:
             raise HTTPException(
                 429, "too many wrong keys came from this address", headers={"Retry-After": str(ceil(wait))}
             )
-        key = await self.find(token) if token else None
+        key = await self._find(token) if token else None
         if key is None:
             if token:
                 self._guesses.note(address, token)
@@ -58,12 +65,23 @@ class KeyRing:
         return key
 
     async def find(self, token: str) -> ApiKey | None:
-        """Return the key that a caller has sent, or None if it is not valid."""
+        """Return the key that a caller has sent, or None if it is not valid or nobody can say so now."""
+        try:
+            return await self._find(token)
+        except IdentityUnavailable:
+            return None
+
+    async def close(self) -> None:
+        if self._tokens:
+            await self._tokens.close()
+
+    async def _find(self, token: str) -> ApiKey | None:
         name = content_hash(token)  # a secret is not kept in memory for longer than needed
         known = self._known.get(name)
         if known and known[1] > self._clock():
             return known[0]
-        found = await self._book.find(token)
+        reader = self._tokens if self._tokens and is_token(token) else self._book
+        found = await reader.find(token)
         self._known[name] = found, self._clock() + FRESH_SECONDS
         self._known.move_to_end(name)
         while len(self._known) > REMEMBERED:

@@ -179,5 +179,5 @@ def handle_problems(app: FastAPI) -> None:
 
 def tell_refusal(request: Request, error: HTTPException) -> Response:
     """Return the response for what is refused before anything of ours is asked."""
-    hint = getattr(error, "hint", "")
-    return make_problem(request, error.status_code, str(error.detail), hint=hint, headers=error.headers)
+    code, hint = getattr(error, "code", ""), getattr(error, "hint", "")
+    return make_problem(request, error.status_code, str(error.detail), code=code, hint=hint, headers=error.headers)
