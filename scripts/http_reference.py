@@ -62,6 +62,7 @@ ACTIONS: Mapping[str, str] = {
     "kb_gone": "List the knowledge bases, and try again under the present name.",
     "tenant_gone": "Ask the operator; a tenant that is being deleted cannot be used.",
     "quota_exceeded": "Wait for `Retry-After`; without it, delete something or have the quota raised.",
+    "budget_spent": "Have the budget raised, or wait for the next month; searches without a paid model go on.",
     "overloaded": "Wait for `Retry-After`, and send fewer requests at once.",
     "tenant_suspended": "Have the operator resume the tenant.",
     "access_denied": "Use a key that may do this.",

@@ -24,8 +24,8 @@ DOCS = ROOT / "docs"
 README = ROOT / "README.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 RUNNABLE = {"console", "python"}
-RUN_ELSEWHERE = {"docs/howto/client.md"}
-"""Pages whose examples need a service: tests/client runs them."""
+SERVICE = "http://127.0.0.1:8000"
+"""Examples that need a service are run by tests/client."""
 SHOWN_ONLY = {"CONTRIBUTING.md", "docs/reference/requirements.md", "docs/reference/python.md"}
 EXIT_CODES = (0, 4)
 
@@ -41,11 +41,12 @@ def blocks(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
 
 
-EXAMPLES = {
-    name_of(page): [block for block in blocks(page) if block[0] in RUNNABLE]
+RUN = {
+    name_of(page): [block for block in blocks(page) if block[0] in RUNNABLE and SERVICE not in block[1]]
     for page in PAGES
-    if name_of(page) not in SHOWN_ONLY | RUN_ELSEWHERE and RUNNABLE & {language for language, _ in blocks(page)}
+    if name_of(page) not in SHOWN_ONLY
 }
+EXAMPLES = {page: examples for page, examples in RUN.items() if examples}
 PROGRAM: Any = typer.main.get_command(app)
 
 

@@ -17,7 +17,7 @@ from ragstone import Settings, open_engine
 from ragstone.core.jobs import Job
 
 SECONDS = 60
-PAGE = Path(__file__).parents[3] / "docs" / "howto" / "service.md"
+DOCS = Path(__file__).parents[3] / "docs"
 ADDRESS = "http://localhost:8000"
 
 
@@ -32,9 +32,10 @@ def start(data_dir: Path) -> subprocess.Popen[str]:
     )
 
 
-def run_examples(url: str, key: str, folder: Path) -> list[str]:
-    """What the calls of the guide print, in order."""
-    blocks = re.findall(r"^```sh\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def run_examples(page: str, url: str, key: str, folder: Path) -> list[str]:
+    """What the calls of a page print, in order."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     calls = [block.replace(ADDRESS, url) for block in blocks if "curl" in block]
     environment = os.environ | {"KEY": key}
     shell = ["sh", "-euc"]
@@ -77,7 +78,8 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
                 assert ready == {"status": "ok", "components": {**works, "index": "ok" if turn else "empty"}}
                 assert client.get("/v1/usage", headers=headers).status_code == 200
                 if not turn:
-                    taken, progress, asked, exported = run_examples(told["url"], keys["default"], tmp_path)
+                    calls = run_examples("howto/service.md", told["url"], keys["default"], tmp_path)
+                    taken, progress, asked, exported = calls
                     assert json.loads(taken)["status"] == "pending"
                     assert '"state": "completed"' in progress.strip().split("\n\n")[-1]
                     assert "Refunds take five working days. [1]" in asked
@@ -85,6 +87,9 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
                 found = client.post("/v1/search", headers=headers, json={"query": "How long do refunds take?"})
                 assert found.json()["hits"][0]["text"].endswith("five working days.")
                 if turn:
+                    (shown,) = run_examples("quickstart.md", told["url"], keys["default"], tmp_path)
+                    assert '"state": "completed"' in shown
+                    assert "Refunds take five working days. [1]" in shown
                     job = begin_long_job(client, headers)
         finally:
             process.send_signal(signal.SIGTERM)
