@@ -20,6 +20,7 @@ from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json, Mode
 from ragstone.engine.workspace import Workspace
+from ragstone.query.rollout import use_phase
 from ragstone.schemas.errors import ErrorSchema
 
 logger = logging.getLogger(__name__)
@@ -152,7 +153,8 @@ class Toolbox:
         standing = await self._fingerprint()
         if known := self._run.find(standing, call):
             return Outcome(*known)
-        outcome = await tool.run(self._context, asked)
+        with use_phase("tools"):
+            outcome = await tool.run(self._context, asked)
         if not outcome.degraded:
             self._run.keep(standing, call, outcome.value, outcome.confidence)
         return outcome

@@ -33,7 +33,8 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import MonthBudget, QuotaName, Reservation, Tenant, TenantBook
 from ragstone.core.types import KnowledgeBase
-from ragstone.settings.tenants import PROFILE, apply_tenant_settings, is_on
+from ragstone.settings.flags import PHASES, is_on
+from ragstone.settings.tenants import FLAGS, PROFILE, apply_tenant_settings
 from ragstone.settings.tree import Settings
 from ragstone.stores.ledger.documents import kb_of
 
@@ -52,6 +53,7 @@ REMEMBERED = 4096
 class _Known:
     tenant: Tenant
     settings: Settings
+    phases_off: frozenset[str]
     until: float
     revision: int
 
@@ -205,7 +207,19 @@ class TenantAccess:
     async def is_on(self, tenant: str, flag: str) -> bool:
         """Return whether a feature is on for a tenant, by `flags.NAME` of its settings or the share it falls into."""
         found = await self._look_up(tenant)
-        return found is not None and is_on(found.tenant.settings, found.tenant.id, flag)
+        return self._is_on(found.tenant if found else None, flag)
+
+    async def phases_off(self, tenant: str) -> frozenset[str]:
+        """Return the phases of the rollout that are off for a tenant."""
+        found = await self._look_up(tenant)
+        return found.phases_off if found else self._phases_off(None)
+
+    def _phases_off(self, tenant: Tenant | None) -> frozenset[str]:
+        return frozenset(phase for phase in PHASES if not self._is_on(tenant, phase))
+
+    def _is_on(self, tenant: Tenant | None, flag: str) -> bool:
+        own = tenant.settings.get(f"{FLAGS}{flag}") if tenant else None
+        return is_on(flag, tenant.id if tenant else "", own, self._settings.flags)
 
     async def _active(self, tenant: str) -> Tenant | None:
         found = await self._look_up(tenant)
@@ -229,7 +243,8 @@ class TenantAccess:
         profile = found.settings.get(PROFILE)
         tree = self._profile(profile) if profile else {}
         settings = apply_tenant_settings(self._settings, found.settings, tree)
-        self._known[tenant] = _Known(found, settings, self._clock() + FRESH_SECONDS, revision)
+        off = self._phases_off(found)
+        self._known[tenant] = _Known(found, settings, off, self._clock() + FRESH_SECONDS, revision)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
         return self._known[tenant]

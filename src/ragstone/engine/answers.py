@@ -31,6 +31,7 @@ from ragstone.language.detector import language_of_query
 from ragstone.language.questions import split_question
 from ragstone.language.terms import reading
 from ragstone.query.context import checked_choice, checked_count, checked_query
+from ragstone.query.rollout import use_phase
 from ragstone.query.routing.federation import passages_of, source_kind
 
 Send = Callable[[AnswerEvent], None]
@@ -182,10 +183,13 @@ class Answers:
             return await self._search.step(replace(query, text=text, k=k, mode="thorough"))
 
         embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
+        if "agentic" in await self._access.phases_off(self._scope.tenant):
+            iterations = 0  # the topic alone is searched for
         task = ResearchTask(subject, k, iterations, step, embedder)
         tenant = self._scope.tenant
         async with self._turn(), self._access.asking(tenant), self._record("research", query.kb) as named:
-            found = await self._components.researcher.research(task)
+            with use_phase("agentic"):
+                found = await self._components.researcher.research(task)
             named += [finding.hit.document_id for finding in found.findings]
         return found
 

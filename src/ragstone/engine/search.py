@@ -28,6 +28,7 @@ from ragstone.core.types import Hit, KnowledgeBase, Mode, Role
 from ragstone.engine.access import TenantScope
 from ragstone.models import tokenizer_of
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
+from ragstone.query.rollout import fall_back
 from ragstone.query.routing.federation import RoutingOverrides
 from ragstone.query.session import KbSnapshot, SearchSession
 from ragstone.settings.tree import Settings
@@ -112,7 +113,7 @@ class Search:
         settings = await self._settings()
         meant = replace(query, text=talk.search)
         log = partial(self._log, name, talk.name)
-        request = search_request(settings, meant)
+        request = await self._request(settings, meant)
         started = time.perf_counter()
         try:
             found = _add_wait(await self._find(settings, request, meant), waited)
@@ -150,13 +151,17 @@ class Search:
         """Search within something longer: no caller made it, so it is not remembered."""
         async with self._components.search_turns.take(self._scope.tenant, admitted=True) as waited:
             settings = await self._settings()
-            found = await self._find(settings, search_request(settings, query), query)
+            found = await self._find(settings, await self._request(settings, query), query)
         return _add_wait(found, waited)
 
     async def _settings(self) -> Settings:
         tenant = self._scope.tenant
         async with self._components.first_reads.within(tenant, "settings"):
             return await self._access.settings_for(tenant)
+
+    async def _request(self, settings: Settings, query: SearchQuery) -> SearchRequest:
+        """Return what was asked for, checked, as far as searching is rolled out to the tenant."""
+        return fall_back(search_request(settings, query), await self._access.phases_off(self._scope.tenant))
 
     async def kb(self, kb: str | None) -> KnowledgeBase:
         """Return the kb to search, or raise `StoreBusy` when the store does not answer in time."""
@@ -246,7 +251,7 @@ class Search:
 
         tenant, components = self._scope.tenant, self._components
         settings = await self._settings()
-        request = search_request(settings, query)
+        request = await self._request(settings, query)
         await self._access.query(tenant)
         scope, pipeline = await self.kb(query.kb), components.pipeline_for(settings.retrieval)
         request = await self._resolve(request, scope)

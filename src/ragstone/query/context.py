@@ -49,6 +49,8 @@ class SearchRequest:
     where: Filter | None = None
     strategy: Transform | Untransformed | None = None
     """The one transform to use in place of those of the settings, or none of them."""
+    reranking: bool = True
+    """False keeps the order in which passages were found."""
 
 
 def search_request(settings: Settings, query: SearchQuery) -> SearchRequest:

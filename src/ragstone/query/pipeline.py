@@ -107,7 +107,7 @@ class SearchPipeline:
         variants = await self._rephrase.run(search) if transforms else Variants.of(search.request.query)
         fused, found = await self._retrieve(search, variants)
         ranked = found
-        for stage in self._rerank:
+        for stage in self._rerank if search.request.reranking else ():
             ranked = await stage.run(search, ranked)
         selected = await self._select(search, ranked)
         # A passage may have several runs of sentences to give; k is still k.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from ragstone.core.errors import SettingsError
 from ragstone.core.registry import nearest
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, Metadata
+from ragstone.settings.flags import read_flag
 from ragstone.settings.retrieval import RetrievalSettings
 from ragstone.settings.tree import ProfileName, Settings
 
@@ -22,7 +22,6 @@ OPERATORS_OWN = frozenset({"dictionary", "wordnet"})
 """Settings of retrieval that name files of this machine: not for a tenant to point elsewhere."""
 KEYS = (PROFILE, MODEL, *(f"{RETRIEVAL}{name}" for name in RetrievalSettings.model_fields if name not in OPERATORS_OWN))
 FLAG = re.compile(r"flags\.[a-z][a-z0-9_]{0,62}")
-PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%?")
 MOST = 100
 LONGEST_MODEL = 255
 
@@ -50,15 +49,6 @@ def apply_tenant_settings(settings: Settings, own: Metadata, profile: Mapping[st
         others = {"model": model, "path": None, "dimensions": None, "fallback": None, "price": None}
         changed["embedding"] = settings.embedding.model_copy(update=others)
     return settings.model_copy(update=changed)
-
-
-def is_on(own: Metadata, tenant_id: str, flag: str) -> bool:
-    """Return whether a feature is on for a tenant. A tenant stays in as the share of tenants grows."""
-    value: bool | float = own.get(f"{FLAGS}{flag}", False)
-    if isinstance(value, bool):
-        return value
-    digest = hashlib.sha256(f"{flag}:{tenant_id}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") / 2**64 * 100 < value
 
 
 def _check_setting(key: str, value: Json) -> Json:
@@ -91,11 +81,7 @@ def _of_retrieval(name: str, value: Json) -> Json:
 
 
 def _flag(key: str, value: Json) -> bool | float:
-    match value:
-        case True | "true":
-            return True
-        case False | "false":
-            return False
-        case int() | float() | str() if (found := PERCENT.fullmatch(str(value))) and float(found[1]) <= 100:
-            return float(found[1])
-    raise SettingsError(f"{key} cannot be {value!r:.40}", hint="give true, false, or a share such as 25%")
+    try:
+        return read_flag(value)
+    except ValueError:
+        raise SettingsError(f"{key} cannot be {value!r:.40}", hint="give true, false, or a share such as 25%") from None

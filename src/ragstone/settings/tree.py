@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 from ragstone.core.vectors import Isolation
 from ragstone.settings.answers import AnswerSettings, EntailmentSettings
 from ragstone.settings.base import SettingsModel
+from ragstone.settings.flags import read_flag
 from ragstone.settings.ingestion import IngestionSettings
 from ragstone.settings.prices import PriceSettings
 from ragstone.settings.records import RecordSettings
@@ -263,6 +264,8 @@ class Settings(SettingsModel):
     ingestion: IngestionSettings = IngestionSettings()
     jobs: JobSettings = JobSettings()
     activity: ActivitySettings = ActivitySettings()
+    flags: dict[str, Annotated[bool | float, BeforeValidator(read_flag)]] = Field(default_factory=dict)
+    """Features that are on, off, or on for a share of the tenants (`hybrid: 10%`); a tenant's own flags come first."""
     security: SecuritySettings = SecuritySettings()
     databases: dict[str, SecretStr] = Field(default_factory=dict)
     """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""

@@ -9,8 +9,9 @@ import pytest
 from ragstone.core.errors import SettingsError
 from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
+from ragstone.settings.flags import is_on
 from ragstone.settings.retrieval import RetrievalSettings
-from ragstone.settings.tenants import KEYS, apply_tenant_settings, is_on, packed_settings
+from ragstone.settings.tenants import KEYS, apply_tenant_settings, packed_settings
 from ragstone.settings.tree import Settings
 
 
@@ -89,17 +90,17 @@ def test_a_share_of_tenants_grows_and_nobody_falls_out() -> None:
     tenants = [content_hash(str(n))[:32] for n in range(2000)]
     before: set[str] = set()
     for percent in (0.0, 1.0, 25.0, 50.0, 100.0):
-        now = {one for one in tenants if is_on({"flags.new": percent}, one, "new")}
+        now = {one for one in tenants if is_on("new", one, percent, {})}
         assert before <= now
         assert abs(len(now) / len(tenants) * 100 - percent) < 4
         before = now
     assert len(before) == len(tenants)
-    half = {one for one in tenants if is_on({"flags.other": 50.0}, one, "other")}
-    both = {one for one in half if is_on({"flags.new": 50.0}, one, "new")}
+    half = {one for one in tenants if is_on("other", one, 50.0, {})}
+    both = {one for one in half if is_on("new", one, 50.0, {})}
     assert 0.4 < len(both) / len(half) < 0.6  # not always the same tenants go first
 
 
 def test_a_flag_that_nobody_has_set_is_off() -> None:
-    assert not is_on({}, "id", "new")
-    assert is_on({"flags.new": True}, "id", "new")
-    assert not is_on({"flags.new": False}, "id", "new")
+    assert not is_on("new", "id", None, {})
+    assert is_on("new", "id", True, {})
+    assert not is_on("new", "id", False, {})

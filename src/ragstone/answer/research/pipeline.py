@@ -36,6 +36,7 @@ class ResearchTask:
     topic: str
     k: int
     iterations: int
+    """0 searches for the topic alone."""
     search: Search
     embedder: Embedder | None
     """The one of the kb that is searched; None judges relevance by words alone."""
@@ -80,14 +81,17 @@ class Researcher:
         return max(await self._judge_relevance(query, hits, embedder, known, {}), default=0.0)
 
     async def _run_rounds(self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]) -> Stopped:
-        proposed = asyncio.ensure_future(self._propose(task.topic, gathered, []))
+        proposed = asyncio.ensure_future(self._propose(task.topic, gathered, [])) if task.iterations else None
         try:
             gathered.queries.append(task.topic)
             gathered.add(task.topic, await task.search(task.topic))
             await self._judge(task, gathered)
+            if proposed is None:
+                return "iterations"
             queries = await asyncio.to_thread(self._fill_queries, gathered, await proposed)
         finally:
-            proposed.cancel()
+            if proposed is not None:
+                proposed.cancel()
         for iteration in range(task.iterations):
             if not queries:
                 return "nothing_new"
