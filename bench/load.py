@@ -137,7 +137,7 @@ async def measure(url: str, pid: int, keys: Sequence[str], phases: Sequence[Phas
     return reading
 
 
-_text = SyntheticText(4711)
+_text = SyntheticText(time.time_ns())  # other texts than in a run before on the same data
 _chance = random.Random(4711)
 
 

@@ -80,3 +80,10 @@ def test_metadata_is_an_object(acme: Caller, metadata: str) -> None:
 def test_an_address_on_this_machine_is_not_fetched(acme: Caller) -> None:
     done = acme("POST", "/v1/documents/urls", json={"urls": ["http://127.0.0.1:1/secret"]}).json()
     assert [failure["code"] for failure in done["failed"]] == ["address_refused"]
+
+
+def test_another_version_of_a_live_document_is_waited_for(acme: Caller) -> None:
+    acme.upload("The gate is red.", external_id="gate")
+    again = {"files": {"file": ("gate.md", b"The gate is green.")}, "data": {"external_id": "gate"}}
+    taken = acme("POST", "/v1/documents", **again)
+    assert (taken.status_code, taken.json()["status"]) == (202, "completed")

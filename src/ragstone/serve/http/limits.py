@@ -85,9 +85,10 @@ class RequestGuard:
 
 @contextmanager
 def _as_request(request: Request) -> Iterator[None]:
-    """Have log lines of the block carry the request and the tenant of its key."""
+    """Have log lines of the block carry the request, its key and the tenant of that."""
     key: ApiKey | None = getattr(request.state, "key", None)
-    with acting_as(None, request.state.request_id), working_for(key.tenant if key else None):
+    actor = f"key:{key.id}" if key else ""
+    with acting_as(actor, request.state.request_id), working_for(key.tenant if key else None):
         yield
 
 

@@ -10,7 +10,7 @@ from fastapi import APIRouter, File, Form, Query, UploadFile
 from starlette.responses import PlainTextResponse, Response
 
 from ragstone.core.errors import InputError
-from ragstone.core.jobs import Status
+from ragstone.core.jobs import ACTIVE, Status
 from ragstone.schemas.documents import (
     DeletedDocumentsSchema,
     DocumentChunksSchema,
@@ -26,7 +26,6 @@ from ragstone.serve.http.replies import BINARY, reply, send_file
 from ragstone.serve.http.requests import UrlsBody
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
-WAITING = frozenset({"pending", "processing"})
 
 
 @router.post("", status_code=202, response_model=DocumentStatusSchema)
@@ -50,7 +49,9 @@ async def upload(
         content, file.filename or "", title=title, metadata=facts, external_id=external_id, kb=kb
     )
     place = {"Location": f"/v1/documents/{status.document_id}"}
-    return reply(DocumentStatusSchema.of(status), 202 if status.status in WAITING else 200, place)
+    # While another version of a live document waits, the document itself is still `completed`.
+    is_waiting = status.job is not None and status.job.state in ACTIVE
+    return reply(DocumentStatusSchema.of(status), 202 if is_waiting else 200, place)
 
 
 @router.post("/urls", response_model=IngestSchema)
