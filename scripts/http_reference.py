@@ -21,6 +21,7 @@ from ragstone.core.errors import RagstoneError
 from ragstone.serve import http
 from ragstone.serve.http import identity
 from ragstone.serve.http.app import build_app
+from ragstone.serve.http.oidc import IdentityUnavailable
 from ragstone.serve.http.problems import CODES, STATUSES
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -96,6 +97,7 @@ ACTIONS: Mapping[str, str] = {
     "idempotency_key_reused": "Use a new `Idempotency-Key` for another request.",
     "reply_not_kept": "Look at the result: the request was done, and its reply was too large to keep.",
     "request_under_way": "Wait for `Retry-After`, and send the same request again.",
+    "identity_unavailable": "Try again; the identity provider of `service.oidc` does not answer.",
     "unknown_host": "Call the service by a name that it knows, or add the name to `service.hosts`.",
     "invalid_request": "Correct the request.",
     "internal": "Look for the request id in the log of the service, and report it.",
@@ -228,7 +230,7 @@ def _error_lines() -> Iterator[str]:
     yield "| Code | Status | In Python | Meaning | What to do |"
     yield "|---|---|---|---|---|"
     meanings = dict(re.findall(r"^[│├└─ ]*(\w+) +(.+)$", errors.__doc__ or "", re.MULTILINE))
-    for kind in list_kinds(RagstoneError):
+    for kind in dict.fromkeys(list_kinds(RagstoneError)):  # some have two parents
         status = next((STATUSES[parent] for parent in kind.__mro__ if parent in STATUSES), 500)
         meaning = meanings.get(kind.__name__, "anything else")
         yield f"| `{kind.code}` | {status} | `{kind.__name__}` | {meaning} | {ACTIONS[kind.code]} |"
@@ -255,6 +257,7 @@ def list_kinds(kind: type[RagstoneError]) -> Iterator[type[RagstoneError]]:
 def service_codes() -> dict[str, str]:
     """Return the codes that only the service has, with their statuses, as the code of its routes says."""
     found = {code: str(status) for status, code in CODES.items()} | {"invalid_request": "4xx", "internal": "5xx"}
+    found[IdentityUnavailable.code] = "503"
     for path in sorted(Path(str(http.__file__)).parent.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("make_problem", "_refuse")):

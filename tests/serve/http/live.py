@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import re
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -19,6 +24,7 @@ from ragstone.serve.server import run_app
 from ragstone.testing.fakes import FakeEmbedder
 
 SECONDS = 60
+GUIDES = Path(__file__).parents[3] / "docs" / "howto"
 T = TypeVar("T")
 
 
@@ -74,3 +80,18 @@ def serve_live(settings: Settings, make_app: Callable[[Engine], Any] | None = No
             told["live"].loop.call_soon_threadsafe(told["serving"].cancel)
             thread.join(SECONDS)
         assert not thread.is_alive()
+
+
+def run_examples(page: str, live: LiveService, key: str, folder: Path) -> list[str]:
+    """Return what the examples of a guide print that call the service, in order."""
+    text = (GUIDES / page).read_text(encoding="utf-8").replace("http://localhost:8000", live.url)
+    blocks = re.findall(r"^```(sh|py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    commands = {"sh": ["sh", "-euc"], "py": [sys.executable, "-c"]}
+    environment = os.environ | {"KEY": key}
+    return [
+        subprocess.run(
+            [*commands[language], block], cwd=folder, env=environment, check=True, capture_output=True, text=True
+        ).stdout
+        for language, block in blocks
+        if live.url in block
+    ]

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -14,7 +15,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
-from tests.serve.http.live import SECONDS, LiveService, serve_live
+from tests.serve.http.live import SECONDS, LiveService, run_examples, serve_live
 
 from ragstone import Item, Settings
 from ragstone.core.keys import IssuedKey
@@ -227,6 +228,11 @@ def test_a_key_that_is_revoked_ends_its_stream_and_its_session(
 
 def test_streams_look_again_within_a_second() -> None:
     assert identity.FRESH_SECONDS + replies.CHECK_SECONDS <= 1
+
+
+def test_the_example_of_the_guide_runs(live: LiveService, tmp_path: Path) -> None:
+    (printed,) = run_examples("mcp.md", live, live.key("acme").token, tmp_path)
+    assert len(json.loads(printed)) == 1
 
 
 def test_a_body_is_limited(live: LiveService) -> None:

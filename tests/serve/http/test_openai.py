@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import openai
 import pytest
-from tests.serve.http.live import LiveService, serve_live
+from tests.serve.http.live import LiveService, run_examples, serve_live
 
 from ragstone import Item, Settings
 from ragstone.core.answers import AnswerEvent, CitationsReady
@@ -24,6 +25,7 @@ OPENS = "The harbour opens at six in the morning."
 TEXTS = {
     "https://harbour.example/hours": f"{OPENS} A berth in the harbour costs nine crowns.",
     "notes/ferry.md": "The ferry leaves at noon. A ticket for the ferry costs six crowns.",
+    "notes/refunds.md": "Refunds take five working days.",
     "notes/gate.md": "The tide gate opens at nine in the morning.",
 }
 EMBEDDING = "granite-embedding-30m-english"
@@ -232,6 +234,14 @@ def test_embeddings_are_those_of_the_model_in_both_encodings(acme: openai.OpenAI
 def test_other_inputs_are_refused(acme: openai.OpenAI, body: dict[str, Any]) -> None:
     with pytest.raises(openai.BadRequestError):
         acme.embeddings.create(**{"model": EMBEDDING} | body)
+
+
+def test_the_examples_of_the_guide_run(live: LiveService, tmp_path: Path) -> None:
+    printed = run_examples("chat-frontends.md", live, live.key("acme").token, tmp_path)
+    assert len(printed) == 3
+    assert "Refunds take five working days. [1]" in printed[0]
+    assert printed[1].startswith("Refunds take five working days. [1]\n1 notes/refunds.md Refunds")
+    assert len(json.loads(printed[2])["data"]) == 2
 
 
 def test_only_the_model_of_the_settings_embeds(acme: openai.OpenAI) -> None:
