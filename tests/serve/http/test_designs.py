@@ -383,6 +383,7 @@ def test_a_request_names_no_model_that_the_service_does_not_have(rpg: Caller, mo
     answer = rpg("POST", "/ingest", json={"embedding_model": model})
     assert (answer.status_code, answer.json()["code"]) == (422, "INVALID_INPUT")
     assert "embedding_model" in answer.json()["error"]
+    assert rpg("POST", "/v1/kbs/lore/reembed", json={"model": model}).status_code == 422
     assert model not in rpg.service.engine._components.embedders._by_name
 
 

@@ -12,6 +12,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.keys import MOST_PER_MINUTE
 from ragstone.core.search import Arm, Exchange, Question, SearchQuery
 from ragstone.core.types import Mode
+from ragstone.settings.tree import Settings
 
 MOST_CHARS = 1_000_000
 """Longer texts are refused before anything looks at them; queries have a limit of their own in the settings."""
@@ -262,3 +263,16 @@ class TuningBody(LabelledBody):
     """A search for better settings."""
 
     budget_ms: float | None = Field(default=None, ge=1, le=600_000, description="The longest p95 that is allowed.")
+
+
+def refuse_unknown_model(field: str, name: str | None, settings: Settings) -> None:
+    """Refuse a model that the service was not set up with: others would be loaded, or paid for with its keys."""
+    from ragstone.models.weights.catalogue import MODELS, canonical_name
+
+    if name is None:
+        return
+    configured = [model for model in (settings.embedding.model, settings.embedding.fallback) if model]
+    allowed = {canonical_name(model) for model in configured}
+    allowed |= {model for model, facts in MODELS.items() if facts.local}
+    if canonical_name(name) not in allowed:
+        raise InputError(f"{field} is {name!r:.80}; it must be one of: {', '.join(sorted(allowed))}")

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ragstone.core.collections import COLLECTION, BuildRequest
-from ragstone.core.errors import InputError, RagstoneError
+from ragstone.core.errors import RagstoneError
 from ragstone.core.keys import ApiKey
 from ragstone.core.search import SearchQuery
 from ragstone.core.types import Mode
@@ -30,7 +30,7 @@ from ragstone.schemas.designs import (
 from ragstone.schemas.knowledge_bases import CorpusBuildSchema
 from ragstone.serve.http.identity import Credentials, Reader, Writer, authenticate, open_reader
 from ragstone.serve.http.replies import reply
-from ragstone.serve.http.requests import CollectionSearchBody, IngestBody
+from ragstone.serve.http.requests import CollectionSearchBody, IngestBody, refuse_unknown_model
 from ragstone.settings.tree import Settings
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ HEALTH_SECONDS = 5.0
 async def ingest(body: IngestBody, workspace: Writer, request: Request) -> Response:
     """Build a collection from a corpus file; the answer comes when it is complete and can be searched."""
     settings = workspace.settings
-    _refuse_unknown_model(body.embedding_model, settings)
+    refuse_unknown_model("embedding_model", body.embedding_model, settings)
     path = str(settings.ingestion.corpus_path) if body.corpus_path is None else body.corpus_path
     collection = _collection(request, body.collection_name)
     wanted = BuildRequest(path, collection, body.overwrite, body.chunk_size, body.chunk_overlap, body.embedding_model)
@@ -110,19 +110,6 @@ def _collection(request: Request, name: str | None) -> str:
         return key.kbs[0]
     configured: str = request.app.state.engine.settings.kb
     return COLLECTION if configured == Settings.model_fields["kb"].default else configured
-
-
-def _refuse_unknown_model(name: str | None, settings: Settings) -> None:
-    """Refuse a model that the service was not set up with: others would be loaded or paid for."""
-    from ragstone.models.weights.catalogue import MODELS, canonical_name
-
-    if name is None:
-        return
-    configured = [model for model in (settings.embedding.model, settings.embedding.fallback) if model]
-    allowed = {canonical_name(model) for model in configured}
-    allowed |= {model for model, facts in MODELS.items() if facts.local}
-    if canonical_name(name) not in allowed:
-        raise InputError(f"embedding_model is {name!r:.80}; it must be one of: {', '.join(sorted(allowed))}")
 
 
 def _name_of_model(body: IngestBody, settings: Settings, used: str) -> str:
