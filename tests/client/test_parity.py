@@ -16,6 +16,9 @@ from ragstone.engine import workspace as workspace_module
 
 ROUTES = Path(ragstone.__file__).parent / "serve" / "http"
 LOCAL = {
+    "analytics.days": "dashboards read it over HTTP",
+    "analytics.summary": "the same",
+    "feedback.gaps": "the same",
     "collections.build": "only by the routes of the rpg design; corpus files lie beside the service",
     "collections.health": "only by the routes of the rpg design",
     "confidence": "takes a whole search result; the service gives it with an answer",

@@ -34,6 +34,7 @@ from ragstone.engine.embeddings.embeddings import KbEmbeddings
 from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
+from ragstone.engine.monitoring.analytics import Analytics
 from ragstone.engine.receipts import Receipts
 from ragstone.engine.sources import Sources
 from ragstone.engine.workspace import Workspace
@@ -181,6 +182,8 @@ CALLS: dict[str, Call] = {
     "knowledge_bases.get": lambda acme, _: acme.knowledge_bases.get(),
     "archive.export": lambda acme, _: acme.archive.export("x.zip"),
     "archive.restore": lambda acme, _: acme.archive.restore("x.zip"),
+    "analytics.summary": lambda acme, _: acme.analytics.summary(),
+    "analytics.days": lambda acme, _: acme.analytics.days(),
     "usage": lambda acme, _: acme.usage(),
 }
 
@@ -188,6 +191,7 @@ CALLS: dict[str, Call] = {
 OWN_BUSINESS = {"is_on"}
 """What a suspended tenant may be asked as well."""
 PARTS = (
+    Analytics,
     Archive,
     Audit,
     Collections,

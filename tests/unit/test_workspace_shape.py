@@ -46,6 +46,7 @@ def public_methods(kind: type) -> dict[str, inspect.Signature]:
 
 def test_there_are_the_parts_that_the_documentation_names() -> None:
     assert {name for name in PARTS if not name.startswith("_")} == {
+        "analytics",
         "archive",
         "audit",
         "collections",
@@ -57,6 +58,7 @@ def test_there_are_the_parts_that_the_documentation_names() -> None:
         "knowledge_bases",
         "receipts",
         "sources",
+        "tasks",
     }
 
 

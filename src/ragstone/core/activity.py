@@ -76,6 +76,24 @@ class LoggedSearch:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchFacts:
+    """The figures of a logged search, without what was asked or found."""
+
+    moment: datetime
+    mode: Mode
+    ms: float
+    results: int
+    """Of all sources together."""
+    asked: tuple[SourceKind, ...]
+    helpful: tuple[SourceKind, ...]
+    """The sources that had results."""
+    embedding_ms: float
+    success: bool
+    problem: str
+    """The error of one that failed, or what was degraded."""
+
+
+@dataclass(frozen=True, slots=True)
 class PassageVote:
     """The vote of one voter on one passage for one query. A later vote replaces an earlier one."""
 

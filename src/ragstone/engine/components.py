@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from ragstone.engine.embeddings.refresh import Refresher
     from ragstone.engine.embeddings.triggers import Triggers
     from ragstone.engine.erasure import Eraser
+    from ragstone.engine.monitoring.alerts import AlertWatch
     from ragstone.engine.monitoring.health import ReadinessMonitor
     from ragstone.ingest.jobs.maintenance import Maintenance
     from ragstone.ingest.pipeline import IngestPipeline
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from ragstone.ingest.sources.database.records import RecordFinder
     from ragstone.ingest.verify import Verifier
     from ragstone.stores.activity.search_log import SearchLog
+    from ragstone.stores.control.alerts import SqlAlertBook
     from ragstone.stores.corpus.upkeep import FileUpkeep
     from ragstone.websearch.searcher import WebSearcher
 
@@ -124,6 +126,25 @@ class Components:
         monitor = ReadinessMonitor(self)
         self._closing.append(monitor.close)
         return monitor
+
+    @cached_property
+    def alert_book(self) -> SqlAlertBook:
+        from ragstone.stores.control.alerts import SqlAlertBook
+
+        return SqlAlertBook(self.ledger)
+
+    @cached_property
+    def alert_watch(self) -> AlertWatch:
+        from ragstone.engine.monitoring.alerts import AlertWatch
+
+        watch = AlertWatch(self, self.alert_book)
+        self._closing.append(watch.close)
+        return watch
+
+    async def keep_house(self) -> None:
+        """Do what concerns no single tenant, if it is time for that."""
+        await self.maintenance.finish_deletions()
+        await self.alert_watch.tick()
 
     @cached_property
     def preparer(self) -> Preparer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from types import TracebackType
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from ragstone.engine.monitoring.health import Readiness
     from ragstone.engine.monitoring.metrics import Metrics
     from ragstone.ingest.jobs.worker import OnEnd, Worker
+    from ragstone.stores.control.alerts import Alert
     from ragstone.stores.control.replies import SqlReplyBook
     from ragstone.transfer.reports import MoveReport, OnMove
 
@@ -92,6 +94,21 @@ class Engine:
         self._components.access.require_open()
         return await self._components.readiness.check()
 
+    async def alerts(self) -> list[Alert]:
+        """Return the alerts of all tenants and of the service; those that fire come first."""
+        return await self._components.alert_book.all()
+
+    async def alerts_of(self, tenant: str) -> list[Alert]:
+        """Return the alerts of a tenant; those that fire come first."""
+        identity = await self._components.access.identity(tenant)
+        return await self._components.alert_book.all(identity) if identity else []
+
+    async def keep_watch(self) -> None:
+        """Look at the alert rules until cancelled."""
+        while True:
+            await self._components.alert_watch.tick()
+            await asyncio.sleep(min(1.0, self.settings.alerts.every_seconds))
+
     def worker(self, *, only: str | None = None, on_end: OnEnd | None = None) -> Worker:
         """Return a worker for the jobs of all tenants, or only of one; `on_end` hears of each that has ended."""
         from ragstone.ingest.jobs.leases import WorkerRegistry
@@ -109,7 +126,7 @@ class Engine:
             maintain=maintenance.maintain,
             only=only,
             on_end=on_end,
-            housekeeping=maintenance.finish_deletions,
+            housekeeping=components.keep_house,
             registry=WorkerRegistry(self.settings.data_dir / "workers"),
             run_refresh=components.run_refresh,
             run_task=components.run_task,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ragstone.engine.feedback import Feedback
     from ragstone.engine.jobs import Jobs
     from ragstone.engine.knowledge_bases import KnowledgeBases
+    from ragstone.engine.monitoring.analytics import Analytics
     from ragstone.engine.receipts import Receipts
     from ragstone.engine.sources import Sources
     from ragstone.engine.tasks import Tasks
@@ -244,6 +245,13 @@ class Workspace:
         from ragstone.engine.tasks import Tasks
 
         return Tasks(self._scope)
+
+    @cached_property
+    def analytics(self) -> Analytics:
+        """Volumes, times, sources and costs by period."""
+        from ragstone.engine.monitoring.analytics import Analytics
+
+        return Analytics(self._scope)
 
     @cached_property
     def audit(self) -> Audit:

@@ -15,6 +15,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, Metadata
 from ragstone.settings.flags import read_flag
 from ragstone.settings.retrieval import RetrievalSettings
+from ragstone.settings.targets import Target
 from ragstone.settings.tree import ProfileName, Settings
 
 RETRIEVAL, MODEL, PROFILE, FLAGS = "retrieval.", "embedding.model", "profile", "flags."
@@ -48,6 +49,8 @@ def apply_tenant_settings(settings: Settings, own: Metadata, profile: Mapping[st
         # The folder, the dimension and the fallback are those of the other model.
         others = {"model": model, "path": None, "dimensions": None, "fallback": None, "price": None}
         changed["embedding"] = settings.embedding.model_copy(update=others)
+    if targets := profile.get("targets"):
+        changed["targets"] = {name: Target.model_validate(target) for name, target in targets.items()}
     return settings.model_copy(update=changed)
 
 

@@ -21,7 +21,7 @@ from ragstone.settings.records import RecordSettings
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 from ragstone.settings.targets import Target
-from ragstone.settings.web import CacheSettings, ServiceSettings, WebSettings
+from ragstone.settings.web import AlertSettings, CacheSettings, ServiceSettings, WebSettings
 
 OWN_INDEXES = {"sqlite": ("sqlite", "sqlite"), "postgres": ("pgvector", "postgres")}
 """The indexes for meaning and for words that live in a ledger's own database."""
@@ -266,6 +266,7 @@ class Settings(SettingsModel):
     activity: ActivitySettings = ActivitySettings()
     flags: dict[str, Annotated[bool | float, BeforeValidator(read_flag)]] = Field(default_factory=dict)
     """Features that are on, off, or on for a share of the tenants (`hybrid: 10%`); a tenant's own flags come first."""
+    alerts: AlertSettings = AlertSettings()
     security: SecuritySettings = SecuritySettings()
     databases: dict[str, SecretStr] = Field(default_factory=dict)
     """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""

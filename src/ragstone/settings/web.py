@@ -90,6 +90,25 @@ class OidcSettings(SettingsModel):
         return None if value is None else check_provider_address(value)
 
 
+class AlertSettings(SettingsModel):
+    """Alerts about what the service and its tenants do; `targets` with an `alert` add rules of their own."""
+
+    webhook: str | None = None
+    """Address that is told when an alert begins or ends."""
+    webhook_secret: SecretStr | None = None
+    """Signs the webhook's body: `X-Ragstone-Signature: sha256=…`."""
+    every_seconds: float = Field(default=60.0, gt=0)
+    minutes: int = Field(default=15, ge=1, le=1440)
+    """The time before now whose searches count."""
+    latency_ms: float = Field(default=500.0, gt=0)
+    """An alert begins when 95 % of the searches do not take less; a target for `p95_ms` goes before it."""
+    failed_documents: float = Field(default=0.1, ge=0, le=1)
+    """The share of a day's documents that may fail."""
+    failed_web_searches: float = Field(default=0.1, ge=0, le=1)
+    budget: float = Field(default=0.8, gt=0)
+    """The share of its monthly budget that a tenant may spend without an alert."""
+
+
 class ServiceSettings(SettingsModel):
     """The HTTP service."""
 

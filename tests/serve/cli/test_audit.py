@@ -119,3 +119,18 @@ def test_who_started_it_is_not_what_the_environment_says(monkeypatch: pytest.Mon
 def test_who_started_it_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.getuid", lambda: 47_110_815)
     assert command._user() == "47110815"
+
+
+def test_alerts_are_shown_and_told_by_the_exit_code(filled: Cli, tmp_path: Path) -> None:
+    assert (filled("alerts").code, filled("alerts").out) == (0, "There are no alerts.\n")
+    with closing(sqlite3.connect(tmp_path / "ragstone-data" / "control.db")) as control:
+        moment = "2026-01-31T09:00:00+00:00"
+        values = ("", "vectors.unavailable", "", "firing", 1.0, 0.0, moment, moment)
+        control.execute("INSERT INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+        control.commit()
+    shown = filled("alerts")
+    assert shown.code == 3
+    drawn = shown.out.splitlines()[1].split()
+    assert drawn == ["firing", "vectors.unavailable", "(service)", "1", "0", "2026-01-31", "09:00"]
+    assert filled("alerts", "--json").json["alerts"][0]["state"] == "firing"
+    assert filled("alerts", "--tenant", "default").code == 0

@@ -146,6 +146,7 @@ def test_tenants(shapes: Shapes, monkeypatch: pytest.MonkeyPatch) -> None:
     shapes("tenants delete", "tenants", "delete", "apex", "--yes")
     shapes("audit", "audit", "--limit", "3")
     shapes("audit --verify", "audit", "--verify")
+    shapes("alerts", "alerts")
     key = shapes("keys encryption", "keys", "encryption")["key"]
     monkeypatch.setenv("RAGSTONE_SECURITY__KEY", key)
     shapes("keys rotate-encryption", "keys", "rotate-encryption")

@@ -83,6 +83,9 @@ CASES: dict[str, Sequence[Case]] = {
     ],
     "POST /v1/verify": [of("kb", json={"claim": "The vault opens at midnight.", "kb": "$"})],
     "POST /v1/verify/text": [of("kb", json={"text": "The vault opens at midnight.", "kb": "$"})],
+    "GET /v1/analytics": [of("kb", params={"kb": "$"})],
+    "GET /v1/analytics/days": [of("kb", params={"kb": "$"})],
+    "GET /v1/analytics/gaps": [of("kb", 200, params={"kb": "$"})],
     "POST /v1/research": [of("kb", json={"topic": "vaults", "kb": "$"})],
     "POST /v1/explain": [
         of("kb", json={"query": "tide gate", "document_id": "0" * 32, "kb": "$"}),
@@ -159,6 +162,7 @@ WITHOUT_IDS = {
     "GET /v1/kbs",
     "GET /v1/notices",
     "GET /v1/usage",
+    "GET /v1/alerts",
     "GET /v1/audit",
     "GET /v1/keys",
     "GET /v1/tenants",

@@ -38,6 +38,8 @@ FROM pg_class c LEFT JOIN pg_policy p ON p.polrelid = c.oid
 WHERE c.relnamespace = 'ragstone'::regnamespace AND c.relkind IN ('r', 'p') GROUP BY c.oid
 """
 KNOWN_TO_ALL = {
+    "alert_messages",
+    "alerts",
     "audit",
     "audit_gaps",
     "audit_head",

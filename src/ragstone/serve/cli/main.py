@@ -13,7 +13,7 @@ import ragstone
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
-from ragstone.serve.cli.commands.audit import audit
+from ragstone.serve.cli.commands.audit import audit, list_alerts
 from ragstone.serve.cli.commands.conversations import forget_conversation, list_conversations, show_conversation
 from ragstone.serve.cli.commands.corpus import build_corpus, show_chunk, show_corpus
 from ragstone.serve.cli.commands.demo import demo
@@ -134,6 +134,7 @@ for name, body, panel in (
     ("config", config, SETUP),
     ("doctor", doctor, SETUP),
     ("audit", audit, SETUP),
+    ("alerts", list_alerts, SETUP),
 ):
     command(app, name, panel=panel)(body)
 

@@ -28,6 +28,7 @@ from ragstone.serve.http.routes import (
     feedback,
     jobs,
     kbs,
+    monitoring,
     operation,
     search,
     sources,
@@ -50,15 +51,17 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     async def live(app: FastAPI) -> AsyncIterator[None]:
         working = KeptWorker(engine)
         running = asyncio.create_task(working.run()) if worker else None
+        watching = asyncio.create_task(engine.keep_watch())
         app.state.worker_state = lambda: working.state if running else ""
         try:
             yield
         finally:
+            watching.cancel()
             await mcp.close()
             await app.state.keys.close()
             if running:
                 running.cancel()  # what it has claimed is handed back
-                await asyncio.gather(running, return_exceptions=True)
+            await asyncio.gather(*filter(None, (running, watching)), return_exceptions=True)
 
     app = FastAPI(
         title="Ragstone",
@@ -71,7 +74,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     oidc = engine.settings.service.oidc
     app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
-    for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, operation, designs):
+    for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation, designs):
         app.include_router(part.router)
     app.include_router(openai.router)
     mcp = McpMount(engine, app.state.keys)

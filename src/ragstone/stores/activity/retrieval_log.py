@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from ragstone.core.activity import LoggedSearch, Shown
+from ragstone.core.activity import LoggedSearch, SearchFacts, Shown
 from ragstone.core.clock import canonical
 from ragstone.stores.ledger.documents import existing
 from ragstone.stores.ledger.repository import TenantRepository, in_log, in_log_or
@@ -60,6 +60,24 @@ class RetrievalLog(TenantRepository):
         ).fetchall()
         shown = _shown_in(connection, tenant_id, [row[0] for row in found])
         return [_search(tenant_id, kb, row[1:], tuple(shown[row[0]])) for row in found]
+
+    @in_log_or(list)
+    def facts(
+        self, connection: Connection, tenant_id: str, since: datetime, kb: str | None = None
+    ) -> list[SearchFacts]:
+        """Return the figures of the searches since a moment, newest first; of all kbs, or of one."""
+        within = (
+            " AND (kb_id IN (SELECT id FROM knowledge_bases WHERE tenant_id = ? AND name = ?) OR kb_name = ?)"
+            if kb is not None
+            else ""
+        )
+        found = connection.execute(
+            "SELECT moment, mode, retrieval_time_ms, total_results, sources_queried, sources_returned, "
+            "embedding_time_ms, success, error_message FROM retrieval_log WHERE tenant_id = ? AND moment >= ?"
+            f"{within} ORDER BY moment DESC, id DESC LIMIT ?",
+            (tenant_id, canonical(since), *((tenant_id, kb, kb) if kb is not None else ()), MOST_SEARCHES),
+        ).fetchall()
+        return [_facts(row) for row in found]
 
     @in_log_or(list)
     def page(self, connection: Connection, tenant_id: str, after: int, limit: int) -> list[tuple[int, LoggedSearch]]:
@@ -124,6 +142,21 @@ def _search(tenant_id: str, kb: str, row: Sequence[Any], shown: tuple[Shown, ...
         sources_returned=tuple(json.loads(facts.pop("sources_returned"))),
         success=bool(facts.pop("success")),
         **facts,
+    )
+
+
+def _facts(row: Sequence[Any]) -> SearchFacts:
+    moment, mode, ms, results, asked, helpful, embedding_ms, success, problem = row
+    return SearchFacts(
+        datetime.fromisoformat(moment),
+        mode,
+        ms,
+        results,
+        tuple(json.loads(asked)),
+        tuple(json.loads(helpful)),
+        embedding_ms,
+        bool(success),
+        problem,
     )
 
 

@@ -107,7 +107,7 @@ def _make_entry(note: Note) -> LoggedSearch:
         internet_results_count=len(result.web),
         embedding_time_ms=round(sum(stage.ms for stage in result.trace if stage.stage == EMBEDDING), 3),
         success=not note.error,
-        error_message=note.error[:MOST_ERROR_CHARS],
+        error_message=(note.error or "; ".join(result.degraded))[:MOST_ERROR_CHARS],
     )
 
 

@@ -17,6 +17,7 @@ from ragstone.core.tenants import Quotas, Tenant, TenantState, checked_quotas
 from ragstone.core.types import Json, Metadata
 from ragstone.settings.tenants import packed_settings
 from ragstone.stores.control import quotas as quota_rows
+from ragstone.stores.control.alerts import forget_alerts
 from ragstone.stores.control.audit import append_entries
 from ragstone.stores.sql.database import Connection
 
@@ -130,6 +131,7 @@ def finish_delete(connection: Connection, tenant_id: str) -> None:
     """Let go of the name; what was used and reserved goes with it. Names that rest are nobody's to take back."""
     connection.execute("UPDATE resting_names SET tenant_id = '' WHERE tenant_id = ?", (tenant_id,))
     connection.execute("DELETE FROM tenants WHERE id = ? AND state = 'deleting'", (tenant_id,))
+    forget_alerts(connection, tenant_id)
 
 
 def packed_quotas(quotas: Quotas) -> str:

@@ -315,3 +315,13 @@ def forget_notices(connection: Connection, tenant_id: str, kb_id: int, source: s
         f"(SELECT id FROM jobs WHERE tenant_id = ? AND kb_id = ?{narrowed})",
         (tenant_id, tenant_id, kb_id, *given),
     )
+
+
+def count_ended(connection: Connection, tenant_id: str, since: str) -> dict[str, int]:
+    """Return how many jobs about documents have completed and failed since a moment."""
+    rows = connection.execute(
+        "SELECT state, count(*) FROM jobs WHERE tenant_id = ? AND kind = 'document' "
+        "AND state IN ('completed', 'failed') AND finished_at >= ? GROUP BY state",
+        (tenant_id, since),
+    )
+    return {state: int(count) for state, count in rows.fetchall()}

@@ -129,3 +129,28 @@ audit_gaps = Table(
     Column("entries", BigInteger, nullable=False),
 )
 """Entries of the audit record that were pruned: the hash before the first of a row of them, and that of the last."""
+alerts = Table(
+    "alerts",
+    control,
+    Column("tenant_id", String(32), primary_key=True),
+    Column("rule", String(63), primary_key=True),
+    Column("tenant", String(63), nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("value", Float, nullable=False),
+    Column("threshold", Float, nullable=False),
+    Column("since", String(25), nullable=False),
+    Column("checked_at", String(25), nullable=False),
+)
+"""The state of each rule that has ever fired; without a tenant for what concerns all. It goes with its tenant."""
+alert_messages = Table(
+    "alert_messages",
+    control,
+    Column("id", String(32), primary_key=True),
+    Column("tenant_id", String(32), nullable=False),
+    Column("body", Text, nullable=False),
+    Column("created_at", String(25), nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("next_at", String(25), nullable=False),
+    Index("idx_alert_messages_next", "next_at"),
+)
+"""Messages that the webhook has not taken yet."""

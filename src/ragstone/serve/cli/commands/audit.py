@@ -1,4 +1,4 @@
-"""`ragstone audit`: who did what."""
+"""`ragstone audit` and `ragstone alerts`: who did what, and what is wrong."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
+from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK, PARTIAL
 from ragstone.serve.cli.render.output import one_line, table, text
 from ragstone.serve.cli.session import CliSession
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.audit import AuditChain, AuditEntry
+    from ragstone.stores.control.alerts import Alert
 
 AGO = re.compile(r"(\d{1,5})([mhdw])")
 UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
@@ -85,6 +86,37 @@ def _draw_chain(out: Console, chain: AuditChain) -> None:
     out.print(f"All {chain.entries:,} entries are as they were written{pruned}.")
     if chain.head:
         out.print(f"Hash of the last entry, to be noted elsewhere: {chain.head}", soft_wrap=True)
+
+
+async def list_alerts(session: CliSession) -> int:
+    """Show alerts, those that fire first: of all tenants and of the service, or of --tenant.
+
+    The exit code is 3 while one fires.
+    """
+    from ragstone.schemas.monitoring import AlertListSchema
+
+    async with session.engine() as engine:
+        tenant = session.options.tenant
+        alerts = await engine.alerts_of(tenant) if tenant else await engine.alerts()
+    session.show(AlertListSchema.of(alerts=alerts), lambda out: _draw_alerts(out, alerts))
+    return PARTIAL if any(alert.state == "firing" for alert in alerts) else OK
+
+
+def _draw_alerts(out: Console, alerts: Sequence[Alert]) -> None:
+    if not alerts:
+        out.print("There are no alerts.")
+        return
+    rows = table("state", "rule", "tenant", "value", "threshold", "since (UTC)", right=["value", "threshold"])
+    for alert in alerts:
+        rows.add_row(
+            text(alert.state, "bold red" if alert.state == "firing" else "green"),
+            text(alert.rule),
+            text(alert.tenant or "(service)"),
+            f"{alert.value:g}",
+            f"{alert.threshold:g}",
+            f"{alert.since:%Y-%m-%d %H:%M}",
+        )
+    out.print(rows)
 
 
 def read_since(since: str | None) -> datetime | None:

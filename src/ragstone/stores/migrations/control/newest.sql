@@ -89,4 +89,25 @@ CREATE TABLE stored_replies (
 );
 CREATE INDEX idx_stored_replies_tenant ON stored_replies (tenant_id);
 CREATE INDEX idx_stored_replies_expires_at ON stored_replies (expires_at);
-INSERT INTO alembic_version (version_num) VALUES ('0011');
+CREATE TABLE alerts (
+	tenant_id VARCHAR(32) NOT NULL,
+	rule VARCHAR(63) NOT NULL,
+	tenant VARCHAR(63) NOT NULL,
+	state VARCHAR(16) NOT NULL,
+	value FLOAT NOT NULL,
+	threshold FLOAT NOT NULL,
+	since VARCHAR(25) NOT NULL,
+	checked_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, rule)
+);
+CREATE TABLE alert_messages (
+	id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	body TEXT NOT NULL,
+	created_at VARCHAR(25) NOT NULL,
+	attempts INTEGER NOT NULL,
+	next_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (id)
+);
+CREATE INDEX idx_alert_messages_next ON alert_messages (next_at);
+INSERT INTO alembic_version (version_num) VALUES ('0012');
