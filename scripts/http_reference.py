@@ -250,7 +250,8 @@ def list_kinds(kind: type[RagstoneError]) -> Iterator[type[RagstoneError]]:
     """Yield a kind of error and all narrower ones of the module, in the order of its tree."""
     yield kind
     for narrower in kind.__subclasses__():
-        if narrower.__module__ == errors.__name__:
+        # One that is of two kinds is listed with the first.
+        if narrower.__module__ == errors.__name__ and narrower.__bases__[0] is kind:
             yield from list_kinds(narrower)
 
 
