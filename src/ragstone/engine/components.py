@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 Close = Callable[[], Awaitable[None]]
 MOST_PIPELINES = 256
-WAIT_SECONDS = 30.0
+SEARCH_WAIT, ANSWER_WAIT = 30.0, 60.0
 """Seconds that a search and an answer wait for their turn. The deadline of a search begins with its turn."""
 
 
@@ -100,11 +100,11 @@ class Components:
         )
         limits = settings.limits
         at_once = limits.searches_at_once or max(4, 2 * (os.cpu_count() or 1))
-        self.search_turns = Turns("searches", at_once, waiting=limits.waiting, seconds=WAIT_SECONDS)
+        self.search_turns = Turns("searches", at_once, waiting=limits.waiting, seconds=SEARCH_WAIT)
         # An answer may wait for a language model: a quarter of the turns is left to other tenants meanwhile.
         own = max(1, 3 * limits.answers_at_once // 4)
         self.answer_turns = Turns(
-            "answers", limits.answers_at_once, waiting=limits.waiting, seconds=WAIT_SECONDS, most_of_one=own
+            "answers", limits.answers_at_once, waiting=limits.waiting, seconds=ANSWER_WAIT, most_of_one=own
         )
         self.answer_cache = AnswerCache(self.ledger, settings.cache.answer_similarity)
 

@@ -171,7 +171,7 @@ class LimitSettings(SettingsModel):
     query_chars: int = Field(default=8000, ge=1)
     searches_at_once: int = Field(default=0, ge=0, le=1000)
     """Searches that one process makes at the same time; 0 means two for each core, and at least four."""
-    answers_at_once: int = Field(default=128, ge=1, le=10_000)
+    answers_at_once: int = Field(default=32, ge=1, le=10_000)
     """Answers, checks and researches that one process works on at the same time."""
     waiting: int = Field(default=256, ge=0, le=100_000)
     """Searches, and answers, that may wait for their turn; beyond that they are refused at once."""

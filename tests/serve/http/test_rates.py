@@ -126,3 +126,21 @@ def test_requests_at_once_do_not_pass_the_limit(service: Service) -> None:
 
     outcomes = service.run(ask)
     assert sum(not isinstance(one, BaseException) for one in outcomes) == 1
+
+
+@pytest.mark.req("R-SEC-10")
+def test_no_way_in_leads_past_the_limit_of_a_key(service: Service) -> None:
+    ways = (
+        ("GET", "/v1/models", None),
+        ("POST", "/v1/chat/completions", {"model": "ragstone", "messages": [{"role": "user", "content": "hi"}]}),
+        ("POST", "/v1/embeddings", {"model": "fake", "input": "ferry"}),
+        ("POST", "/search", {"query": "ferry"}),
+        ("GET", "/knowledge/default/search?q=ferry", None),
+        ("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "ping"}),
+    )
+    for method, path, body in ways:
+        limited = service.caller("acme", per_minute=1)
+        headers = {"Host": "localhost"}
+        assert limited(method, path, json=body, headers=headers).status_code not in (401, 429), path
+        refused = limited(method, path, json=body, headers=headers)
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "50"), path
