@@ -70,6 +70,19 @@ def test_requests_searches_and_ingestion_are_logged_with_their_tenant(
     assert all(line["request_id"] for line in requests)
 
 
+def test_lines_carry_the_trace_that_the_caller_names(
+    acme: Caller, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acme.upload("The gate closes at nine.")
+    trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    headers = [f"00-{trace}-00f067aa0ba902b7-01", f"00-{'0' * 32}-00f067aa0ba902b7-01", "00-canary", f"ff-{trace}-1-01"]
+    with read_logs(settings, monkeypatch) as written:
+        for header in headers:
+            acme("POST", "/v1/search", json={"query": "gate"}, headers={"traceparent": header})
+    told = [line.get("trace_id") for line in lines_of(written) if line["message"] in ("search", "request")]
+    assert told == [trace, trace, None, None, None, None, None, None]
+
+
 @pytest.fixture
 def services(settings: Settings) -> Iterator[Settings]:
     """A web search and a language model that fail, and repeat in their errors what they were sent."""

@@ -21,6 +21,8 @@ from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
 REQUEST_ID = re.compile(r"[0-9A-Za-z._:-]{1,64}")
+TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
+"""The header of the W3C that names the trace which a request is part of."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BODY_SECONDS = 30.0
 """The longest pause between two parts of a body."""
@@ -64,7 +66,7 @@ class RequestGuard:
 
         body = LimitedBody(scope, receive, self._most_bytes, pause=BODY_SECONDS, hint=LARGER)
         try:
-            with acting_as(None, request.state.request_id):
+            with acting_as(None, request.state.request_id), working_for(None, _trace_of(request)):
                 await self._app(scope, body.receive, answer)
         except BodyRefused as refused:
             if not status:
@@ -88,8 +90,15 @@ def _as_request(request: Request) -> Iterator[None]:
     """Have log lines of the block carry the request, its key and the tenant of that."""
     key: ApiKey | None = getattr(request.state, "key", None)
     actor = f"key:{key.id}" if key else ""
-    with acting_as(actor, request.state.request_id), working_for(key.tenant if key else None):
+    trace_id = _trace_of(request)
+    with acting_as(actor, request.state.request_id), working_for(key.tenant if key else None, trace_id):
         yield
+
+
+def _trace_of(request: Request) -> str | None:
+    """Return the id of the trace that the caller named, if it is one."""
+    traced = TRACEPARENT.fullmatch(request.headers.get("traceparent", ""))
+    return traced[1] if traced and traced[1].strip("0") else None
 
 
 def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:
