@@ -64,8 +64,13 @@ def send(case: Case, caller: Caller) -> Any:
     made = case.as_transport_kwargs(base_url=BASE)
     prepared = requests.Request(**{name: value for name, value in made.items() if name in REQUEST}).prepare()
     assert prepared.url is not None
-    headers = {"Authorization": f"Bearer {caller.token}"} | dict(prepared.headers)
+    named = {"Authorization": f"Bearer {caller.token}"} | dict(prepared.headers)
+    headers = [(name.encode(), _as_bytes(value)) for name, value in named.items()]
     return caller.service.client.request(prepared.method, prepared.url, headers=headers, content=prepared.body)
+
+
+def _as_bytes(value: str | bytes) -> bytes:
+    return value if isinstance(value, bytes) else value.encode("latin-1", "replace")
 
 
 def operations(service: Service) -> Iterator[Any]:
