@@ -54,8 +54,9 @@ class Tasks:
         tenant = await self._scope.admit()
         known = {kb.name: kb for kb in await self._components.ledger.of(tenant).kbs()}
         wanted = list(known) if kbs is None else list(dict.fromkeys(kbs))
-        if missing := next((name for name in wanted if name not in known), None):
-            raise unknown_kb(missing, tenant)
+        for name in wanted:
+            if name not in known:
+                raise unknown_kb(name, tenant)
         if not wanted:
             raise unknown_kb(self._scope.settings.kb, tenant)
         return await self._enqueue("export", known[wanted[0]], {"kbs": wanted, "files": files})
@@ -76,8 +77,9 @@ class Tasks:
         self, labels: Labels = "golden", *, systems: Sequence[str] = (), limit: int | None = None, kb: str | None = None
     ) -> Job:
         """Queue a measurement of search on the golden queries of a kb, or on its votes."""
-        if unknown := next((name for name in systems if name not in SYSTEMS), None):
-            raise InputError(f"there is no system {unknown!r:.40}", hint=f"choose from: {', '.join(SYSTEMS)}")
+        for name in systems:
+            if name not in SYSTEMS:
+                raise InputError(f"there is no system {name!r:.40}", hint=f"choose from: {', '.join(SYSTEMS)}")
         if "reranked" in systems and self._scope.settings.reranking.kind == "none":
             raise InputError("the system 'reranked' needs a reranker", hint="set reranking.kind")
         facts = {"labels": labels, "systems": list(systems), "limit": limit}
