@@ -37,6 +37,7 @@ from ragstone.engine.knowledge_bases import KnowledgeBases
 from ragstone.engine.monitoring.analytics import Analytics
 from ragstone.engine.receipts import Receipts
 from ragstone.engine.sources import Sources
+from ragstone.engine.tasks import Tasks
 from ragstone.engine.workspace import Workspace
 from ragstone.stores.control.tenant_rows import REST_SECONDS
 from ragstone.testing.fakes import FakeEmbedder
@@ -116,6 +117,16 @@ CALLS: dict[str, Call] = {
     "confidence": lambda acme, _: acme.confidence(NOTHING_FOUND),
     "session": lambda acme, _: acme.session().search("ferry"),
     "web": lambda acme, _: acme.web("ferry"),
+    "verify_text": lambda acme, _: acme.verify_text("The ferry leaves."),
+    "embed": lambda acme, _: acme.embed(["ferry"]),
+    "embeddings.queue": lambda acme, _: acme.embeddings.queue("other"),
+    "documents.original": lambda acme, one: acme.documents.original(one),
+    "documents.versions": lambda acme, one: acme.documents.versions(one),
+    "tasks.export": lambda acme, _: acme.tasks.export(),
+    "tasks.import_archive": lambda acme, _: acme.tasks.import_archive(b"x"),
+    "tasks.evaluate": lambda acme, _: acme.tasks.evaluate(),
+    "tasks.tune": lambda acme, _: acme.tasks.tune(),
+    "tasks.result": lambda acme, _: acme.tasks.result("x"),
     "receipts.make": lambda acme, _: acme.receipts.make(NO_ANSWER),
     "receipts.check": lambda acme, one: acme.receipts.check(receipt_of(one)),
     "feedback.vote": lambda acme, _: acme.feedback.vote("ferry", ["x"]),
@@ -203,6 +214,7 @@ PARTS = (
     KnowledgeBases,
     Receipts,
     Sources,
+    Tasks,
 )
 
 
