@@ -168,9 +168,15 @@ def test_a_stream_raises_what_ended_it(service: LiveService) -> None:
     assert unknown.value.code == "not_found"
 
 
-def test_sources_kbs_and_conversations_are_managed(client: Client, gate: str, tmp_path: Path) -> None:
+def test_sources_kbs_and_conversations_are_managed(
+    service: LiveService, client: Client, gate: str, tmp_path: Path
+) -> None:
     (tmp_path / "a.md").write_text("# Pier\n\nThe pier has nine lamps.\n", encoding="utf-8")
-    made = client.sources.add("files", "pier", {"path": str(tmp_path)}, schedule="", kb="pier")
+    with pytest.raises(AccessDenied, match="reads from the machine"):
+        client.sources.add("files", "pier", {"path": str(tmp_path)}, kb="pier")
+    made = service.thread.run(
+        service.engine.workspace("acme").sources.add("files", "pier", {"path": str(tmp_path)}, kb="pier")
+    )
     assert (made.name, client.sources.get("pier", kb="pier")) == ("pier", made)
     assert [job.state for job in client.jobs.follow(client.sources.sync("pier", kb="pier").id)][-1] == "completed"
     client.sources.pause("pier", kb="pier")

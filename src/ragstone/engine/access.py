@@ -261,13 +261,21 @@ class TenantScope:
     """Binds the components of an engine to one tenant."""
 
     def __init__(
-        self, components: Components, tenant: str, actor: str, request_id: str, kbs: tuple[str, ...] = ()
+        self,
+        components: Components,
+        tenant: str,
+        actor: str,
+        request_id: str,
+        kbs: tuple[str, ...] = (),
+        *,
+        remote: bool = False,
     ) -> None:
-        """`kbs` are the knowledge bases that it is limited to; empty for all."""
+        """`kbs` are the knowledge bases that it is limited to, empty for all; `remote` is a caller over the network."""
         self.components = components
         self.settings = components.settings
         self.actor = actor
         self.request_id = request_id
+        self.is_remote = remote
         self._tenant = tenant
         self._kbs = kbs
 

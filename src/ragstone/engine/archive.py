@@ -68,6 +68,7 @@ class Archive:
             overwrite=overwrite,
             admission=components.access,
             secret_keys=secret_keys,
+            remote=self._scope.is_remote,
             on_progress=on_progress,
         )
         await components.audit.record_change(tenant, "tenant.import", count=report.added)

@@ -50,12 +50,15 @@ class Engine:
         """The settings that the engine was opened with."""
         return self._components.settings
 
-    def workspace(self, tenant: str, *, actor: str = "", request_id: str = "", kbs: Sequence[str] = ()) -> Workspace:
+    def workspace(
+        self, tenant: str, *, actor: str = "", request_id: str = "", kbs: Sequence[str] = (), remote: bool = False
+    ) -> Workspace:
         """Return the engine as one tenant sees it; every audit record of it carries the actor and the request id.
 
-        With `kbs` it is limited to these knowledge bases: others do not exist for it.
+        With `kbs` it is limited to these knowledge bases: others do not exist for it. `remote` is for a caller over the
+        network, who may set up no source that reads files, databases or variables of this machine.
         """
-        return Workspace(TenantScope(self._components, tenant, actor, request_id, tuple(kbs)))
+        return Workspace(TenantScope(self._components, tenant, actor, request_id, tuple(kbs), remote=remote))
 
     @property
     def tenants(self) -> TenantBook:

@@ -40,9 +40,11 @@ class Sources:
         A variable that is not set here may be set where it runs.
         """
         from ragstone.ingest.jobs.schedule import next_run
-        from ragstone.ingest.sources import SCHEDULES, check_without_variables, unset_variables
+        from ragstone.ingest.sources import SCHEDULES, check_without_variables, refuse_local_source, unset_variables
 
         tenant = await self._scope.admit()
+        if self._scope.is_remote:
+            refuse_local_source(kind, config)
         check_name(name, "source")
         if name in RESERVED:
             raise InputError(f"'{name}' is what is ingested without a source", hint="choose another name")

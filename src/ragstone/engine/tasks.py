@@ -162,7 +162,9 @@ async def forget_tasks(components: Components, tenant: str, *, everything: bool 
 
 async def run_task(components: Components, tenant: str, job: Job, tell: Tell) -> tuple[str, TaskResult]:
     """Do a task; return what it came to, and the file that it made."""
-    scope = TenantScope(components, tenant, str(job.facts.get("actor", "")), str(job.facts.get("request_id", "")))
+    facts = job.facts
+    # Whoever has queued it may have done so over the network.
+    scope = TenantScope(components, tenant, str(facts.get("actor", "")), str(facts.get("request_id", "")), remote=True)
     await forget_tasks(components, tenant)
     folder = components.settings.data_dir / FOLDER / job.id
     shutil.rmtree(folder, ignore_errors=True)  # of an attempt that a crash ended

@@ -6,13 +6,13 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ragstone.core.errors import SettingsError
+from ragstone.core.errors import AccessDenied, SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry
 from ragstone.ingest.sources.config import SourceContext, explain_config_error
@@ -43,6 +43,8 @@ SCHEDULES = {
     **dict.fromkeys(("mbox", "imap", "gmail"), "daily"),
 }
 """The schedules of sources by kind, unless their owner sets another one."""
+REMOTE_KINDS = frozenset({"web", "sitemap", "crawl", "feeds", "hacker_news", "semantic_scholar", "imap", "gmail"})
+"""The kinds that read nothing of this machine: all they do is ask the guarded fetcher."""
 _REFERENCE = re.compile(r"\$\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}")
 
 
@@ -69,15 +71,33 @@ def build_source(
     return MaskedSource(source, mask) if mask else source
 
 
+def refuse_local_source(kind: str, config: Mapping[str, Any]) -> None:
+    """Raise `AccessDenied` for a source that reads files, databases or variables of this machine."""
+    hint = "whoever runs the service can set it up: ragstone source add"
+    if kind in KINDS and kind not in REMOTE_KINDS:
+        raise AccessDenied(f"a source of kind '{kind}' reads from the machine of the service", hint=hint)
+    if (found := next(_references(config), None)) is not None:
+        raise AccessDenied(f"the configuration reads the variable {found['name']} of the service", hint=hint)
+
+
 def unset_variables(value: Any, environment: Mapping[str, str] | None = None) -> list[str]:
     """Return the names of variables that a setting or a whole configuration refers to and that are not set here."""
     env = os.environ if environment is None else environment
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
-        return list(dict.fromkeys(name for inner in value for name in unset_variables(inner, env)))
-    found = _REFERENCE.finditer(value) if isinstance(value, str) else ()
-    return [match["name"] for match in found if match["default"] is None and match["name"] not in env]
+    unset = (match["name"] for match in _references(value) if match["default"] is None and match["name"] not in env)
+    return list(dict.fromkeys(unset))
+
+
+def _references(value: Any) -> Iterator[re.Match[str]]:
+    """Yield the references to variables in a setting or a whole configuration."""
+    match value:
+        case str():
+            yield from _REFERENCE.finditer(value)
+        case Mapping():
+            for inner in value.values():
+                yield from _references(inner)
+        case list() | tuple():
+            for inner in value:
+                yield from _references(inner)
 
 
 def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> None:

@@ -115,7 +115,9 @@ def open_reader(request: Request, key: ApiKey) -> Workspace:
 def _workspace_of(request: Request, key: ApiKey, scope: KeyScope) -> Workspace:
     check_scope(key, scope)
     engine: Engine = request.app.state.engine
-    return engine.workspace(key.tenant, actor=f"key:{key.id}", request_id=request.state.request_id, kbs=key.kbs)
+    return engine.workspace(
+        key.tenant, actor=f"key:{key.id}", request_id=request.state.request_id, kbs=key.kbs, remote=True
+    )
 
 
 Reader = Annotated[Workspace, Depends(require("read"))]

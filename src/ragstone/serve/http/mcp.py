@@ -81,7 +81,7 @@ class McpMount:
 
         return McpCaller(
             # Kept for a session of many requests, so that each says for itself by whom it was made.
-            self._engine.workspace(key.tenant, kbs=key.kbs),
+            self._engine.workspace(key.tenant, kbs=key.kbs, remote=True),
             kb=request.query_params.get("kb"),
             actor=f"key:{key.id}",
             request_id=request.state.request_id,

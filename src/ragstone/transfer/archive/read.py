@@ -253,9 +253,10 @@ async def import_archive(
     overwrite: bool,
     admission: Admission,
     secret_keys: SecretKeys,
+    remote: bool,
     on_progress: OnMove | None,
 ) -> ImportReport:
-    """Take in an archive after all of it was checked."""
+    """Take in an archive after all of it was checked; one of a `remote` caller brings no sources of this machine."""
     started = time.monotonic()
     tell = on_progress or (lambda _what, _done, _total: None)
     with ExitStack() as stack:
@@ -266,7 +267,7 @@ async def import_archive(
         sources, remarks = 0, list(reader.manifest.remarks)
         for kb in chosen:
             opened, said = await _import_kb(restorer, reader, kb, tell)
-            added, more = await add_sources(stores, tenant, opened, reader.sources(kb), secret_keys)
+            added, more = await add_sources(stores, tenant, opened, reader.sources(kb), secret_keys, remote)
             sources += added
             remarks += [*said, *more]
     done = restorer.done

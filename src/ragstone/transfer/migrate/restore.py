@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, RagstoneError, SettingsError
+from ragstone.core.errors import AccessDenied, InputError, RagstoneError, SettingsError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.tenants import Admission
 from ragstone.core.types import Json, KnowledgeBase
 from ragstone.ingest.jobs.schedule import next_run
+from ragstone.ingest.sources import refuse_local_source
 from ragstone.language.terms import analyze_chunks
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger import restore
@@ -281,6 +282,7 @@ async def add_sources(
     opened: OpenedKb,
     sources: Sequence[tuple[SourceRecord, Sequence[str]]],
     secret_keys: SecretKeys,
+    remote: bool,
 ) -> tuple[int, list[str]]:
     """Add sources of an archive, paused until they are resumed; return how many, and remarks about them."""
     added, remarks = 0, []
@@ -289,10 +291,12 @@ async def add_sources(
             remarks.append(f"source '{record.name}' of '{record.kb}' is there already and was left as it is")
             continue
         try:
+            if remote:
+                refuse_local_source(record.kind, record.config)
             reads = _checked_references(record, secret_keys(record.kind))
             due = next_run(record.schedule, now())
             await put_source(stores, tenant, opened, replace(record, paused=True, next_run_at=due))
-        except (InputError, SettingsError) as error:
+        except (AccessDenied, InputError, SettingsError) as error:
             remarks.append(f"source '{record.name}' of '{record.kb}' was left out: {error}")
             continue
         added += 1
