@@ -109,6 +109,28 @@ class AlertSettings(SettingsModel):
     """The share of its monthly budget that a tenant may spend without an alert."""
 
 
+class TelemetrySettings(SettingsModel):
+    """A collector of OpenTelemetry that is sent a trace of requests and searches, without their texts."""
+
+    endpoint: str
+    """Its address for OTLP over HTTP; without a path `/v1/traces` is added."""
+    headers: dict[str, SecretStr] = Field(default_factory=dict)
+    """Headers that the collector wants, such as `authorization`."""
+    service_name: str = Field(default="ragstone", min_length=1)
+    share: float = Field(default=1.0, ge=0, le=1)
+    """The share of requests that is traced; a caller whose `traceparent` says so decides for its own."""
+
+    @field_validator("endpoint")
+    @classmethod
+    def _complete_address(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("the address of a collector begins with http:// or https://")
+        if "@" in parts.netloc:
+            raise ValueError("leave user and password out of the address, and set service.telemetry.headers")
+        return value if parts.path.strip("/") else parts._replace(path="/v1/traces").geturl()
+
+
 class ServiceSettings(SettingsModel):
     """The HTTP service."""
 
@@ -128,3 +150,5 @@ class ServiceSettings(SettingsModel):
     """The form of log lines of the service and of workers: `auto` is text on a terminal and JSON elsewhere."""
     metrics: Literal["operator", "loopback"] = "operator"
     """Callers that `/metrics` answers: those with a key of the operator, or anyone on this machine as well."""
+    telemetry: TelemetrySettings | None = None
+    """Send traces to a collector of OpenTelemetry."""

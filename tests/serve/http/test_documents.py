@@ -82,6 +82,13 @@ def test_an_address_on_this_machine_is_not_fetched(acme: Caller) -> None:
     assert [failure["code"] for failure in done["failed"]] == ["address_refused"]
 
 
+@pytest.mark.parametrize("address", ["https://ada:canary@docs.example/a", "docs.example/a", "https://"])
+def test_an_address_that_cannot_be_fetched_is_the_callers_mistake(acme: Caller, address: str) -> None:
+    refused = acme("POST", "/v1/documents/urls", json={"urls": [address]})
+    assert (refused.status_code, refused.json()["code"]) == (422, "invalid_input")
+    assert "canary" not in refused.text
+
+
 def test_another_version_of_a_live_document_is_waited_for(acme: Caller) -> None:
     acme.upload("The gate is red.", external_id="gate")
     again = {"files": {"file": ("gate.md", b"The gate is green.")}, "data": {"external_id": "gate"}}

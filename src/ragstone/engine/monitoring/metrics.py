@@ -33,6 +33,8 @@ class Metrics:
     """The instruments of an engine."""
 
     def __init__(self) -> None:
+        self.on_search: Callable[[SearchResult], None] | None = None
+        """Hears of every search that is recorded."""
         self.http_requests = Counter(
             "ragstone_http_requests_total", "HTTP requests.", ("method", "route", "status"), most=2000
         )
@@ -112,6 +114,8 @@ class Metrics:
         if result.route != "none":
             self.cache_lookups.add("search", "hit" if is_cached else "miss")
             self._record_sources(result)
+        if self.on_search:
+            self.on_search(result)
 
     def _record_sources(self, result: SearchResult) -> None:
         asked: list[SourceKind] = ["documents"]

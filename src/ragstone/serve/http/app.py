@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 from starlette.routing import Route
 
 import ragstone
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import RagstoneError, SettingsError
 from ragstone.engine.engine import Engine
 from ragstone.serve.http.description import complete_description
 from ragstone.serve.http.entity_tags import EntityTags
@@ -35,6 +36,9 @@ from ragstone.serve.http.routes import (
     tasks,
     tenant,
 )
+
+if TYPE_CHECKING:
+    from ragstone.serve.http.tracing import RequestTracing
 
 logger = logging.getLogger(__name__)
 MB = 1024 * 1024
@@ -62,7 +66,10 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
             if running:
                 running.cancel()  # what it has claimed is handed back
             await asyncio.gather(*filter(None, (running, watching)), return_exceptions=True)
+            if tracing:
+                await tracing.close()
 
+    tracing = _open_tracing(engine)
     app = FastAPI(
         title="Ragstone",
         version=ragstone.__version__,
@@ -83,9 +90,23 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     app.add_middleware(IdempotencyKeys)
     app.add_middleware(EntityTags)
     most_bytes = engine.settings.limits.file_mb * MB + FORM_BYTES
-    app.add_middleware(RequestGuard, most_bytes=most_bytes, metrics=engine.metrics)
+    app.add_middleware(RequestGuard, most_bytes=most_bytes, metrics=engine.metrics, tracing=tracing)
     engine.metrics.build.set(ragstone.__version__, value=1)
     return app
+
+
+def _open_tracing(engine: Engine) -> RequestTracing | None:
+    settings = engine.settings.service.telemetry
+    if settings is None:
+        return None
+    try:
+        from ragstone.serve.http.tracing import RequestTracing
+    except ImportError as error:
+        hint = 'pip install "ragstone[telemetry]"'
+        raise SettingsError(f"service.telemetry needs {error.name}, which is not installed", hint=hint) from error
+    tracing = RequestTracing(settings)
+    engine.metrics.on_search = tracing.add_search
+    return tracing
 
 
 class KeptWorker:

@@ -6,7 +6,8 @@ import logging
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -19,10 +20,13 @@ from ragstone.serve.http.bodies import BodyRefused, LimitedBody
 from ragstone.serve.http.problems import make_problem, tell_refusal
 from ragstone.serve.http.rates import rate_headers
 
+if TYPE_CHECKING:
+    from ragstone.serve.http.tracing import RequestTracing
+
 logger = logging.getLogger(__name__)
 REQUEST_ID = re.compile(r"[0-9A-Za-z._:-]{1,64}")
-TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}(?:-.*)?")
-"""The header of the W3C that names the trace which a request is part of."""
+TRACEPARENT = re.compile(r"(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?")
+"""The header of the W3C that names the trace which a request is part of, the span within it, and flags."""
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 BODY_SECONDS = 30.0
 """The longest pause between two parts of a body."""
@@ -38,8 +42,10 @@ class RequestGuard:
         most_bytes: int,
         clock: Callable[[], float] = time.perf_counter,
         metrics: Metrics | None = None,
+        tracing: RequestTracing | None = None,
     ) -> None:
         self._app = app
+        self._tracing = tracing
         self._metrics = metrics or Metrics()
         self._most_bytes = most_bytes
         self._clock = clock
@@ -50,6 +56,9 @@ class RequestGuard:
             return
         request = Request(scope)
         request.state.request_id = _request_id(request)
+        parent = TRACEPARENT.fullmatch(request.headers.get("traceparent", ""))
+        span = self._tracing.begin(*parent.groups() if parent else ()) if self._tracing else None
+        request.state.trace_id = span.trace_id if span else parent[1] if parent else None
         started, status = self._clock(), 0
 
         async def answer(message: Message) -> None:
@@ -66,7 +75,11 @@ class RequestGuard:
 
         body = LimitedBody(scope, receive, self._most_bytes, pause=BODY_SECONDS, hint=LARGER)
         try:
-            with acting_as(None, request.state.request_id), working_for(None, _trace_of(request)):
+            with (
+                acting_as(None, request.state.request_id),
+                working_for(None, request.state.trace_id),
+                span or nullcontext(),
+            ):
                 await self._app(scope, body.receive, answer)
         except BodyRefused as refused:
             if not status:
@@ -80,6 +93,10 @@ class RequestGuard:
         finally:
             took = (self._clock() - started) * 1000
             _measure(self._metrics, request, status, took / 1000)
+            if span:
+                key: ApiKey | None = getattr(request.state, "key", None)
+                tenant = key.tenant if key else None
+                span.end(_method_of(request), _route_of(request), status or 499, request.state.request_id, tenant)
             with _as_request(request):
                 facts = {"method": _method_of(request), "route": _route_of(request)}
                 logger.info("request", extra={"facts": {**facts, "status": status, "ms": round(took, 1)}})
@@ -90,15 +107,9 @@ def _as_request(request: Request) -> Iterator[None]:
     """Have log lines of the block carry the request, its key and the tenant of that."""
     key: ApiKey | None = getattr(request.state, "key", None)
     actor = f"key:{key.id}" if key else ""
-    trace_id = _trace_of(request)
+    trace_id = request.state.trace_id
     with acting_as(actor, request.state.request_id), working_for(key.tenant if key else None, trace_id):
         yield
-
-
-def _trace_of(request: Request) -> str | None:
-    """Return the id of the trace that the caller named, if it is one."""
-    traced = TRACEPARENT.fullmatch(request.headers.get("traceparent", ""))
-    return traced[1] if traced and traced[1].strip("0") else None
 
 
 def _rate_headers(request: Request) -> list[tuple[bytes, bytes]]:
