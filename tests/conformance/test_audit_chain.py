@@ -201,6 +201,8 @@ async def test_entries_of_an_earlier_version_are_chained_by_the_upgrade(kind: st
             "ALTER TABLE audit DROP COLUMN hash",
             "DROP TABLE audit_head",
             "DROP TABLE audit_gaps",
+            *(f"ALTER TABLE api_keys DROP COLUMN {name}" for name in ("per_minute", "minute", "used")),
+            *(f"DROP TABLE {name}" for name in ("stored_replies", "alerts", "alert_messages")),
             f"UPDATE {version} SET version_num = '0008'",
         ):
             connection.execute(statement)

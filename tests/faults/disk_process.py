@@ -36,9 +36,7 @@ def main(folder: Path, limited: bool) -> None:
             "documents": stone.stats().documents,
             "earlier": [turn.question for turn in stone.conversations.turns("c1")],
             "searches": [search.query for search in stone.activity.searches()],
-            "failures": [
-                finding.detail for finding in stone._wait_for(stone.engine.health()) if finding.state == "fail"
-            ],
+            "failures": [finding.detail for finding in stone._run(stone.engine.health()) if finding.state == "fail"],
             "tenants": [tenant.name for tenant in stone.tenants.all()],
         }
         writes = {

@@ -41,7 +41,12 @@ class Hang:
 @pytest.fixture
 async def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
-    settings = Settings(data_dir=tmp_path, retrieval={"timeout": LIMIT}, cache={"search_seconds": 0})
+    settings = Settings(
+        data_dir=tmp_path,
+        retrieval={"timeout": LIMIT},
+        cache={"search_seconds": 0},
+        limits={"searches_at_once": 100},  # no search waits for its turn while others hang
+    )
     async with open_engine(settings) as opened:
         await workspace_of(opened).documents.ingest_items(
             [Item("letters", "1", "letters/1", "The ferry leaves at nine.")]

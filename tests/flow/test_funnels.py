@@ -16,10 +16,10 @@ from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Mode
 from ragstone.evaluate.metrics import score
 from ragstone.settings.retrieval import RerankingSettings, RerankingStage
-from ragstone.settings.tree import LLMSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 from ragstone.testing.workspaces import workspace_of
 
+CLIENT = "ragstone.models.llm.client.OpenAILLM"
 NOTICES = [
     Item("notices", str(number), f"notices/{number}", f"Harbour notice {number}: the ferry is late.")
     for number in range(150)
@@ -137,15 +137,15 @@ async def test_takaro_fuses_20_and_20_has_an_llm_rank_20_and_returns_5(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llm = FakeLLM([last_one_first(20)])
-    asked: list[LLMSettings] = []
-    monkeypatch.setattr("ragstone.models.build_llm", lambda settings: asked.append(settings) or llm)
+    asked: list[tuple[str, str | None]] = []
+    monkeypatch.setattr(CLIENT, lambda name, settings, **_: asked.append((name, settings.base_url)) or llm)
     result = await search(profile("takaro", data_dir))
     assert (left(result)["dense"], left(result)["lexical"], len(result.hits)) == (20, 20, 5)
     assert [hit.scores["rerank"] for hit in result.hits] == [1.0, 0.95, 0.9, 0.85, 0.8]
     assert [hit.score for hit in result.hits] == [1.0, 0.95, 0.9, 0.85, 0.8]
     assert len(json.loads(llm.requests[0][1].content)["passages"]) == 20
     assert result.degraded == ()
-    assert (asked[0].model, asked[0].base_url) == ("meta-llama/llama-3.1-8b-instruct", "https://openrouter.ai/api/v1")
+    assert asked == [("meta-llama/llama-3.1-8b-instruct", "https://openrouter.ai/api/v1")]
 
 
 class KnowsBetter(FakeLLM):
@@ -160,7 +160,7 @@ class KnowsBetter(FakeLLM):
 async def test_an_llm_that_knows_better_improves_what_takaro_returns(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ragstone.models.build_llm", lambda _: KnowsBetter())
+    monkeypatch.setattr(CLIENT, lambda *_, **__: KnowsBetter())
     async with open_engine(profile("takaro", data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items(NOTICES)
         rankings = {
@@ -177,7 +177,7 @@ async def test_takaro_keeps_the_fused_order_when_the_llm_fails_or_is_not_asked(
     fake_model: FakeEmbedder, data_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llm = FakeLLM(["I liked passage 3 best", RemoteError("no answer")])
-    monkeypatch.setattr("ragstone.models.build_llm", lambda _: llm)
+    monkeypatch.setattr(CLIENT, lambda *_, **__: llm)
     async with open_engine(profile("takaro", data_dir)) as engine:
         await workspace_of(engine).documents.ingest_items(NOTICES)
         found = {

@@ -271,5 +271,7 @@ def test_every_key_has_a_variable_of_its_name(key: str) -> None:
         assert load(env={name: "rpg"}).profile == "rpg"
     elif key.endswith(".options"):
         assert load(env={name: '{"nonsense": 1}'}).store != Settings().store
+    elif key == "flags":
+        assert load(env={name: '{"nonsense": 1}'}).flags == {"nonsense": 1.0}
     else:
         assert f"'{key}" in str(refused(env={name: '{"nonsense": 1}'}))

@@ -187,7 +187,7 @@ async def _export(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tup
     if report.bytes > most:
         raise InputError(
             f"the archive has {report.bytes} bytes; at most {most} can be downloaded",
-            hint="export fewer knowledge bases at a time or without files, or run `ragstone export` on the machine",
+            hint="export fewer knowledge bases at a time or without files, or have it exported on the machine",
         )
     return f"{report.documents} documents were exported", path.read_bytes()
 

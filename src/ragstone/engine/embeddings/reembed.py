@@ -241,7 +241,11 @@ class SpaceRetriever:
     async def retrieve(self, query: str, k: int) -> SearchResult:
         """Hits labelled the way the judgements do."""
         request = SearchRequest(query, k, mode="thorough", arms="dense", fusion="zscore", candidates=k)
-        found = await self.search.search(self.tenant, self.kb, request)
+        try:
+            found = await self.search.search(self.tenant, self.kb, request)
+        except InputError:
+            # The model can make nothing of this query, which counts against it; the others go on.
+            return SearchResult(query, query, "thorough", (), (), (), 0.0)
         hits = [
             replace(hit, metadata={"dataset_id": label_of([hit.document_id, given, hit.uri], self.known)})
             for hit in found.hits

@@ -73,7 +73,7 @@ def build_source(
 
 def refuse_local_source(kind: str, config: Mapping[str, Any]) -> None:
     """Raise `AccessDenied` for a source that reads files, databases or variables of this machine."""
-    hint = "whoever runs the service can set it up: ragstone source add"
+    hint = "whoever runs the service can set it up on the machine"
     if kind in KINDS and kind not in REMOTE_KINDS:
         raise AccessDenied(f"a source of kind '{kind}' reads from the machine of the service", hint=hint)
     if (found := next(_references(config), None)) is not None:

@@ -40,6 +40,11 @@ EXTRAS = {
     "redis": (("redis",), "search results that processes share"),
     "agents": (("langchain_core", "langgraph"), "tools for LangChain and LangGraph"),
     "mcp": (("mcp",), "tools over the Model Context Protocol"),
+    "oidc": (("jwt",), "tokens of an identity provider in place of API keys"),
+    "telemetry": (
+        ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+        "traces for a collector of OpenTelemetry",
+    ),
 }
 PROGRAMS = {
     "git": ("git", "sources of kind git"),
@@ -114,7 +119,14 @@ def check_program(program: str) -> Check:
 
 
 def _has_modules(extra: str) -> bool:
-    return all(find_spec(module) for module in EXTRAS[extra][0])
+    return all(_is_installed(module) for module in EXTRAS[extra][0])
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # of a package around it
+        return False
 
 
 def _existing(folder: Path) -> Path:

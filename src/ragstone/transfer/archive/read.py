@@ -253,8 +253,8 @@ async def import_archive(
     overwrite: bool,
     admission: Admission,
     secret_keys: SecretKeys,
-    remote: bool,
     on_progress: OnMove | None,
+    remote: bool = False,
 ) -> ImportReport:
     """Take in an archive after all of it was checked; one of a `remote` caller brings no sources of this machine."""
     started = time.monotonic()
