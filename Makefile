@@ -42,11 +42,15 @@ ifdef TESTS
 test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core, query and language must be covered to 95 % by their own
 	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
 else
+# Hypothesis keeps its table of characters in a file: made once here, and not by each group, slowed by coverage.
+UNICODE = from hypothesis.internal.charmap import charmap; charmap()
+
 # A process for each group of folders: every test is collected once, and a server is started by the group that needs it.
 # The groups that take longest come first. There are more workers than cores, because many tests wait for a server.
 test: .venv/.setup
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
+	@$(BIN)/python -c '$(UNICODE)'
 	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going test-covered $(TEST_GROUPS:%=test-%)
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 endif
