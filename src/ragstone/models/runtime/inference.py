@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +19,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from ragstone.core.errors import ModelError, ModelUnavailable
-from ragstone.core.types import Vector
+from ragstone.core.types import Matrix, Vector
 from ragstone.models.runtime.encoder import Encoder, Ids, Runtime
 from ragstone.models.runtime.scheduler import BatchScheduler
 from ragstone.models.weights import Weights, find_weights
@@ -101,6 +103,8 @@ def _padding_id(tokenizer: Any) -> int:
 
 
 T = TypeVar("T")
+QUERY_SECONDS = 1.0
+"""The time after a query for which others are expected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,51 @@ class ModelInput:
 
     ids: Sequence[int]
     types: Sequence[int] | None = None
+
+
+class BatchLanes:
+    """Leaves room for queries between batches of documents.
+
+    A batch takes as long as many queries, and one that runs cannot be interrupted. So while there are queries, one of
+    the runs that a model makes at once is left to them, and after each batch the processor rests for as long again.
+    """
+
+    def __init__(
+        self, workers: int, clock: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._workers = workers
+        self._clock = clock
+        self._sleep = sleep
+        self._changed = threading.Condition()
+        self._running = 0
+        self._last_query = -math.inf
+
+    def run_urgent(self, work: Callable[[], T]) -> T:
+        """Run a query at once."""
+        self._last_query = self._clock()
+        return work()
+
+    def run_batch(self, work: Callable[[], T]) -> T:
+        """Run a batch when there is a lane for it."""
+        with self._changed:
+            while self._running >= self._most():
+                self._changed.wait(QUERY_SECONDS)
+            self._running += 1
+        started = self._clock()
+        try:
+            return work()
+        finally:
+            if self._has_queries():
+                self._sleep(min(self._clock() - started, QUERY_SECONDS))
+            with self._changed:
+                self._running -= 1
+                self._changed.notify()
+
+    def _most(self) -> int:
+        return max(1, self._workers - 1) if self._has_queries() else self._workers
+
+    def _has_queries(self) -> bool:
+        return self._clock() - self._last_query < QUERY_SECONDS
 
 
 class LocalModel:
@@ -191,10 +240,15 @@ class LocalModel:
                 cache=self._cache,
             )
             tokenizer.result()
-            run = partial(self._run_batch, runtime)
+            lanes = BatchLanes(runtime.workers)
             self._rooms = {
-                name: BatchScheduler(run, workers=workers, batch_size=self._batch_size)
-                for name, workers in (("batches", runtime.workers), ("urgent", 1))
+                name: BatchScheduler(
+                    partial(self._run_batch, runtime, lane), workers=workers, batch_size=self._batch_size
+                )
+                for name, workers, lane in (
+                    ("batches", runtime.workers, lanes.run_batch),
+                    ("urgent", 1, lanes.run_urgent),
+                )
             }
 
     def _encoder(self) -> Encoder:
@@ -205,17 +259,19 @@ class LocalModel:
             raise ModelError(f"{self.name} has no classification head, so it cannot score pairs")
         return encoder
 
-    def _run_batch(self, runtime: Runtime, rows: Sequence[ModelInput]) -> Sequence[Vector | ModelError]:
+    def _run_batch(
+        self, runtime: Runtime, lane: Callable[[Callable[[], Matrix]], Matrix], rows: Sequence[ModelInput]
+    ) -> Sequence[Vector | ModelError]:
         longest = self.weights.max_tokens
         ids, mask = pad_rows([row.ids for row in rows], self.tokenizer.padding, longest=longest)
         types = None
         if rows[0].types is not None:
             types, _ = pad_rows([row.types or () for row in rows], 0, longest=longest)
         try:
-            made = runtime.run(ids, mask, types)
+            made = lane(lambda: runtime.run(ids, mask, types))
         except ModelError as error:
             # Run one by one: a passing fault gets its second chance, a bad row does not spoil the others.
-            return [error] if len(rows) == 1 else [self._run_batch(runtime, [row])[0] for row in rows]
+            return [error] if len(rows) == 1 else [self._run_batch(runtime, lane, [row])[0] for row in rows]
         return [
             row if np.isfinite(row).all() else ModelError(f"{self.name} gave a vector that is not finite")
             for row in made
