@@ -76,28 +76,28 @@ def refuse_local_source(kind: str, config: Mapping[str, Any]) -> None:
     hint = "whoever runs the service can set it up on the machine"
     if kind in KINDS and kind not in REMOTE_KINDS:
         raise AccessDenied(f"a source of kind '{kind}' reads from the machine of the service", hint=hint)
-    if (found := next(_references(config), None)) is not None:
+    if (found := next(find_references(config), None)) is not None:
         raise AccessDenied(f"the configuration reads the variable {found['name']} of the service", hint=hint)
 
 
 def unset_variables(value: Any, environment: Mapping[str, str] | None = None) -> list[str]:
     """Return the names of variables that a setting or a whole configuration refers to and that are not set here."""
     env = os.environ if environment is None else environment
-    unset = (match["name"] for match in _references(value) if match["default"] is None and match["name"] not in env)
+    unset = (match["name"] for match in find_references(value) if match["default"] is None and match["name"] not in env)
     return list(dict.fromkeys(unset))
 
 
-def _references(value: Any) -> Iterator[re.Match[str]]:
+def find_references(value: Any) -> Iterator[re.Match[str]]:
     """Yield the references to variables in a setting or a whole configuration."""
     match value:
         case str():
             yield from _REFERENCE.finditer(value)
         case Mapping():
             for inner in value.values():
-                yield from _references(inner)
+                yield from find_references(inner)
         case list() | tuple():
             for inner in value:
-                yield from _references(inner)
+                yield from find_references(inner)
 
 
 def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -12,9 +11,9 @@ from ragstone.core.clock import now
 from ragstone.core.errors import AccessDenied, InputError, RagstoneError, SettingsError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.tenants import Admission
-from ragstone.core.types import Json, KnowledgeBase
+from ragstone.core.types import KnowledgeBase
 from ragstone.ingest.jobs.schedule import next_run
-from ragstone.ingest.sources import refuse_local_source
+from ragstone.ingest.sources import find_references, refuse_local_source
 from ragstone.language.terms import analyze_chunks
 from ragstone.stores.factory import Stores
 from ragstone.stores.ledger import restore
@@ -272,10 +271,6 @@ def _finish(
         restore.date_document(connection, tenant_id, known.id, document)
 
 
-REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)")
-"""The start of a reference to the environment, with or without a default."""
-
-
 async def add_sources(
     stores: Stores,
     tenant: str,
@@ -310,23 +305,11 @@ def _checked_references(record: SourceRecord, secret_keys: Collection[str]) -> l
     """Return the variables that a source reads. In an address, or in text that is sent, one could leak a secret."""
     found: dict[str, None] = {}
     for key, value in record.config.items():
-        names = dict.fromkeys(_references(value))
+        names = dict.fromkeys(match["name"] for match in find_references(value))
         if names and key not in secret_keys:
             raise SettingsError(f"its {key!s:.80} reads {', '.join(names)} of this server's environment")
         found.update(names)
     return [f"${{{name}}}" for name in found]
-
-
-def _references(value: Json) -> Iterator[str]:
-    match value:
-        case str():
-            yield from REFERENCE.findall(value)
-        case Mapping():
-            for item in value.values():
-                yield from _references(item)
-        case list() | tuple():
-            for item in value:
-                yield from _references(item)
 
 
 async def put_source(stores: Stores, tenant: str, opened: OpenedKb, record: SourceRecord) -> None:
