@@ -84,6 +84,10 @@ class Extraction:
 
     statements: tuple[Statement, ...]
     degraded: tuple[str, ...] = ()
+    nearest: tuple[Statement, ...] = ()
+    """The best of what was read where nothing answers; it is no answer."""
+    missing: tuple[str, ...] = ()
+    """Names asked for that no passage has, as the question spells them."""
 
 
 class Extractor:
