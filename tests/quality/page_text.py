@@ -8,7 +8,9 @@ from pathlib import Path
 
 from ragstone.ingest.parsers.dispatch import parse
 
-_DROPPED = re.compile(r"\.(?:\\\"|B[dlk]|E[dlk]|Pp|Dd|Dt|Os|TH|if|ie|el|nr|so|ad|hy|ds|de|sp|br|nf|fi|ti|in|RS|RE|\.|\\}).*")
+_DROPPED = re.compile(
+    r"\.(?:\\\"|B[dlk]|E[dlk]|Pp|Dd|Dt|Os|TH|if|ie|el|nr|so|ad|hy|ds|de|sp|br|nf|fi|ti|in|RS|RE|\.|\\}).*"
+)
 _MACRO = re.compile(
     r"(?<![\w-])(?:[AEL]n|Ad|Ap|Ar|Aq|Cm|Dl|Do|Dc|Dq|Dv|Er|Em|Ev|Fl|Ic|It|Li|Lk|Mt|Nd|Nm|No|Ns|Op|Oo|Oc|Pa|Po|Pc|Pf|Pq|"
     r"Ql|Qq|Qo|Qc|Sh|SH|Ss|SS|Sm|So|Sc|Sq|Sx|Sy|Ta|Tn|Va|Vt|Xr|Xo|Xc|Ux|TP|IP|PP|LP|P|B|I|BR|IR|RB|RI|BI|IB|SM|SB)(?![\w-])"
@@ -42,7 +44,11 @@ def _rst(text: str) -> str:
 def _adoc(text: str) -> str:
     text = re.sub(r"<<[^,>]*,([^>]*)>>", r"\1", text)
     text = re.sub(r"linkgit:", "", text)
-    return re.sub(r"\{[a-z]+\}|(?:link|https?|mailto):\S*?\[(?=\w)|\[[a-z]+\]|\[\[[\w-]+\]\]|^(?:ifn?def|endif|include)::.*$", "", text)
+    return re.sub(
+        r"\{[a-z]+\}|(?:link|https?|mailto):\S*?\[(?=\w)|\[[a-z]+\]|\[\[[\w-]+\]\]|^(?:ifn?def|endif|include)::.*$",
+        "",
+        text,
+    )
 
 
 def _markdown(text: str) -> str:
