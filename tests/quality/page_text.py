@@ -1,29 +1,33 @@
-"""The words of a page of a manual, without markup: read apart from the parsers that it checks the collection for."""
+"""The words that a page of a manual shows, without markup: read apart from the parsers, whose tests need them."""
 
 from __future__ import annotations
 
 import html
 import re
+import warnings
+import zipfile
 from pathlib import Path
 
-from ragstone.ingest.parsers.dispatch import parse
+import openpyxl
+import pypdfium2
 
-_DROPPED = re.compile(
+_HIDDEN_LINE = re.compile(
     r"\.(?:\\\"|B[dlk]|E[dlk]|Pp|Dd|Dt|Os|TH|if|ie|el|nr|so|ad|hy|ds|de|sp|br|nf|fi|ti|in|RS|RE|\.|\\}).*"
 )
 _MACRO = re.compile(
-    r"(?<![\w-])(?:[AEL]n|Ad|Ap|Ar|Aq|Cm|Dl|Do|Dc|Dq|Dv|Er|Em|Ev|Fl|Ic|It|Li|Lk|Mt|Nd|Nm|No|Ns|Op|Oo|Oc|Pa|Po|Pc|Pf|Pq|"
-    r"Ql|Qq|Qo|Qc|Sh|SH|Ss|SS|Sm|So|Sc|Sq|Sx|Sy|Ta|Tn|Va|Vt|Xr|Xo|Xc|Ux|TP|IP|PP|LP|P|B|I|BR|IR|RB|RI|BI|IB|SM|SB)(?![\w-])"
+    r"(?<![\w-])(?:[AEL]n|A[dpqr]|B[IR]?|Cm|D[clovq]|E[mrv]|Fl|I[BRPct]?|L[ikP]|Mt|N[dmos]|O[cop]|P[acfoqP]?|Q[cloq]|"
+    r"R[BI]|S[BHMSchmoqsxy]|T[Pan]|Ux|V[at]|X[cor])(?![\w-])"
 )
+_ROFF_ESCAPE = re.compile(r"\\f(?:\[\w*\]|\(..|.)|\\s[-+]?\d|\\&|\\\((?:..)|\\\[\w+\]")
 
 
 def page_words(page: Path) -> str:
     """Return what the page shows as one run of lower-case letters and digits."""
     suffix = page.suffix.lower()
-    if suffix in {".pdf", ".epub", ".docx", ".xlsx", ".pptx", ".rtf"}:
-        return words(parse(page.read_bytes(), page.name).text)
-    strip = _man if re.fullmatch(r"\.[1-9]", suffix) else _STRIPPERS.get(suffix, str)
-    return words(strip(page.read_text("utf-8", "replace")))
+    if suffix in _READERS:
+        return words(_READERS[suffix](page))
+    text = page.read_text("utf-8", "replace")
+    return words(_strip_man(text) if re.fullmatch(r"\.[1-9]", suffix) else _STRIPPERS.get(suffix, str)(text))
 
 
 def words(text: str) -> str:
@@ -31,42 +35,67 @@ def words(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
-def _html(text: str) -> str:
+def _read_pdf(page: Path) -> str:
+    with pypdfium2.PdfDocument(page) as document:
+        return "\n".join(sheet.get_textpage().get_text_bounded() for sheet in document)
+
+
+def _read_xlsx(page: Path) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        book = openpyxl.load_workbook(page)
+    cells = (cell for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row)
+    return " ".join(str(cell) for cell in cells if cell is not None)
+
+
+def _read_archive(page: Path) -> str:
+    with zipfile.ZipFile(page) as archive:
+        parts = [name for name in sorted(archive.namelist()) if name.endswith(("document.xml", "html", "content.xml"))]
+        return "\n".join(_strip_html(archive.read(part).decode("utf-8")) for part in parts)
+
+
+def _strip_html(text: str) -> str:
     text = re.sub(r"(?s)<!--.*?-->|<(script|style)\b.*?</\1>", " ", text)
     return html.unescape(re.sub(r"<[^>]*>", "", text))
 
 
-def _rst(text: str) -> str:
-    text = re.sub(r":[\w:+-]+:(?=`)", "", text)
-    return re.sub(r"`([^`<]*?)\s*<[^`>]*>`", r"\1", text)
+def _strip_rst(text: str) -> str:
+    return re.sub(r"`([^`<]*?)\s*<[^`>]*>`", r"\1", re.sub(r":[\w:+-]+:(?=`)", "", text))
 
 
-def _adoc(text: str) -> str:
-    text = re.sub(r"<<[^,>]*,([^>]*)>>", r"\1", text)
-    text = re.sub(r"linkgit:", "", text)
-    return re.sub(
-        r"\{[a-z]+\}|(?:link|https?|mailto):\S*?\[(?=\w)|\[[a-z]+\]|\[\[[\w-]+\]\]|^(?:ifn?def|endif|include)::.*$",
-        "",
-        text,
-    )
+def _strip_adoc(text: str) -> str:
+    text = re.sub(r"<<[^,>]*,([^>]*)>>", r"\1", text).replace("linkgit:", "")
+    return re.sub(r"\{[a-z]+\}|(?:link|https?|mailto):\S*?\[(?=\w)|\[[a-z]+\]|\[\[[\w-]+\]\]", "", text)
 
 
-def _markdown(text: str) -> str:
-    return re.sub(r"\]\([^)]*\)|\]\[[^]]*\]|<a\b[^>]*>|</\w+>", "", text)
+def _strip_markdown(text: str) -> str:
+    return html.unescape(re.sub(r"\]\([^)]*\)|\]\[[^]]*\]|</?\w[^>]*>", "", text))
 
 
-def _man(text: str) -> str:
+def _strip_man(text: str) -> str:
     name = ""
     shown = []
-    for line in re.sub(r"\\f(?:\[\w*\]|\(..|.)|\\s[-+]?\d|\\&|\\\((?:..)|\\\[\w+\]", "", text).splitlines():
-        if not line.startswith("."):
-            shown.append(line)
-        elif not _DROPPED.match(line):
-            named = re.match(r"\.Nm\s+(\w[\w.-]*)", line)
-            name = name or (named[1] if named else "")
-            line = f".Nm {name}" + line[3:] if re.match(r"\.Nm(?:\s+[^\w\s].*|\s+Ns.*|\s*)$", line) else line
-            shown.append(_MACRO.sub("", line))
+    for line in _ROFF_ESCAPE.sub("", text).splitlines():
+        named = re.match(r"\.Nm\s+(\w[\w.-]*)", line)
+        name = name or (named[1] if named else "")
+        if re.match(r"\.Nm(?:\s+[^\w\s].*|\s+Ns.*|\s*)$", line):
+            line = f".Nm {name}{line[3:]}"
+        if not _HIDDEN_LINE.match(line):
+            shown.append(_MACRO.sub("", line) if line.startswith(".") else line)
     return "\n".join(shown)
 
 
-_STRIPPERS = {".html": _html, ".htm": _html, ".rst": _rst, ".adoc": _adoc, ".md": _markdown}
+_READERS = {
+    ".pdf": _read_pdf,
+    ".xlsx": _read_xlsx,
+    ".docx": _read_archive,
+    ".epub": _read_archive,
+    ".odt": _read_archive,
+}
+_STRIPPERS = {
+    ".html": _strip_html,
+    ".htm": _strip_html,
+    ".rst": _strip_rst,
+    ".adoc": _strip_adoc,
+    ".md": _strip_markdown,
+}
