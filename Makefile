@@ -23,7 +23,7 @@ EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp oidc tel
 SERVICE_EXTRAS = llm tables postgres chroma qdrant milvus redis mcp oidc telemetry
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench load faults profiles mutants peers requirements release lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench answers load faults profiles mutants peers requirements release lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -108,6 +108,9 @@ shape: .venv/.setup ## Print the shape of src: sizes, names, docstrings, modules
 bench: .venv/.setup ## Measure speed, memory and quality on this machine
 	@$(BIN)/python -m bench $(ARGS)
 
+answers: .venv/.setup ## Grade answers, verdicts and altered statements on both halves of the collection, and write docs/answers.md
+	@$(BIN)/python -m bench.answers $(ARGS)
+
 load: .venv/.setup ## Search at a fixed rate for 15 minutes while documents are ingested, and write docs/load.md
 	@$(BIN)/python -m bench.load $(ARGS)
 
@@ -126,6 +129,7 @@ mutants: .venv/.setup ## Change the code in small ways and count what its tests 
 
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
+	@$(PIP) --target .venv/llama-index llama-index-core==0.14.21
 
 release: .venv/.setup ## Build wheel and sdist, install the wheel in an empty environment and try it there (ARGS="--since REVISION" upgrades data)
 	@$(BIN)/python -m scripts.release $(ARGS)

@@ -1,0 +1,121 @@
+"""`python -m bench.answers [develop|measured]`: what is said to the questions, claims and statements of each half."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Collection as Names
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.answers.baselines import build_baselines
+from bench.answers.collection import HALVES, Collection, Half, load_collection
+from bench.answers.doubles import QuotingLLM
+from bench.answers.knowledge import ingest_pages, open_knowledge
+from bench.answers.measure import (
+    measure_claims,
+    measure_payloads,
+    measure_questions,
+    measure_statements,
+    read_by_asking,
+)
+from bench.answers.tables import Table, are_met, render_goals
+from ragstone.engine.engine import Engine
+
+PARTS = ("questions", "claims", "statements", "payloads")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print the tables, and return 1 if a goal is missed."""
+    options = _parse(arguments)
+    parts = [options.only] if options.only else PARTS
+    halves: Sequence[Half] = [options.half] if options.half else HALVES
+    tables = {half: asyncio.run(measure(load_collection(half), parts, options)) for half in halves}
+    if options.json:
+        counts = {half: {table.name: table.as_dict() for table in found} for half, found in tables.items()}
+        print(json.dumps(counts, ensure_ascii=False, indent=1))
+    else:
+        for half, found in tables.items():
+            print("\n".join(render_half(half, found)))
+    if options.failures:
+        print("\n".join(_render_failures(tables["develop"])))
+    return 0 if all(are_met(found) for found in tables.values()) else 1
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench.answers")
+    parser.add_argument("half", nargs="?", choices=HALVES, help="default: both")
+    parser.add_argument("--only", choices=PARTS, help="measure one part")
+    parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")
+    parser.add_argument("--data-dir", type=Path, help="where to keep what was ingested; default: a temporary folder")
+    parser.add_argument("--failures", action="store_true", help="list what failed, with what was said; develop only")
+    parser.add_argument("--json", action="store_true", help="print counts as JSON")
+    options = parser.parse_args(arguments)
+    if options.failures and options.half != "develop":
+        parser.error("--failures shows texts, and those of the measured half are not to be seen: name `develop`")
+    return options
+
+
+async def measure(collection: Collection, parts: Names[str], options: argparse.Namespace) -> list[Table]:
+    """Return the tables of one half."""
+    tables: list[Table] = []
+    if {"questions", "claims"} & set(parts):
+        async with ingest_pages(collection.pages, options.data_dir) as data:
+            tables += await _measure_pages(collection, data, parts, quick=options.quick)
+    if {"statements", "payloads"} & set(parts):
+        async with ingest_pages(collection.prose, options.data_dir) as data, open_knowledge(data) as components:
+            if "statements" in parts:
+                workspace = Engine(components).workspace("default")
+                tables += await measure_statements(collection.statements, components, workspace)
+            if "payloads" in parts:
+                tables.append(await measure_payloads(collection.statements, components))
+    return tables
+
+
+async def _measure_pages(collection: Collection, data: Path, parts: Names[str], *, quick: bool) -> list[Table]:
+    tables: list[Table] = []
+    async with open_knowledge(data) as components:
+        workspace = Engine(components).workspace("default")
+        if "questions" in parts:
+            _say("asking")
+            tables.append(await measure_questions("questions", collection.questions, read_by_asking(workspace)))
+        if "claims" in parts:
+            _say("checking claims")
+            tables += await measure_claims(collection.claims, workspace)
+        if "questions" in parts and not quick:
+            for name, read in build_baselines(components).items():
+                _say(name)
+                tables.append(await measure_questions(name, collection.questions, read))
+    if "questions" in parts and not quick:
+        _say("asking with a double of an LLM")
+        async with open_knowledge(data, QuotingLLM()) as components:
+            read = read_by_asking(Engine(components).workspace("default"))
+            tables.append(await measure_questions("with a double of an LLM", collection.questions, read))
+    return tables
+
+
+def render_half(half: Half, tables: Sequence[Table]) -> Iterator[str]:
+    """Yield the goals and the tables of one half."""
+    yield f"\n## {half}\n"
+    yield from render_goals(tables)
+    for table in tables:
+        if table.items:
+            yield ""
+            yield from table.render()
+
+
+def _render_failures(tables: Sequence[Table]) -> Iterator[str]:
+    for table in tables:
+        for failure in table.failures:
+            yield f"\n[{table.name}] {failure.id} ({failure.kind})\n  asked:    {failure.asked!r}"
+            yield f"  expected: {failure.expected!r}\n  said:     {failure.said!r}"
+
+
+def _say(what: str) -> None:
+    print(f"{what} …", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
