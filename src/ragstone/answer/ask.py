@@ -12,13 +12,13 @@ from ragstone.answer.budget import MOST_CHARS, StepBudget, cut_passages
 from ragstone.answer.check import Checker
 from ragstone.answer.compose import Composition, ReplyLimits
 from ragstone.answer.contradict import find_contradictions
-from ragstone.answer.extract import Extractor
+from ragstone.answer.extract import Extraction, Extractor
 from ragstone.answer.model_knowledge import ask_model
 from ragstone.answer.pack import pack
 from ragstone.answer.quotes import Statement
 from ragstone.answer.styles import Writer, check_format, replay
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
-from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.errors import ModelError, RagstoneError, RemoteError
 from ragstone.core.model_types import Relation, WordTokenizer
 from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
 from ragstone.core.search import Exchange, SearchResult
@@ -33,6 +33,26 @@ Search = Callable[[str], Awaitable[SearchResult]]
 Passages = Callable[[SearchResult], Sequence[Hit]]
 CUT = "answer: {count} passages were not read to the end: together they have more than {most:,} characters"
 UNREAD = "answer: {count} sentences were not compared with it: they have too many words"
+MOST_NEAREST = 2
+"""Statements that are quoted in place of an answer."""
+
+
+async def _has_no_name(name: str) -> bool:
+    return False
+
+
+async def _has_none_waiting() -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class KbState:
+    """The state of a knowledge base that a reply without an answer tells of; by default all that there is was found."""
+
+    mentions: Callable[[str], Awaitable[bool]] = _has_no_name
+    """Return whether any passage has a name."""
+    count_waiting: Callable[[], Awaitable[int]] = _has_none_waiting
+    """Return how many documents are still to be read or embedded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +67,38 @@ class Part:
 
 
 class AnsweredParts:
-    """The parts of a question that have been answered, and the sentences that answer them."""
+    """The parts of a question that have been answered, the sentences that answer them, and what the others lack."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], notes: list[str] | None = None) -> None:
         self._parts = parts
         self._said: set[str] = set()
         self._answered: set[str] = set()
+        self._extracted: dict[str, Extraction] = {}
+        self.notes = [] if notes is None else notes
 
     @property
     def open_questions(self) -> tuple[str, ...]:
         """Return the parts without an answer; none where the question as a whole has none."""
-        open_parts = [part.question for part in self._parts if part.question not in self._answered]
-        return tuple(open_parts) if self._answered else ()
+        return tuple(part.question for part in self._open_parts) if self._answered else ()
+
+    @property
+    def nearest(self) -> tuple[Statement, ...]:
+        """Return what comes near the question where no part of it is answered."""
+        if self._answered:
+            return ()
+        most = max(1, MOST_NEAREST // len(self._parts))
+        found = (statement for each in self._of_open_parts() for statement in each.nearest[:most])
+        return tuple({statement.text: statement for statement in found}.values())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Return the names in the open parts that none of their passages has."""
+        return tuple(dict.fromkeys(name for each in self._of_open_parts() for name in each.missing))
+
+    def keep(self, part: Part, extraction: Extraction) -> None:
+        """Keep what was extracted for a part, in case that it stays open."""
+        self._extracted[part.question] = extraction
+        self.notes.extend(extraction.degraded)
 
     def is_new(self, part: Part, sentence: str) -> bool:
         """Return whether a sentence is new for a part; one said before must have words that this part adds."""
@@ -67,6 +107,13 @@ class AnsweredParts:
             self._answered.add(part.question)
         self._said.add(sentence)
         return new
+
+    @property
+    def _open_parts(self) -> list[Part]:
+        return [part for part in self._parts if part.question not in self._answered]
+
+    def _of_open_parts(self) -> list[Extraction]:
+        return [self._extracted[part.question] for part in self._open_parts if part.question in self._extracted]
 
     def _adds_to(self, part: Part, sentence: str) -> bool:
         before = self._parts[: self._parts.index(part)]
@@ -198,29 +245,38 @@ class Answerer:
         parts: Sequence[Part] = (),
         earlier: Sequence[Exchange] = (),
         streaming: bool = True,
+        state: KbState | None = None,
     ) -> AsyncGenerator[AnswerEvent]:
         """Yield each sentence once it is checked, then the citations, then the whole answer.
 
         Each of the `parts` of a compound question is answered by itself, in their order. An LLM gets the
-        `earlier` turns of the conversation.
+        `earlier` turns of the conversation. Where no sentence answers, the reply quotes what comes near and tells of
+        the `state` of the kb.
         """
         notes, said = [*degraded, *(note for part in parts for note in part.degraded)], list[Statement]()
         asked = self._cut_parts(parts or [Part(question, tuple(hits))], notes)
-        tally = AnsweredParts(asked)
+        tally = AnsweredParts(asked, notes)
         writer = Writer(self._settings.citation_style, self._settings.citation_format)
         judge = Judge(self._entailer, self._llm_settings.timeout)
-        async with aclosing(self._answer_parts(asked, earlier, notes, judge, streaming)) as told:
+        async with aclosing(self._answer_parts(asked, earlier, tally, judge, streaming)) as told:
             async for part, statement in told:
                 if tally.is_new(part, statement.text):
                     said.append(statement)
                     yield writer.add(statement)
+        for statement in tally.nearest:
+            writer.add_nearest(statement)
         yield CitationsReady(writer.citations)
         read, _ = cut_passages(drop_repeats((*hits, *(hit for part in parts for hit in part.hits))))
         against = await find_contradictions(said, read, judge.relations, judge.budget) if said else []
         if judge.budget.unread:
             notes.append(UNREAD.format(count=judge.budget.unread))
-        answer = writer.finish(question, list(dict.fromkeys([*notes, *judge.notes])), against)
-        yield AnswerReady(replace(answer, unanswered=tally.open_questions))
+        missing, waiting = await _look_around(state or KbState(), tally.missing, bool(said), notes)
+        degraded = list(dict.fromkeys([*notes, *judge.notes]))
+        yield AnswerReady(
+            writer.finish(
+                question, degraded, against, unanswered=tally.open_questions, missing=missing, waiting=waiting
+            )
+        )
 
     @staticmethod
     def _cut_parts(parts: Sequence[Part], notes: list[str]) -> list[Part]:
@@ -231,30 +287,37 @@ class Answerer:
         return [replace(part, hits=tuple(hits)) for part, hits, _ in cut]
 
     async def _answer_parts(
-        self, parts: Sequence[Part], earlier: Sequence[Exchange], notes: list[str], judge: Judge, streaming: bool
+        self, parts: Sequence[Part], earlier: Sequence[Exchange], tally: AnsweredParts, judge: Judge, streaming: bool
     ) -> AsyncGenerator[tuple[Part, Statement]]:
         """Yield the statements on each part, at least one a part and together no more than the settings allow."""
         most = max(1, self._settings.max_sentences // len(parts))
         for part in parts:
-            said = self._statements(part, earlier, most, notes, judge, streaming)
+            said = self._statements(part, earlier, most, tally, judge, streaming)
             async with aclosing(said) as statements:
                 async for statement in statements:
                     yield part, statement
 
     async def _statements(
-        self, part: Part, earlier: Sequence[Exchange], most: int, notes: list[str], judge: Judge, streaming: bool
+        self, part: Part, earlier: Sequence[Exchange], most: int, tally: AnsweredParts, judge: Judge, streaming: bool
     ) -> AsyncGenerator[Statement]:
         """Yield the model's sentences that their passages support, or else sentences of the passages."""
+        declined = False
         if self._llm and part.hits:
             count = 0
             composition = await self._composition(self._llm, part.hits, earlier, most, judge)
-            async with aclosing(self._compose(composition, part.question, notes, streaming)) as composed:
+            async with aclosing(self._compose(composition, part.question, tally.notes, streaming)) as composed:
                 async for statement in composed:
                     count += 1
                     yield statement
-            if count or composition.declined:
+            if count:
                 return
-        for statement in await self._quote(part, most, notes):
+            declined = composition.declined
+        extraction = await self._quote(part, most)
+        if declined:  # The model is believed: what would have been quoted as an answer only comes near.
+            nearest = extraction.nearest or extraction.statements
+            extraction = replace(extraction, statements=(), nearest=nearest)
+        tally.keep(part, extraction)
+        for statement in extraction.statements:
             yield statement
 
     async def _composition(
@@ -290,10 +353,21 @@ class Answerer:
         if not count:
             notes.append("llm: nothing in its reply is supported by a passage")
 
-    async def _quote(self, part: Part, most: int, notes: list[str]) -> Sequence[Statement]:
+    async def _quote(self, part: Part, most: int) -> Extraction:
         # When an LLM read the passages, a planted address may be what it was led to: none is passed on.
-        extraction = await self._extractor.extract(
+        return await self._extractor.extract(
             part.question, part.hits, max_sentences=most, addresses=self._llm is None, shared=part.shared
         )
-        notes.extend(extraction.degraded)
-        return extraction.statements
+
+
+async def _look_around(
+    state: KbState, names: Sequence[str], answered: bool, notes: list[str]
+) -> tuple[tuple[str, ...], int]:
+    """Return the names that no passage of the kb has, and how many documents wait where there is no answer."""
+    try:
+        missing = tuple([name for name in names if not await state.mentions(name)])
+        return missing, 0 if answered else await state.count_waiting()
+    except RagstoneError as error:
+        logger.warning("cannot tell what the knowledge base lacks: %s", error)
+        notes.append(f"answer: it is not known whether more is to come: {error}")
+        return (), 0

@@ -151,6 +151,34 @@ FLAG = "(unsupported)"
 """Follows a sentence that its source does not bear out, where such sentences are kept."""
 
 
+def word_no_answer(nearest: str, missing: Sequence[str], waiting: int, *, all_done: bool) -> str:
+    """Return the text of a reply that is no answer; `nearest` are the quotes that come near, with their marks."""
+    if waiting:
+        documents = "1 document is" if waiting == 1 else f"{waiting} documents are"
+        found = "No passage states this yet" if nearest else "No answer was found yet"
+        first = f"{found}: {documents} still being read."
+    elif nearest:
+        first = f"No passage states this{'' if all_done else ', but not everything could be searched or read'}."
+    else:
+        first = NO_EVIDENCE if all_done else NOT_ALL_DONE
+    told = " ".join([first, *_word_missing(missing)])
+    return f"{told} The nearest say:\n{nearest}" if nearest else told
+
+
+def word_open_parts(unanswered: Sequence[str], missing: Sequence[str]) -> str:
+    """Return what follows an answer that leaves parts of the question open, each on a line; "" for a whole answer."""
+    if not unanswered:
+        return ""
+    lines = [f"Still open: {sanitize(part)}?" for part in unanswered]
+    return "\n" + "\n".join([*lines, *_word_missing(missing)])
+
+
+def _word_missing(names: Sequence[str]) -> list[str]:
+    shown = [shown for name in names if (shown := _clean(name))]
+    listed = " or ".join([", ".join(shown[:-1]), *shown[-1:]] if len(shown) > 1 else shown)
+    return [f"No passage mentions {listed}."] if listed else []
+
+
 class Writer:
     """Writes one answer, a statement at a time, so that each sentence can be shown as soon as it is checked."""
 
@@ -159,6 +187,7 @@ class Writer:
         self._format = citation_format
         self._citations: dict[tuple[str, int, int], Citation] = {}
         self._written: list[SentenceReady] = []
+        self._nearest: list[SentenceReady] = []
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -166,31 +195,51 @@ class Writer:
 
     def add(self, statement: Statement) -> SentenceReady:
         """Return the next sentence, with its marks."""
-        cited = {self._number(quote): None for quote in statement.quotes}
-        sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))
-        self._written.append(_mark_sentence(sentence, list(cited), self._style, self._format))
+        self._written.append(self._mark(statement))
         return self._written[-1]
 
+    def add_nearest(self, statement: Statement) -> None:
+        """Quote a statement that is no answer, for a reply that has none."""
+        self._nearest.append(self._mark(statement))
+
     def finish(
-        self, question: str, degraded: Sequence[str] = (), contradictions: Iterable[Contradiction] = ()
+        self,
+        question: str,
+        degraded: Sequence[str] = (),
+        contradictions: Iterable[Contradiction] = (),
+        *,
+        unanswered: Sequence[str] = (),
+        missing: Sequence[str] = (),
+        waiting: int = 0,
     ) -> Answer:
-        """Return the answer of all that was added; without a sentence it says that there is no evidence."""
-        if not self._written:
-            said = NOT_ALL_DONE if degraded else NO_EVIDENCE
-            return Answer(question, said, (), (), "no_evidence", tuple(degraded))
-        text = " ".join(ready.text for ready in self._written)
+        """Return the answer of all that was added; without a sentence it says that there is none."""
+        said = _join(self._written) + word_open_parts(unanswered, missing) if self._written else ""
+        text = said or word_no_answer(_join(self._nearest), missing, waiting, all_done=not degraded)
         return Answer(
             question,
-            text + list_sources(self.citations, self._style, self._format),
+            text + list_sources(self.citations, self._style, self._format) if self.citations else text,
             tuple(ready.sentence for ready in self._written),
             self.citations,
-            "answered",
+            "answered" if said else "no_evidence",
             tuple(degraded),
             tuple(contradictions),
+            tuple(unanswered),
+            tuple(ready.sentence for ready in self._nearest),
+            tuple(missing),
+            waiting,
         )
+
+    def _mark(self, statement: Statement) -> SentenceReady:
+        cited = {self._number(quote): None for quote in statement.quotes}
+        sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))
+        return _mark_sentence(sentence, list(cited), self._style, self._format)
 
     def _number(self, quote: Quote) -> Citation:
         return self._citations.setdefault(quote.place, quote.citation(len(self._citations) + 1))
+
+
+def _join(ready: Iterable[SentenceReady]) -> str:
+    return " ".join(sentence.text for sentence in ready)
 
 
 def replay(answer: Answer, style: CitationStyle, citation_format: str) -> Iterator[AnswerEvent]:

@@ -14,6 +14,9 @@ Support = Literal["quoted", "supported", "unsupported"]
 AnswerStatus = Literal["answered", "no_evidence", "without_sources"]
 """From passages; not at all; or from what a language model knows by itself, where the settings allow that."""
 
+Outcome = Literal["answered", "nearest", "nothing"]
+"""Answered; not answered, but passages that come near are quoted; nothing was found that has to do with it."""
+
 SITE = "internet_site"
 """Metadata of a hit that was found on the internet: the name of the site. A document of a kb has none."""
 
@@ -76,6 +79,18 @@ class Answer:
     contradictions: tuple[Contradiction, ...] = ()
     unanswered: tuple[str, ...] = ()
     """The parts of a compound question for which nothing was found, where others were answered."""
+    nearest: tuple[Sentence, ...] = ()
+    """Quotes that come nearest to a question that no passage answers. They are no answer."""
+    missing: tuple[str, ...] = ()
+    """Names asked for that no passage has."""
+    waiting: int = 0
+    """Documents that were still to be read or embedded when no answer was found."""
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.status != "no_evidence":
+            return "answered"
+        return "nearest" if self.nearest else "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +306,8 @@ class ReceiptReport:
     """Facts that the receipt names differently than they are now: titles, addresses, sections, pages, marks."""
     unanswered: tuple[str, ...] = ()
     """The parts of the question that the answer left open when it was given."""
+    answered: bool = True
+    """False when its quotes came near the question and were no answer, or when there was none."""
 
     @property
     def intact(self) -> bool:

@@ -306,6 +306,10 @@ class TenantLedger(Protocol):
 
     async def stats(self, kb: KnowledgeBase) -> Stats: ...
 
+    async def count_waiting(self, kb: KnowledgeBase) -> int:
+        """Return how many documents are still to be read, or to be embedded where the kb has vectors."""
+        ...
+
     async def sequence(self) -> int:
         """Return the last commit's place in the change feed."""
         ...

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
-from ragstone.answer.ask import Part, drop_repeats, look_up
+from ragstone.answer.ask import KbState, Part, drop_repeats, look_up
 from ragstone.answer.cache import Asked
+from ragstone.answer.quotes import all_words
 from ragstone.core.answers import (
     DEPTHS,
     MOST_ITERATIONS,
@@ -38,6 +41,8 @@ Send = Callable[[AnswerEvent], None]
 MOST_CLAIMS = 100
 """The sentences of one text that are checked in one call."""
 FEWEST_WORDS = 3
+NAMED_PASSAGES = 5
+"""Passages that are looked at for a name which the passages of a question do not have."""
 
 
 class Answers:
@@ -97,6 +102,7 @@ class Answers:
             parts=parts,
             earlier=talk.earlier,
             streaming=streaming,
+            state=KbState(partial(self._mentions, question), partial(self._count_waiting, question.kb)),
         )
         language = language_of_query(question.text, (await self._search.kb(question.kb)).languages)
         with reading(language):
@@ -107,6 +113,19 @@ class Answers:
                             await self._components.answer_cache.keep(asked, hits, event.answer)
                         event = AnswerReady(await self._keep_turn(talk, event.answer, hits, question.kb))
                     send(event)
+
+    async def _mentions(self, question: Question, name: str) -> bool:
+        """Return whether a passage has a name, or its last word: people go by their family name."""
+        query = SearchQuery(
+            name, k=NAMED_PASSAGES, mode="fast", where=question.where, web=False, kb=question.kb, arms="lexical"
+        )
+        spelt = re.compile(rf"(?<!\w){re.escape(name.split()[-1])}", re.I)
+        found = await self._search.step(query)
+        return any(spelt.search(all_words(hit)) for hit in found.hits)
+
+    async def _count_waiting(self, kb: str | None) -> int:
+        scope = await self._search.kb(kb)
+        return await self._components.ledger.of(self._scope.tenant).count_waiting(scope)
 
     def _turn(self) -> AbstractAsyncContextManager[float]:
         return self._components.answer_turns.take(self._scope.tenant)

@@ -12,6 +12,7 @@ from ragstone.core.answers import (
     AnswerStatus,
     CitationsReady,
     Confidence,
+    Outcome,
     Stance,
     Status,
     Support,
@@ -61,7 +62,10 @@ class ContradictionSchema(Schema):
 
 
 class AnswerSchema(Schema):
-    """An answer; `unanswered` lists the parts of the question that were left open."""
+    """An answer; `unanswered` lists the parts of the question that were left open.
+
+    With the outcome `nearest` the quotes in `nearest` come near the question and are no answer to it.
+    """
 
     question: str
     answer: str
@@ -71,6 +75,10 @@ class AnswerSchema(Schema):
     degraded: list[str]
     contradictions: list[ContradictionSchema]
     unanswered: list[str]
+    outcome: Outcome
+    nearest: list[SentenceSchema]
+    missing: list[str]
+    waiting: int
 
 
 class SentenceEventSchema(Schema):

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from ragstone.core.answers import AnswerStatus
-from ragstone.schemas.answers import CitationSchema, ContradictionSchema
+from ragstone.core.answers import AnswerStatus, Outcome
+from ragstone.schemas.answers import CitationSchema, ContradictionSchema, SentenceSchema
 from ragstone.schemas.schema import Schema
 
 
@@ -107,6 +107,10 @@ class ChatCompletionSchema(Schema):
     contradictions: list[ContradictionSchema]
     unanswered: list[str]
     degraded: list[str]
+    outcome: Outcome
+    nearest: list[SentenceSchema]
+    missing: list[str]
+    waiting: int
 
 
 class ChatDeltaSchema(Schema):
@@ -140,6 +144,10 @@ class ChatChunkSchema(Schema):
     contradictions: list[ContradictionSchema] | None = Field(default=None, exclude_if=lambda found: found is None)
     unanswered: list[str] | None = Field(default=None, exclude_if=lambda found: found is None)
     degraded: list[str] | None = Field(default=None, exclude_if=lambda found: found is None)
+    outcome: Outcome | None = Field(default=None, exclude_if=lambda outcome: outcome is None)
+    nearest: list[SentenceSchema] | None = Field(default=None, exclude_if=lambda found: found is None)
+    missing: list[str] | None = Field(default=None, exclude_if=lambda found: found is None)
+    waiting: int | None = Field(default=None, exclude_if=lambda count: count is None)
 
 
 class ApiErrorDetailSchema(Schema):

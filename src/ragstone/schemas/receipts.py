@@ -82,6 +82,9 @@ class ReceiptSchema(_ReceiptPart):
     sentences: list[ReceiptSentenceSchema] = Field(max_length=MOST_SENTENCES)
     citations: list[ReceiptCitationSchema] = Field(max_length=MOST_CITATIONS)
     unanswered: list[Annotated[str, Field(max_length=MOST_CHARS)]] = Field(default_factory=list, max_length=MOST_PARTS)
+    nearest: list[ReceiptSentenceSchema] = Field(default_factory=list, max_length=MOST_SENTENCES)
+    missing: list[Annotated[str, Field(max_length=MOST_CHARS)]] = Field(default_factory=list, max_length=MOST_PARTS)
+    waiting: int = Field(default=0, ge=0)
     digest: str
 
 
@@ -118,6 +121,7 @@ class ReceiptReportSchema(Schema):
     sentences: list[CheckedSentenceSchema]
     citations: list[CheckedCitationSchema]
     unanswered: list[str]
+    answered: bool
 
 
 class AnsweredReceiptSchema(Schema):

@@ -51,7 +51,10 @@ async def test_the_answer_names_the_part_it_has_no_words_for(embedder: Embedder,
     hits = (make_hit(FOUNDED, "a"),)
     parts = [Part("When was Harbour Line founded", hits), Part("what does a ticket to Sula cost", hits)]
     answer = await Answerer(embedder).answer("…", hits, parts=parts)
-    assert (answer.status, answer.answer) == ("answered", f"{FOUNDED} [1]")
+    assert (answer.status, answer.answer) == (
+        "answered",
+        f"{FOUNDED} [1]\nStill open: what does a ticket to Sula cost?",
+    )
     assert answer.unanswered == ("what does a ticket to Sula cost",)
 
 

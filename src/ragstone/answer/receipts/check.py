@@ -10,7 +10,7 @@ from typing import Any
 
 from ragstone.answer.check import check_explicitly, find_grounds
 from ragstone.answer.extract import find_candidates
-from ragstone.answer.receipts.make import AnswerReceipt, is_made_of, read_receipt
+from ragstone.answer.receipts.make import AnswerReceipt, read_receipt
 from ragstone.answer.reply import CitedSentence
 from ragstone.core.answers import CheckedCitation, CheckedSentence, Citation, QuoteState, ReceiptReport, Sentence
 from ragstone.core.documents import page_at, page_starts, table_head
@@ -162,7 +162,7 @@ def _build_report(receipt: AnswerReceipt, documents: Mapping[str, LiveDocument |
     def why_not(sentence: Sentence) -> str:
         return _find_objection(sentence, places)
 
-    reasons = [(sentence.text, why_not(sentence)) for sentence in receipt.sentences]
+    reasons = [(sentence.text, why_not(sentence)) for sentence in receipt.quoted]
     return ReceiptReport(
         receipt.question,
         receipt.moment,
@@ -171,11 +171,12 @@ def _build_report(receipt: AnswerReceipt, documents: Mapping[str, LiveDocument |
         tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
         (*_find_foreign_marks(receipt, marks), *(note for placed in places.values() for note in placed.differences)),
         receipt.unanswered,
+        receipt.answered,
     )
 
 
 def _check_size(receipt: AnswerReceipt, places: Mapping[int, PlacedQuote]) -> None:
-    cited = [places[n].passage for sentence in set(receipt.sentences) for n in sentence.citations if n in places]
+    cited = [places[n].passage for sentence in set(receipt.quoted) for n in sentence.citations if n in places]
     read = sum(len(passage.text) for passage in cited if passage)
     if read > MOST_READ_CHARS:
         raise InputError(
@@ -185,8 +186,9 @@ def _check_size(receipt: AnswerReceipt, places: Mapping[int, PlacedQuote]) -> No
 
 
 def _find_tampering(receipt: AnswerReceipt) -> tuple[str, ...]:
-    whole = is_made_of(receipt.answer, receipt.sentences, receipt.citations, receipt.wording, answered=receipt.answered)
-    return receipt.misfits if whole else (*receipt.misfits, "the answer is not made of its sentences")
+    if receipt.is_made_of_its_sentences():
+        return receipt.misfits
+    return (*receipt.misfits, "the answer is not made of its sentences")
 
 
 def _find_foreign_marks(receipt: AnswerReceipt, marks: str) -> list[str]:

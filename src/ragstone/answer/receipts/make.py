@@ -16,10 +16,10 @@ from ragstone.answer.styles import (
     DEFAULT_FORMAT,
     FLAG,
     INDEX,
-    NO_EVIDENCE,
-    NOT_ALL_DONE,
     add_marks,
     list_sources,
+    word_no_answer,
+    word_open_parts,
     word_sentence,
 )
 from ragstone.core.answers import Answer, Citation, Sentence
@@ -27,7 +27,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.ids import content_hash
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
-from ragstone.schemas.receipts import ReceiptSchema
+from ragstone.schemas.receipts import ReceiptSchema, ReceiptSentenceSchema
 from ragstone.settings.answers import CitationStyle
 
 _SPEECHLESS = frozenset(string.punctuation + " ")
@@ -43,27 +43,6 @@ class Wording:
     def speaks(self) -> bool:
         """Return whether its marks hold more than a number and signs, so that they could say something to a reader."""
         return self.style in ("index", "footnote") and not _SPEECHLESS.issuperset(self.format.replace(INDEX, ""))
-
-
-def is_made_of(
-    answer: str, sentences: Sequence[Sentence], citations: Sequence[Citation], wording: Wording, *, answered: bool
-) -> bool:
-    """Return whether the sentences, written down in this way, are this answer."""
-    if not answered or not sentences:
-        return not answered and not sentences and not citations and answer in (NO_EVIDENCE, NOT_ALL_DONE)
-    if INDEX not in wording.format:
-        return False
-    numbered = {citation.n: citation for citation in citations}
-    return answer == " ".join(_write_sentence(sentence, numbered, wording) for sentence in sentences) + list_sources(
-        citations, wording.style, wording.format
-    )
-
-
-def _write_sentence(sentence: Sentence, numbered: dict[int, Citation], wording: Wording) -> str:
-    cited = [numbered[n] for n in sentence.citations if n in numbered]
-    said = word_sentence(sentence.text, sentence.support, cited)
-    text = add_marks(said, cited, wording.style, wording.format)
-    return f"{text} {FLAG}" if sentence.support == "unsupported" else text
 
 
 VERSION = 1
@@ -88,6 +67,46 @@ class AnswerReceipt:
     misfits: tuple[str, ...]
     """Signs that the receipt was changed after it was made."""
     unanswered: tuple[str, ...] = ()
+    nearest: tuple[Sentence, ...] = ()
+    missing: tuple[str, ...] = ()
+    waiting: int = 0
+
+    @property
+    def quoted(self) -> tuple[Sentence, ...]:
+        """Return all that it says in the words of a source: an answer, or what comes near one."""
+        return (*self.sentences, *self.nearest)
+
+    def is_made_of_its_sentences(self) -> bool:
+        """Return whether its sentences, written down in its way, are its answer."""
+        if bool(self.sentences) != self.answered or (self.answered and self.nearest):
+            return False
+        if INDEX not in self.wording.format or (self.citations and not self.quoted):
+            return False
+        sources = list_sources(self.citations, self.wording.style, self.wording.format) if self.citations else ""
+        return self.answer in {f"{text}{sources}" for text in self._texts()}
+
+    def _texts(self) -> tuple[str, str]:
+        """Return the texts that its sentences may have been written down as."""
+        if self.answered:
+            said = self._join(self.sentences)
+            # Receipts of earlier versions name what is open beside the answer only.
+            return said, said + word_open_parts(self.unanswered, self.missing)
+        near = self._join(self.nearest)
+        whole, partly = (
+            word_no_answer(near, self.missing, self.waiting, all_done=all_done) for all_done in (True, False)
+        )
+        return whole, partly
+
+    def _join(self, sentences: Sequence[Sentence]) -> str:
+        numbered = {citation.n: citation for citation in self.citations}
+        return " ".join(_write_sentence(sentence, numbered, self.wording) for sentence in sentences)
+
+
+def _write_sentence(sentence: Sentence, numbered: Mapping[int, Citation], wording: Wording) -> str:
+    cited = [numbered[n] for n in sentence.citations if n in numbered]
+    said = word_sentence(sentence.text, sentence.support, cited)
+    text = add_marks(said, cited, wording.style, wording.format)
+    return f"{text} {FLAG}" if sentence.support == "unsupported" else text
 
 
 def make_receipt(
@@ -155,7 +174,7 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         raise InputError(f"{_NOT_ONE}: {where[:80]}: {first['msg']}", remedy=_MAKE_ONE) from error
-    cited = sum(len(item.citations) for item in read.sentences)
+    cited = sum(len(item.citations) for item in (*read.sentences, *read.nearest))
     if cited > MOST_CITED_IN_ALL or sum(len(item.quote) for item in read.citations) > MOST_QUOTED_CHARS:
         raise InputError(f"{_NOT_ONE}: citations: it cites more than any answer does", remedy=_MAKE_ONE)
     return AnswerReceipt(
@@ -164,11 +183,18 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         answered=read.status == "answered",
         answer=read.answer,
         wording=Wording(read.wording.style, read.wording.format),
-        sentences=tuple(Sentence(item.text, item.support, tuple(item.citations)) for item in read.sentences),
+        sentences=_read_sentences(read.sentences),
         citations=tuple(Citation(**item.model_dump(exclude={"hash"})) for item in read.citations),
         misfits=tuple(_find_misfits(read, digest(value))),
         unanswered=tuple(read.unanswered),
+        nearest=_read_sentences(read.nearest),
+        missing=tuple(read.missing),
+        waiting=read.waiting,
     )
+
+
+def _read_sentences(items: Sequence[ReceiptSentenceSchema]) -> tuple[Sentence, ...]:
+    return tuple(Sentence(item.text, item.support, tuple(item.citations)) for item in items)
 
 
 def _find_misfits(read: ReceiptSchema, fingerprint: str) -> list[str]:

@@ -54,6 +54,20 @@ def read_stats(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> Sta
     )
 
 
+def count_waiting(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> int:
+    """Count the documents with a job that has not ended, and those without vectors where the kb has some."""
+    unread = (
+        "SELECT document_id FROM jobs "
+        "WHERE tenant_id = ? AND kb_id = ? AND kind = 'document' AND state IN ('pending', 'running')"
+    )
+    unembedded = "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND version > 0 AND embedded = 0"
+    parts = [unread, unembedded] if kb.space else [unread]
+    row = connection.execute(
+        f"SELECT count(*) FROM ({' UNION '.join(parts)}) AS waiting", (tenant_id, kb.id) * len(parts)
+    ).fetchone()
+    return int(row[0])
+
+
 def read_sequence(connection: Connection, tenant_id: str) -> int:
     """The last commit's place in the change feed, also when the feed has been shortened."""
     return last_number(connection, tenant_id, "changes")

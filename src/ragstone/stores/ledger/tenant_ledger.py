@@ -29,6 +29,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger.document_rows import DOCUMENT, LIVE, OF_JOB, document_of, list_documents
 from ragstone.stores.ledger.documents import (
     children,
+    count_waiting,
     existing,
     known_vectors,
     live_chunks,
@@ -171,6 +172,11 @@ class SqlTenantLedger(TenantRepository):
     @in_snapshot
     def stats(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> Stats:
         return read_stats(connection, tenant_id, kb)
+
+    @in_snapshot
+    def count_waiting(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> int:
+        """Return how many documents are still to be read, or to be embedded where the kb has vectors."""
+        return count_waiting(connection, tenant_id, kb)
 
     @in_snapshot
     def sequence(self, connection: Connection, tenant_id: str) -> int:

@@ -22,6 +22,7 @@ import pytest
 from ragstone.core.documents import origin_of
 from ragstone.core.errors import NotFoundError
 from ragstone.core.filters import parse_filter
+from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
@@ -81,6 +82,17 @@ class LedgerReadsSuite:
         assert stats.model == MODEL
         assert stats.sequence == await ledger.of("default").sequence()
         assert stats.bytes > 0
+
+    async def test_documents_wait_until_they_are_read_and_embedded(self, ledger: Ledger) -> None:
+        read, unread = make_version("a"), make_version("b", ("two",), vectors=unit_vectors(1))
+        kb = await put(ledger, unread)
+        assert await ledger.of("default").count_waiting(kb) == 0
+        await put(ledger, read)
+        jobs = [NewJob("document", "test", name, name, Priority.UPLOAD, name) for name in (read.document_id, "new")]
+        other = NewJob("sync", "test", "test", "source:test", Priority.SYNC)
+        async with ledger.transaction("default") as tx:
+            await tx.enqueue_all(kb, [*jobs, other])
+        assert await ledger.of("default").count_waiting(kb) == 2
 
     async def test_the_sequence_grows_with_every_change_of_live_content(self, ledger: Ledger) -> None:
         version = make_version()

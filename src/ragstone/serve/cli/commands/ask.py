@@ -120,9 +120,7 @@ def draw_answer(out: Console, answer: Answer, *, sources: bool = True) -> None:
 def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True) -> None:
     """Draw the rest of an answer after its sentences."""
     if words:
-        out.print(text(words, "" if answer.citations else "yellow"))
-    for part in answer.unanswered:
-        out.print(text(f"Nothing in the knowledge base answers: {one_line(part)}?", "yellow"))
+        out.print(text(words, "" if answer.outcome == "answered" else "yellow"))
     if answer.citations and sources:
         out.print()
         for citation in answer.citations:

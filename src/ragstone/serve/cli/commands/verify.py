@@ -138,6 +138,8 @@ def _verdict_on_receipt(report: ReceiptReport) -> str:
     held = sum(sentence.holds for sentence in report.sentences)
     sentences = f"still holding: {held} of {pluralize(len(report.sentences), 'sentence')}"
     told = sentences if report.sentences else "it claimed nothing"
+    if report.sentences and not report.answered:
+        told = f"no answer, only what comes near; {sentences}"
     said = f"{told}; the receipt is {'intact' if report.intact else 'NOT as it was made'}"
     if report.holds:
         return said
