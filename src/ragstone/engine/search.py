@@ -80,7 +80,7 @@ class Search:
         if asked.conversation is None and not given:
             return Talk(asked.text, asked.text, asked.text)
         from ragstone.engine.conversations import REMEMBERED, read_recent_turns
-        from ragstone.language.questions import resolve_follow_up
+        from ragstone.language.follow_ups import resolve_follow_up
 
         most = self._scope.settings.limits.query_chars
         words = checked_query(asked.text, most)

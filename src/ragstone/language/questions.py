@@ -1,36 +1,48 @@
-"""Questions: the parts that a compound one is made of, and one that refers to those asked before it."""
+"""Questions: the parts that a compound one is made of, each with what it refers to."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ragstone.language.analyzer import STOP_WORDS, analyze_query
-from ragstone.language.grammar import Token, is_known_verb, tokenize
-from ragstone.language.names import find_first_name
 from ragstone.language.relevance import ASKING
+from ragstone.language.topics import find_topic, has_own_subject
 
-ENOUGH_WORDS = 3
-"""Words with a meaning of their own that a question has which needs nothing said before."""
 MOST_PARTS = 4
 _LONGEST = 1000
-_STARTS = r"(?:how|what|when|where|why|who|which|whose|is|are|do|does|did|can|could|should|will|would)"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may)"
+_ASKING_WORD = rf"(?:how|what|who|whom|whose|which|(?:when|where|why)(?='s|’s|\s+{_AUXILIARY}\b))"
+_VERB_FIRST = (
+    rf"{_AUXILIARY}(?:n't|n’t)?\s+"
+    r"(?:it|its|they|their|he|she|this|that|these|those|there|the|an?|i|you|we|one|any|all|my|your|(?-i:[A-Z])\w*)"
+)
+_PREPOSITION = r"(?:(?:in|on|at|by|for|from|to|with|of|under|until|since)\s+)?"
+_STARTS = rf"(?:{_PREPOSITION}{_ASKING_WORD}|{_VERB_FIRST})"
 _QUESTIONS = re.compile(r"(?<=\?)\s+")
-_JOINED = re.compile(rf"(?:[;,]\s*+(?:and\s+)?|\s+(?:and|or)\s+)(?:also\s+)?(?={_STARTS}\b)|;\s+", re.I)
+_JOINED = re.compile(
+    rf"(?:[;,]?\s+(?P<link>and|but|or)\s+(?:also\s+|then\s+)?(?={_STARTS}\b)"
+    # Without "and", what follows a comma may be a clause: "the file, which is read first".
+    rf"|[;,]\s+(?:also\s+)?(?=(?:how|what|why)\b|{_VERB_FIRST}\b)|;\s+)",
+    re.I,
+)
+_BOTH = re.compile(r"(?P<one>how|when|where|why|who)\s+and\s+(?P<other>how|when|where|why|who|by whom)\s+", re.I)
 _VERSUS = re.compile(r"\s(?:vs\.?|versus|compared (?:to|with))\s", re.I)
 _BETWEEN = re.compile(
     r"\b(?:differences?|comparison|relationship|similarit(?:y|ies)|connection|trade-?offs?) between\s", re.I
 )
 _COMPARE = re.compile(r"^(?:please\s)?(?:compare|contrast)\s", re.I)
 _AND = re.compile(r"\s(?:and|with|to)\s", re.I)
-_ASKS = re.compile(
-    r"(?:(?:in|on|at|by|for|from|to|with|of|under|until|since)\s)?(?:how|what|when|where|why|who|whom|whose|which"
-    r"|is|are|was|were|do|does|did|can|could|should|will|would|has|have)\b",
+_ASKS = re.compile(rf"{_PREPOSITION}(?:how|what|when|where|why|who|whom|whose|which|{_AUXILIARY})\b", re.I)
+_POLITE = re.compile(r"(?:please\s+)?(?:(?:can|could) you\s+)?(?:tell me|explain|describe)\s+(?=how|what|who|wh)", re.I)
+_THING = r"(?:\s+(?:ones?|values?|settings?|options?|parameters?|commands?|files?|limits?|numbers?))?"
+_POINTING = re.compile(
+    r"\b(?:it(?!\s+(?:possible|necessary|safe|enough|better)\b)|they|them|he|she|him|her(?!\s\w)"
+    rf"|(?:this|these|those){_THING}|that{_THING.removesuffix('?')}|one(?=\W*$))\b",
     re.I,
 )
-_OR = re.compile(r"\sor\s", re.I)
-_POINTING = re.compile(r"\b(?:it|they|them|he|she|him|her(?!\s\w)|this|these|those)\b", re.I)
+_DEFINITE = re.compile(r"\bthe\s+\w+\W*$", re.I)
+_ABOUT = re.compile(r"(?:and |but |so )?(?:what|how) about\s+(?P<other>.+)", re.I)
+_NAME = re.compile(r"(?<=\s)[A-Z][\w'’-]+(?: [A-Z0-9][\w'’-]*)*")
 _OWNING = re.compile(r"\b(?:its|their|his|her)\b", re.I)
 
 
@@ -45,8 +57,17 @@ def decompose(query: str) -> tuple[str, ...]:
 
 def _questions(query: str) -> list[str]:
     """Split several questions one after another, or joined by "and how", "; "."""
-    parts = [part for whole in _QUESTIONS.split(query) for part in _JOINED.split(whole)]
+    if both := _BOTH.match(query):
+        rest = query[both.end() :]
+        return [f"{both['one']} {rest}", f"{both['other']} {rest}"]
+    parts = [part for whole in _QUESTIONS.split(query) for part in _split_joined(whole)]
     return parts if len(parts) > 1 else []
+
+
+def _split_joined(text: str) -> list[str]:
+    ends = [(match.start(), match.end()) for match in _JOINED.finditer(text)]
+    starts = [0, *(end for _, end in ends)]
+    return [text[start:end] for start, end in zip(starts, [*(start for start, _ in ends), len(text)], strict=True)]
 
 
 def _split_comparison(query: str) -> list[str]:
@@ -67,19 +88,50 @@ def _says_something(part: str) -> bool:
 
 
 def split_question(question: str) -> tuple[str, ...]:
-    """Return the parts of a question with their pronouns resolved; empty if they are not separate questions.
+    """Return the parts of a question, each with what it refers to; empty if they are not separate questions.
 
     What is asked with "or" is one question: its parts exclude each other.
     """
-    parts = decompose(question)
-    if _OR.search(question) or not all(_ASKS.match(part) for part in parts):
+    parts = decompose(_POLITE.sub("", question))
+    if any((match["link"] or "").lower() == "or" for match in _JOINED.finditer(question[:_LONGEST])):
+        return ()
+    if not all(is_question(part) for part in parts):
         return ()
     whole: list[str] = []
     topic = ""
     for part in parts:
-        whole.append(insert_topic(part, topic))
+        whole.append(complete(part, whole[-1], topic) if whole else part)
         topic = find_topic(whole[-1]) or topic
     return tuple(whole)
+
+
+def complete(part: str, before: str, topic: str) -> str:
+    """Return a question with what it leaves to the question before it, and to the topic of that one."""
+    if about := _ABOUT.match(part):
+        return swap_name(before, about["other"].rstrip(" ?!."))
+    if points_back(part):
+        return insert_topic(part, topic)
+    return f"{part} ({topic})" if topic and lacks_subject(part) else part
+
+
+def swap_name(question: str, other: str) -> str:
+    """Return a question asked of something else: its last name replaced by a name, or the other thing added."""
+    asked = question.rstrip(" ?!.")
+    names = list(_NAME.finditer(asked))
+    named = other[:1].isupper() and names
+    return f"{asked[: names[-1].start()]}{other}{asked[names[-1].end() :]}" if named else f"{asked} ({other})"
+
+
+def lacks_subject(question: str) -> bool:
+    """Return whether a question names only a property ("What is the maximum?") or nothing at all."""
+    if has_own_subject(question) or len(telling_terms(question)) > 1:
+        return False
+    return not telling_terms(question) or _DEFINITE.search(question) is not None
+
+
+def telling_terms(question: str) -> set[str]:
+    """Return the terms of a question that have a meaning of their own."""
+    return {term for term in analyze_query(question) if term not in ASKING and term not in STOP_WORDS}
 
 
 def is_question(question: str) -> bool:
@@ -98,64 +150,3 @@ def insert_topic(part: str, topic: str) -> str:
         return part
     replaced = _POINTING.sub(lambda _: topic, part, count=1)
     return replaced if replaced != part else _OWNING.sub(lambda _: f"{topic}'s", part, count=1)
-
-
-def find_topic(question: str) -> str:
-    """Return what a question is about: a name in it, or the first noun with its article."""
-    if name := find_first_name(question):
-        return name
-    words = tokenize(question)
-    start = next((n for n, word in enumerate(words) if word.kind == "determiner"), None)
-    if start is None:
-        return ""
-    end = next((n for n in range(start + 1, len(words)) if _ends_a_noun(words[n])), len(words))
-    return question[words[start].start : words[end - 1].end] if end > start + 1 else ""
-
-
-def _ends_a_noun(word: Token) -> bool:
-    return word.kind not in ("word", "s", "name", "number") or is_known_verb(word.word)
-
-
-@dataclass(frozen=True, slots=True)
-class FollowUp:
-    """The texts to search for and to answer in place of a question."""
-
-    search: str
-    question: str
-    alone: bool = True
-    """True if it is the question itself."""
-
-
-def resolve_follow_up(question: str, earlier: Sequence[str], most_chars: int) -> FollowUp:
-    """Resolve a question that follows earlier ones, oldest first.
-
-    "it" and the like are replaced by what an earlier question was about. Else a few words that are no question of their
-    own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.
-    """
-    basis, told = "", FollowUp(question, question)
-    for asked in (*earlier, question):
-        told = _resolve(asked, basis, most_chars) if basis and _is_dependent(asked) else FollowUp(asked, asked)
-        if told.alone or points_back(asked):
-            basis = told.question
-    return told
-
-
-def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
-    pointed = insert_topic(question, find_topic(basis)) if points_back(question) else question
-    joined = f"{basis.rstrip(' ?!.')} {question}"
-    if len(max(joined, pointed, key=len)) > most_chars:
-        return FollowUp(question, question)
-    if pointed != question:
-        return FollowUp(pointed, pointed, alone=False)
-    own = _telling_terms(question) and not points_back(question)
-    # Answered by its own words where it has any: a sentence about the one before would be found as well.
-    return FollowUp(joined, question if own else joined, alone=False)
-
-
-def _is_dependent(question: str) -> bool:
-    told = len(_telling_terms(question))
-    return points_back(question) or not told or (told < ENOUGH_WORDS and not is_question(question))
-
-
-def _telling_terms(question: str) -> set[str]:
-    return {term for term in analyze_query(question) if term not in ASKING and term not in STOP_WORDS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.language.questions import FollowUp, resolve_follow_up
+from ragstone.language.follow_ups import FollowUp, resolve_follow_up
 
 HARBOUR = "When does the harbour open in winter?"
 
@@ -25,12 +25,7 @@ HARBOUR = "When does the harbour open in winter?"
             "Which painters worked in northern quarries?",
         ),
         # Nothing to point to is found: the words before are better than none.
-        (
-            ["Opening hours?"],
-            "What does it cost?",
-            "Opening hours What does it cost?",
-            "Opening hours What does it cost?",
-        ),
+        (["Open daily?"], "What does it cost?", "Open daily What does it cost?", "Open daily What does it cost?"),
     ],
 )
 def test_a_question_by_itself(earlier: list[str], question: str, search: str, answered: str) -> None:

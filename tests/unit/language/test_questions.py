@@ -66,6 +66,47 @@ def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> No
     assert split_question(" and ".join(parts)) == (parts[0], whole)
 
 
+@pytest.mark.parametrize(
+    ("question", "second"),
+    [
+        ("What is the default of checkpoint_timeout and how do I change it?", "how do I change checkpoint_timeout"),
+        ("What is the default of work_mem and what is the maximum?", "what is the maximum (work_mem)"),
+        ("What does `git stash` do, and how do I undo it?", "how do I undo git stash"),
+        ("What does -r do and what's its long form?", "what's -r's long form"),
+        ("Who wrote Flask and when was Django released?", "when was Django released"),
+        ("How long is the timeout on Linux, and what about Windows?", "How long is the timeout on Windows"),
+        ("How often does the ferry sail, and what about on Sundays?", "How often does the ferry sail (on Sundays)"),
+        ("What is a savepoint? How do I release one?", "How do I release a savepoint"),
+        ("Where is the log written and can I turn it off?", "can I turn the log off"),
+        ("What is the limit and how do I raise or lower it?", "how do I raise or lower the limit"),
+        ("Which port does the server use and in which file is it set?", "in which file is the port of the server set"),
+        ("Which command lists branches and what does it print?", "what does the command that lists branches print"),
+        ("How do I enable logging and where does it go?", "where does logging go"),
+        ("How many workers are started and how do I change that number?", "how do I change workers"),
+        ("How do I dump a database in Postgres and how do I restore it?", "how do I restore a database in Postgres"),
+        ("Where are backups stored, and for how long are they kept?", "for how long are backups kept"),
+        ("When and where was Acme founded?", "where was Acme founded"),
+        ("Can you tell me what autovacuum does and how to enable it?", "how to enable autovacuum"),
+        ("What is a hook and what is a cronjob?", "what is a cronjob"),
+    ],
+)
+def test_the_second_part_has_the_subject_of_the_first(question: str, second: str) -> None:
+    assert split_question(question)[1:] == (second,)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What is the log, which is written by the server, used for?",
+        "What happens when the pump fails and when the power is back?",
+        "Which clients connect and are trusted by the server?",
+        "What are the limits of tables and of columns?",
+    ],
+)
+def test_a_clause_is_no_question(question: str) -> None:
+    assert split_question(question) == ()
+
+
 @pytest.mark.parametrize("question", ["Acme versus Borealis", "Is it open or is it closed?", "When does it open?"])
 def test_sides_of_one_question_are_not_questions(question: str) -> None:
     assert split_question(question) == ()
