@@ -5,7 +5,7 @@ No arm is cut for the mode's deadline. One that hangs is given up shortly before
 
 Fusion is pure: the same lists always give the same order, and every strategy gives `score` between 0 and 1. RRF is
 divided by the most it could be for the arms used, so that a chunk found by one of two arms reaches at most 0.5;
-z-scores go through the logistic function; min-max scores are already there.
+min-max scores are already there; scores by spread go through a curve.
 """
 
 from __future__ import annotations
@@ -166,14 +166,18 @@ async def read_back(ledger: Ledger, search: SearchContext, fused: Sequence[Fused
     return found
 
 
+WORD_SPREAD = 2.5
+"""Times the root mean square of word scores that weighs as much as the whole range of cosines."""
 ArmLists = Mapping[str, Sequence[Candidate]]
 Weights = Mapping[str, float]
 
 
-def fuse(strategy: Fusion, arms: ArmLists, weights: Weights, rrf_k: int) -> list[Fused]:
-    """Return one list, best first, ties by id. Each arm's candidates must be in order of rank."""
-    combine = STRATEGIES[strategy]
-    combined = combine(arms, weights, rrf_k)
+def fuse(strategy: Fusion, arms: ArmLists, weights: Weights, *, rrf_k: int, depth: int) -> list[Fused]:
+    """Return one list, best first, ties by id.
+
+    Each arm's candidates must be in order of rank; an arm with `depth` of them is full and may have left some out.
+    """
+    combined = _combine(strategy, arms, weights, rrf_k, depth)
     evidence: dict[str, dict[str, float]] = {chunk_id: {} for chunk_id in combined}
     for arm, candidates in arms.items():
         for rank, candidate in enumerate(candidates, start=1):
@@ -183,17 +187,30 @@ def fuse(strategy: Fusion, arms: ArmLists, weights: Weights, rrf_k: int) -> list
     return sorted(fused, key=lambda item: (-item.score, item.chunk_id))
 
 
+def _combine(strategy: Fusion, arms: ArmLists, weights: Weights, rrf_k: int, depth: int) -> dict[str, float]:
+    match strategy:
+        case "rrf":
+            return reciprocal_rank(arms, dict.fromkeys(arms, 1.0), rrf_k)
+        case "weighted_rrf":
+            return reciprocal_rank(arms, weights, rrf_k)
+        case "weighted":
+            return weighted_min_max(arms, weights)
+        case "zscore":
+            return weighted_spread(arms, weights, depth)
+
+
 def reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
-    """Sum over the arms of 1 / (k + rank), each arm with the same weight."""
-    return _reciprocal_rank(arms, dict.fromkeys(arms, 1.0), rrf_k)
+    """Sum over the arms of weight / (k + rank), over the most that it could be."""
+    most = sum(weights[arm] for arm in arms) / (rrf_k + 1) or 1.0
+    combined: dict[str, float] = {}
+    for arm, candidates in arms.items():
+        for rank, candidate in enumerate(candidates, start=1):
+            share = weights[arm] / (rrf_k + rank) / most
+            combined[candidate.chunk_id] = combined.get(candidate.chunk_id, 0.0) + share
+    return combined
 
 
-def weighted_reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
-    """Sum over the arms of weight / (k + rank)."""
-    return _reciprocal_rank(arms, weights, rrf_k)
-
-
-def weighted_min_max(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
+def weighted_min_max(arms: ArmLists, weights: Weights) -> dict[str, float]:
     """Each arm scaled to 0–1, times its weight; a chunk that only one arm found gets only that part."""
     total = sum(weights[arm] for arm in arms) or 1.0
     combined: dict[str, float] = {}
@@ -207,48 +224,37 @@ def weighted_min_max(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, 
     return combined
 
 
-def weighted_z_score(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
-    """Standard scores over the union of the arms, weighted, then the logistic function.
+def weighted_spread(arms: ArmLists, weights: Weights, depth: int) -> dict[str, float]:
+    """Each arm in units of its own spread, times its weight; then a curve that keeps the sum under 1.
 
-    A chunk that an arm did not bring counts as that arm's weakest: it scored no better than the last one kept.
+    Raising a score never lowers the rank of its chunk, as it may with standard scores. What an arm did not bring
+    counts as its weakest when the arm is full, because it may have scored as much, and else as nothing.
     """
     total = sum(weights[arm] for arm in arms) or 1.0
     combined = {candidate.chunk_id: 0.0 for candidates in arms.values() for candidate in candidates}
-    base = 0.0
     for arm, candidates in arms.items():
+        if not candidates:
+            continue
         scores = [candidate.score for candidate in candidates]
-        if not scores:
-            continue
-        weakest, absent = min(scores), len(combined) - len(scores)
-        mean = (sum(scores) + weakest * absent) / len(combined)
-        variance = (sum((score - mean) ** 2 for score in scores) + absent * (weakest - mean) ** 2) / len(combined)
-        if variance <= 0:
-            continue
-        share = weights[arm] / total / math.sqrt(variance)
-        # Every chunk starts as the arm's weakest; those found get the rest.
-        base += share * (weakest - mean)
-        for candidate in candidates:
-            combined[candidate.chunk_id] += share * (candidate.score - weakest)
-    return {chunk_id: _logistic(base + value) for chunk_id, value in combined.items()}
+        scaled = _scale_words(scores, len(combined)) if arm == "lexical" else _scale_cosines(scores)
+        base = min(scaled) if len(scaled) >= depth else 0.0
+        found = {candidate.chunk_id: value for candidate, value in zip(candidates, scaled, strict=True)}
+        for chunk_id in combined:
+            combined[chunk_id] += weights[arm] / total * found.get(chunk_id, base)
+    return {chunk_id: 1.0 - math.exp(-2.0 * value) for chunk_id, value in combined.items()}
 
 
-STRATEGIES: Mapping[Fusion, Callable[[ArmLists, Weights, int], dict[str, float]]] = {
-    "rrf": reciprocal_rank,
-    "weighted_rrf": weighted_reciprocal_rank,
-    "weighted": weighted_min_max,
-    "zscore": weighted_z_score,
-}
+def _scale_words(scores: Sequence[float], among: int) -> list[float]:
+    """Return scores of words, which start at nothing, over their root mean square among all candidates.
+
+    The fewer candidates have the words, the more each that has them gets.
+    """
+    nothing = min(0.0, *scores)
+    size = WORD_SPREAD * math.sqrt(sum((score - nothing) ** 2 for score in scores) / among)
+    return [(score - nothing) / size if size else 1.0 for score in scores]
 
 
-def _reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, float]:
-    most = sum(weights[arm] for arm in arms) / (rrf_k + 1) or 1.0
-    combined: dict[str, float] = {}
-    for arm, candidates in arms.items():
-        for rank, candidate in enumerate(candidates, start=1):
-            share = weights[arm] / (rrf_k + rank) / most
-            combined[candidate.chunk_id] = combined.get(candidate.chunk_id, 0.0) + share
-    return combined
-
-
-def _logistic(value: float) -> float:
-    return 1.0 / (1.0 + math.exp(-value))
+def _scale_cosines(scores: Sequence[float]) -> list[float]:
+    """Return cosines as their place between the weakest and the best: only a model knows which cosine is nothing."""
+    weakest, best = min(scores), max(scores)
+    return [(score - weakest) / (best - weakest) if best > weakest else 1.0 for score in scores]

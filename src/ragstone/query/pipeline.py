@@ -139,7 +139,7 @@ class SearchPipeline:
         while True:
             arms = await self.arms(search, variants, depth)
             with record.stage("fuse", sum(map(len, arms.values()))) as span:
-                fused = self._fuse(search, arms)
+                fused = self._fuse(search, arms, depth)
                 span.left = len(fused)
             with record.stage(READ_BACK, len(fused)) as span:
                 found = await read_back(self._ledger, search, fused, wanted)
@@ -149,12 +149,12 @@ class SearchPipeline:
                 return fused, found
             depth *= 4
 
-    def _fuse(self, search: SearchContext, arms: Mapping[str, Sequence[Candidate]]) -> list[Fused]:
+    def _fuse(self, search: SearchContext, arms: Mapping[str, Sequence[Candidate]], depth: int) -> list[Fused]:
         """Fuse the lists of the arms; names lean on spelling, questions on meaning."""
         request, language = search.request, language_of_query(search.request.query, search.kb.languages)
         dense = dense_weight(request.query, self._retrieval.dense_weight, fusion=request.fusion, language=language)
         weights = {"dense": dense, "lexical": 1 - dense}
-        return fuse(request.fusion, arms, weights, self._retrieval.rrf_k)
+        return fuse(request.fusion, arms, weights, rrf_k=self._retrieval.rrf_k, depth=depth)
 
     async def _select(self, search: SearchContext, ranked: Sequence[RankedChunk]) -> Sequence[RankedChunk]:
         """Return the k passages that are strong enough, without copies and near copies where the settings say so."""

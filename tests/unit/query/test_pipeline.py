@@ -334,6 +334,7 @@ async def test_loading_the_embedder_does_not_count(clock: Clock) -> None:
 @pytest.mark.req("R-HYB-16")
 @pytest.mark.parametrize(("query", "first"), [("moduleControllerCreate", "b#0"), ("how are modules made", "a#0")])
 async def test_a_name_leans_on_its_spelling_and_a_question_on_its_meaning(query: str, first: str) -> None:
-    search = make_pipeline(SHELF, Index(candidates("a#0", "b#0")), Index(candidates("b#0", "a#0")))
+    spelled = Index([Candidate("b#0", 9.0), Candidate("a#0", 3.0)])
+    search = make_pipeline(SHELF, Index(candidates("a#0", "b#0")), spelled)
     result = await search.search("default", KB, ask(query, fusion="zscore"))
     assert result.hits[0].chunk_id == first

@@ -118,7 +118,7 @@ async def test_a_weighted_merge_of_ten_and_ten_gives_five() -> None:
         "default", KB, search_request(profile("tulia"), SearchQuery("what words are there in the text"))
     )
     assert (dense.asked, lexical.asked) == ([10], [10])
-    merged = fuse("weighted", {"dense": DENSE, "lexical": LEXICAL}, {"dense": 0.7, "lexical": 0.3}, 60)
+    merged = fuse("weighted", {"dense": DENSE, "lexical": LEXICAL}, {"dense": 0.7, "lexical": 0.3}, rrf_k=60, depth=10)
     assert [(one.chunk_id, one.score) for one in merged] == [("a#0", 0.7), ("b#0", 0.3), ("c#0", 0.0)]
 
 
