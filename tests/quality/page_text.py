@@ -12,13 +12,14 @@ import openpyxl
 import pypdfium2
 
 _HIDDEN_LINE = re.compile(
-    r"\.(?:\\\"|B[dlk]|E[dlk]|Pp|Dd|Dt|Os|TH|if|ie|el|nr|so|ad|hy|ds|de|sp|br|nf|fi|ti|in|RS|RE|\.|\\}).*"
+    r"\.(?:\\\"|B[dlk]|E[dlk]|Pp|Dd|Dt|Os|TH|if|ie|el|nr|so|ad|hy|ds|de|sp|br|nf|fi|ti|in|PD|TP|RS|RE|\.|\\}).*"
 )
 _MACRO = re.compile(
     r"(?<![\w-])(?:[AEL]n|A[dpqr]|B[IR]?|Cm|D[clovq]|E[mrv]|Fl|I[BRPct]?|L[ikP]|Mt|N[dmos]|O[cop]|P[acfoqP]?|Q[cloq]|"
     r"R[BI]|S[BHMSchmoqsxy]|T[Pan]|Ux|V[at]|X[cor])(?![\w-])"
 )
-_ROFF_ESCAPE = re.compile(r"\\f(?:\[\w*\]|\(..|.)|\\s[-+]?\d|\\&|\\\((?:..)|\\\[\w+\]")
+_ROFF_ESCAPE = re.compile(r"\\[fm](?:\[\w*\]|\(..|.)|\\s[-+]?\d|\\\*?(?:\(..|\[\w+\])|\\[hvN]'[^']*'|\\[&ce]")
+_INDENT = re.compile(r"(\.[IH]P\b.*?)\s+\d+n?$")
 
 
 def page_words(page: Path) -> str:
@@ -60,7 +61,7 @@ def _strip_html(text: str) -> str:
 
 
 def _strip_rst(text: str) -> str:
-    return re.sub(r"`([^`<]*?)\s*<[^`>]*>`", r"\1", re.sub(r":[\w:+-]+:(?=`)", "", text))
+    return re.sub(r"(?<!`)`([^`<]+?)\s*<[^`>]*>`(?!`)", r"\1", re.sub(r":[\w:+-]+:(?=`)", "", text))
 
 
 def _strip_adoc(text: str) -> str:
@@ -69,7 +70,13 @@ def _strip_adoc(text: str) -> str:
 
 
 def _strip_markdown(text: str) -> str:
-    return html.unescape(re.sub(r"\]\([^)]*\)|\]\[[^]]*\]|</?\w[^>]*>", "", text))
+    return html.unescape(
+        re.sub(
+            r"\]\([^)]*\)|\]\[[^]]*\]|</?(?:a|br|code|div|em|h\d|img|kbd|li|p|span|strong|td|th|tr|ul)\b[^>]*>",
+            "",
+            text,
+        )
+    )
 
 
 def _strip_man(text: str) -> str:
@@ -81,7 +88,7 @@ def _strip_man(text: str) -> str:
         if re.match(r"\.Nm(?:\s+[^\w\s].*|\s+Ns.*|\s*)$", line):
             line = f".Nm {name}{line[3:]}"
         if not _HIDDEN_LINE.match(line):
-            shown.append(_MACRO.sub("", line) if line.startswith(".") else line)
+            shown.append(_MACRO.sub("", _INDENT.sub(r"\1", line)) if line.startswith(".") else line)
     return "\n".join(shown)
 
 
@@ -97,5 +104,6 @@ _STRIPPERS = {
     ".htm": _strip_html,
     ".rst": _strip_rst,
     ".adoc": _strip_adoc,
+    ".asciidoc": _strip_adoc,
     ".md": _strip_markdown,
 }
