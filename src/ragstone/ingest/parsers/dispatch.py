@@ -11,6 +11,7 @@ from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, Ragston
 from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, KINDS, ParseOptions, printable
+from ragstone.ingest.parsers.markup.shape import find_markup
 from ragstone.ingest.parsers.text.text import looks_like_text
 
 PARSERS = Registry(
@@ -18,6 +19,9 @@ PARSERS = Registry(
     {
         "text": "ragstone.ingest.parsers.text.text:parse_text",
         "markdown": "ragstone.ingest.parsers.text.markdown:parse_markdown",
+        "rst": "ragstone.ingest.parsers.markup.rst:parse_rst",
+        "asciidoc": "ragstone.ingest.parsers.markup.asciidoc:parse_asciidoc",
+        "man": "ragstone.ingest.parsers.markup.man:parse_man",
         "html": "ragstone.ingest.parsers.web.html:parse_html",
         "pdf": "ragstone.ingest.parsers.pdf.parser:parse_pdf",
         "docx": "ragstone.ingest.parsers.office.docx:parse_docx",
@@ -49,8 +53,11 @@ _CALLED = {
     "epub": "an EPUB",
 }
 """Kinds whose bytes show what they are: a file that only has the name is refused."""
+_BY_SHAPE = frozenset({"text", "man", ".asc"})
+"""Kinds and suffixes that say little: the text decides which markup it is, if any."""
 _SUPPORTED = (
-    "text, Markdown, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, code and picture files can be read"
+    "text, Markdown, reStructuredText, AsciiDoc, man pages, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, "
+    "code and picture files can be read"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -97,10 +104,14 @@ def _kind(content: bytes, name: str) -> str:
         raise _not_what_it_says(content, name, _CALLED[named])
     if media:
         raise UnsupportedFormat(f"{name} is {media}, which cannot be read", hint=_SUPPORTED)
-    if named:
+    if named == "text" and name.lower().endswith(".rst.txt"):
+        return "rst"
+    if named and named not in _BY_SHAPE and suffix not in _BY_SHAPE:
         return named
     if looks_like_text(content):
-        return "html" if _HTML.match(content[:1024]) else "text"
+        return "html" if not named and _HTML.match(content[:1024]) else find_markup(content) or "text"
+    if named:
+        return "text"
     raise UnsupportedFormat(f"{name} is of a kind that cannot be read", hint=_SUPPORTED)
 
 

@@ -14,7 +14,10 @@ from ragstone.core.errors import EmptyDocument, NoTextSeen, ParserLimit
 from ragstone.core.types import Block, BlockKind, Json, Parsed
 
 _SUFFIXES = {
-    "text": ".txt .text .log .rst",
+    "text": ".txt .text .log",
+    "rst": ".rst .rest",
+    "asciidoc": ".adoc .asciidoc .asc",
+    "man": ".1 .2 .3 .4 .5 .6 .7 .8 .9 .man .mdoc",
     "markdown": ".md .markdown .mdx",
     "html": ".html .htm .xhtml",
     "pdf": ".pdf",

@@ -38,9 +38,14 @@ def parse_text(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     cleaned = clean(decoded.text)
     draft = Draft(name)
     draft.hidden = cleaned.hidden
-    for paragraph in _BLANK_LINES.split(cleaned.text):
+    for paragraph in split_paragraphs(cleaned.text):
         draft.add("paragraph", paragraph)
     return draft.finish("text/plain", metadata={"encoding": decoded.encoding}, warnings=decoded.warnings)
+
+
+def split_paragraphs(text: str) -> list[str]:
+    """Return the parts of a text between blank lines."""
+    return _BLANK_LINES.split(text)
 
 
 class Decoded(NamedTuple):
