@@ -19,7 +19,7 @@ from ragstone.language.sentences import sentence_spans
 
 SLICE = 65_536
 """Characters tokenised at a time, so that a huge text does not become a huge list of tokens."""
-VERSION = 2
+VERSION = 3
 """Raised whenever any strategy would cut the same text differently."""
 TINY = {"tokens": 100, "chars": 400}
 """A chunk below this says too little to be found by its meaning."""

@@ -20,6 +20,7 @@ from ragstone.ingest.chunkers.cutting import (
     skip_space,
     split_lines,
 )
+from ragstone.ingest.parsers.definitions import find_term
 from ragstone.language.sentences import sentence_spans
 
 _RULE = re.compile(r"[ \t|:+=-]*-[ \t|:+=-]*")
@@ -60,6 +61,8 @@ class TextUnit:
     kind: BlockKind
     headings_end: int = 0
     """The end of its headings; 0 when it has none."""
+    defines: bool = False
+    """True for a term with its description."""
 
     @property
     def opens_section(self) -> bool:
@@ -99,7 +102,10 @@ class Outline:
             lead += 1
         block, kind = self._blocks[first], self._blocks[lead].kind
         pages = tuple(self._page_starts(first, end))
-        return ChunkPlace(self._sections[lead], block.page, kind, *self._header(block, start), pages)
+        section = self._sections[lead]
+        if end <= self._blocks[lead].end and (term := find_term(self._text, self._blocks[lead])):
+            section = (*section, " ".join(term.split()))
+        return ChunkPlace(section, block.page, kind, *self._header(block, start), pages)
 
     def _header(self, block: Block, start: int) -> tuple[str, TableHead | None]:
         if block.kind != "table" or not block.start < start < block.end:
@@ -124,7 +130,8 @@ def iter_units(document: Parsed) -> Iterator[TextUnit]:
             headings.append(block)
             continue
         start = headings[0].start if headings else block.start
-        yield TextUnit(start, block.end, block.kind, headings[-1].end if headings else 0)
+        defines = bool(find_term(document.text, block))
+        yield TextUnit(start, block.end, block.kind, headings[-1].end if headings else 0, defines)
         headings.clear()
     if headings:
         yield TextUnit(headings[0].start, headings[-1].end, "heading", headings[-1].end)
@@ -190,7 +197,7 @@ def format_context(title: str, section: Sequence[str]) -> str:
 
 
 def _context(document: Parsed, outline: Outline, place: ChunkPlace) -> str:
-    headings = format_context(document.title, place.section) if outline.has_headings else ""
+    headings = format_context(document.title, place.section) if outline.has_headings or place.section else ""
     return f"{headings}{place.header}\n" if place.header else headings
 
 
@@ -200,24 +207,26 @@ def line_spans(text: str) -> Iterable[Span]:
 
 
 def fill(text: str, ruler: Ruler, units: Iterable[TextUnit], limits: ChunkLimits, least: int = 0) -> list[Span]:
-    """Return chunks over as many neighbouring units as fit. A table stays whole, or is cut into chunks of rows.
+    """Return chunks over as many neighbouring units as fit.
 
+    A table stays whole, or is cut into chunks of rows. A term stays with its description, or has chunks of its own.
     Where the last chunk would be smaller than `least`, the others leave more to it.
     """
     spans: list[Span] = []
     parts: list[Span] = []
-    tables: list[Span] = []
+    whole: list[Span] = []
     for unit in units:
         cut_parts = cut(text, ruler, (unit.start, unit.end), limits, levels_of(unit.kind))
-        if unit.kind == "table" and len(cut_parts) > 1:
-            spans += pack_evenly(text, ruler, parts, limits, tables, least)
-            spans += pack(text, ruler, cut_parts, limits, steps=line_spans)
-            parts, tables = [], []
+        stays = unit.kind == "table" or unit.defines
+        if stays and len(cut_parts) > 1:
+            spans += pack_evenly(text, ruler, parts, limits, whole, least)
+            spans += pack(text, ruler, cut_parts, limits, steps=sentence_spans if unit.defines else line_spans)
+            parts, whole = [], []
             continue
         parts += cut_parts
-        if unit.kind == "table":
-            tables.append((unit.start, unit.end))
-    return spans + pack_evenly(text, ruler, parts, limits, tables, least)
+        if stays:
+            whole.append((unit.start, unit.end))
+    return spans + pack_evenly(text, ruler, parts, limits, whole, least)
 
 
 def pack(

@@ -9,7 +9,8 @@ from ragstone.core.types import Block
 from ragstone.ingest.parsers.draft import Draft, one_line
 
 INDENT = "  "
-LONGEST_TERM = 500
+LONGEST_TERM = 300
+_SENTENCE_ENDS = (".", ":", ";", ",", "?", "!")
 _MARKED = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]")
 
 
@@ -36,4 +37,5 @@ def find_term(text: str, block: Block) -> str:
     end = text.find("\n", block.start, min(block.end, block.start + LONGEST_TERM))
     if block.kind != "list" or end < 0 or not text.startswith(INDENT, end + 1) or _MARKED.match(text, block.start):
         return ""
-    return text[block.start : end]
+    term = text[block.start : end]
+    return "" if term.endswith(_SENTENCE_ENDS) else term

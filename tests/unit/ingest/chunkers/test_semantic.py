@@ -140,7 +140,7 @@ def test_without_a_model_it_is_recursive_with_512_and_50(caplog: pytest.LogCaptu
         chunker = build_chunker(settings, WordTokenizer())
     assert caplog.messages == ["no model for semantic chunking, cutting documents recursively"]
     assert chunker.fingerprint == (
-        "recursive v2 512/50 chars tokenizer=words min=512 separators=('\\n\\n', '\\n', '. ', ' ') context=True"
+        "recursive v3 512/50 chars tokenizer=words min=512 separators=('\\n\\n', '\\n', '. ', ' ') context=True"
     )
 
 

@@ -210,7 +210,7 @@ def test_the_fingerprint_changes_with_a_strategy_s_own_parameters(strategy: str,
 def test_the_fingerprint_names_strategy_and_tokenizer() -> None:
     assert len({build(strategy).fingerprint for strategy in STRATEGIES}) == len(STRATEGIES)
     other = build_chunker(ChunkingSettings(), BytesTokenizer())
-    assert other.fingerprint == "markdown v2 400/50 tokens tokenizer=bytes min=0 context=True"
+    assert other.fingerprint == "markdown v3 400/50 tokens tokenizer=bytes min=0 context=True"
 
 
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (10, 10), (10, -1)])

@@ -166,3 +166,39 @@ def test_any_html_gives_sound_blocks_or_a_typed_error(parts: list[str]) -> None:
     except ParseError:
         return
     assert broken_rules(parsed) == []
+
+
+TERMS = """<h2>Options</h2><dl class="variablelist">
+<dt><span class="term"><code>-e</code><br></span><span class="term"><code>--echo</code></span>
+<a class="id_link">#</a></dt>
+<dd><p>Show the command.</p><p>The default is <b>off</b></p><ul><li>never</li><li>always</li></ul></dd>
+<dt>max_boats (integer)</dt><dt>max_crew</dt><dd>How many.
+<dl><dt>0</dt><dd>no limit</dd><dt>1</dt><dd>one</dd></dl></dd>
+<dt>lonely</dt></dl>
+<p>After.</p>
+<dl class="py class"><dt class="sig sig-object py">class Pier(name)<a class="headerlink">¶</a></dt><dd><p>A place.</p>
+<dl class="py method"><dt class="sig sig-object py">close()</dt><dd><p>Close it.</p></dd></dl></dd></dl>"""
+
+
+def test_a_term_is_one_block_with_its_description() -> None:
+    parsed = parse_html(TERMS.encode(), "page.html")
+    assert shape(parsed) == [
+        ("heading", 2, "Options"),
+        ("list", 0, "-e, --echo\n  Show the command.\n\n  The default is off\n  - never\n  - always"),
+        ("list", 0, "max_boats (integer), max_crew\n  How many.\n\n  0\n    no limit\n\n  1\n    one"),
+        ("list", 0, "lonely"),
+        ("paragraph", 0, "After."),
+        ("list", 0, "class Pier(name)\n  A place."),
+        ("list", 0, "close()\n  Close it."),
+    ]
+    assert broken_rules(parsed) == []
+
+
+def test_a_list_without_terms_stays_a_list_and_a_description_without_one_is_text() -> None:
+    parsed = parse_html(b"<ul><li>one<li>two</ul><dl><dd>All alone.<dd>Twice.</dl>", "page.html")
+    assert shape(parsed) == [("list", 0, "- one\n- two"), ("paragraph", 0, "All alone.\n\n  Twice.")]
+
+
+def test_links_to_other_pages_of_a_manual_are_not_text() -> None:
+    page = b"<div class=navheader><table><tr><td>Prev<td>Up<td>Next</table></div><p>Words.</p>"
+    assert parse_html(page, "page.html").text == "Words."

@@ -27,7 +27,7 @@ _DIRECTIVE = re.compile(r"(?:include|ifdef|ifndef|ifeval|endif|toc|image|video|a
 _ITEM = re.compile(r"[ \t]*(\*{1,6}|-|\.{1,6}|[0-9]{1,4}\.|[a-zA-Z]\.|<[0-9.]{1,3}>)[ \t]+(\S.*)")
 _TERM = re.compile(r"[ \t]*(\S.{0,400}?)(:{2,4}|;;)(?:[ \t]+(\S.*))?[ \t]*")
 _AUTHOR = re.compile(r"[^:\n]{1,80}<[^\s<>]{1,80}@[^\s<>]{1,80}>.*")
-_NUMBERED = re.compile(r"[.0-9a-zA-Z<]")
+_SPACES = re.compile(r" {2,}")
 
 
 def parse_asciidoc(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
@@ -231,7 +231,7 @@ class _Blocks:
             if not line.startswith("//"):
                 gathered.append(line.strip())
             self._at += 1
-        return " ".join(piece.removesuffix(" +") for piece in gathered)
+        return _SPACES.sub(" ", " ".join(piece.removesuffix(" +") for piece in gathered))
 
     def _begins_block(self, line: str) -> bool:
         ends_item = bool(self._items) and bool(_ITEM.fullmatch(line) or _TERM.fullmatch(line))

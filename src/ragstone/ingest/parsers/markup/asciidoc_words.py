@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 LONGEST_VALUE = 300
+MOST_FILLED_IN = 300_000
 _KNOWN = {
     "empty": "", "sp": " ", "nbsp": " ", "zwsp": "", "wj": "", "plus": "+", "asterisk": "*", "tilde": "~", "apos": "'",
     "startsb": "[", "endsb": "]", "caret": "^", "backtick": "`", "backslash": "\\", "lt": "<", "gt": ">", "amp": "&",
@@ -13,7 +13,7 @@ _KNOWN = {
     "ldquo": "“", "rdquo": "”", "lsquo": "‘", "rsquo": "’", "deg": "°", "pp": "++",
 }  # fmt: skip
 _ATTRIBUTE = re.compile(r"(?<!\\)\{([\w-]{1,60})\}")
-_ESCAPED = re.compile(r"\\(?=[\w*_`#{<\[^~+'(:])")
+_ESCAPED = re.compile(r"\\(?=[\w*_`#{<\[^~+'(:-])")
 _PASSED = re.compile(
     r"\+\+\+([^\n]{0,400}?)\+\+\+|pass:[a-z,]{0,20}\[([^\]\n]{0,400})\]"
     r"|``([^`\n][^\n]{0,400}?)``|(?<![\w`])`([^`\n]{1,400})`(?!\w)|\+\+([^\n]{1,400}?)\+\+|(?<![\w+])\+(\S[^+\n]{0,400}?)\+(?!\w)"
@@ -43,18 +43,27 @@ class AsciidocWords:
 
     def __init__(self) -> None:
         self._values: dict[str, str] = {}
+        self._room = MOST_FILLED_IN
 
     def set(self, name: str, value: str) -> None:
         """Remember what an attribute stands for."""
         self._values[name.lower().strip("!")] = self.fill_in(value)[:LONGEST_VALUE]
 
     def fill_in(self, text: str) -> str:
-        """Return text with the attributes in it replaced; names that are not known stay."""
-        known: Mapping[str, str] = self._values
-        return _ATTRIBUTE.sub(lambda found: known.get(found[1].lower(), _KNOWN.get(found[1].lower(), found[0])), text)
+        """Return text with the attributes in it replaced; names that are not known stay, and all once it is a lot."""
+
+        def put_in(found: re.Match[str]) -> str:
+            name = found[1].lower()
+            value = self._values.get(name, _KNOWN.get(name, found[0]))
+            self._room -= len(value)
+            return value if self._room > 0 else found[0]
+
+        return _ATTRIBUTE.sub(put_in, text)
 
     def say(self, text: str) -> str:
         """Return the words of a text without its marks; what stands between marks of code is left as it is."""
+        if text.isalnum() or not text:
+            return text
         kept: list[str] = []
 
         def keep(found: re.Match[str]) -> str:

@@ -115,7 +115,7 @@ class _Page:
             self._break("sp")
             return
         space = "" if not self._words or self._glued else "\n" if text[0] == " " else " "
-        self._words.append(space + text.strip())
+        self._words.append(space + (text.rstrip() if self._glued else text.strip()))
         self._glued = glued
 
     def _break(self, request: str) -> None:

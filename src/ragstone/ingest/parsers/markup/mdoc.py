@@ -8,6 +8,7 @@ from ragstone.ingest.parsers.markup.roff import unescape
 
 _OPENING = frozenset("([")
 _CLOSING = frozenset({".", ",", ":", ";", ")", "]", "?", "!"})
+_STOPS = frozenset(".,:;")
 _AROUND = {
     "Op": "[]", "Oo": "[]", "Aq": "<>", "Ao": "<>", "Bq": "[]", "Bo": "[]", "Brq": "{}", "Bro": "{}", "Dq": "“”",
     "Do": "“”", "Pq": "()", "Po": "()", "Qq": '""', "Qo": '""', "Sq": "‘’", "So": "‘’", "Ql": "‘’",
@@ -51,6 +52,8 @@ class MdocWords:
                 end += 1
             if position == 0 or macro in _KNOWN:
                 self._say_macro(line, macro, [unescape(token) for token in tokens[position + 1 : end]])
+                if macro == "Fl" and end == position + 1 and tokens[end : end + 1] == ["Fl"]:
+                    line.join()
             position = end
         return line.finish()
 
@@ -113,7 +116,7 @@ class _MdocLine:
     """Words with the spaces between them where they belong."""
 
     def __init__(self) -> None:
-        self._text = ""
+        self._words: list[str] = []
         self._joined = True
         self._closers: list[str] = []
 
@@ -121,8 +124,8 @@ class _MdocLine:
         if not word:
             return
         if not (self._joined or word in _CLOSING):
-            self._text += " "
-        self._text += word
+            self._words.append(" ")
+        self._words.append(word)
         self._joined = word in _OPENING
 
     def join(self) -> None:
@@ -135,13 +138,12 @@ class _MdocLine:
             self._closers.append(marks[1])
 
     def close(self, mark: str) -> None:
-        self._text += mark
+        self._words.append(mark)
         self._joined = False
 
     def finish(self) -> str:
         """Return the line with what is still open closed, before the punctuation at its end."""
-        bare = self._text.rstrip(" ")
-        tail = ""
-        while self._closers and len(bare) > 1 and bare[-1] in ".,:;" and bare[-2:-1] not in ".":
-            tail, bare = bare[-1] + tail, bare[:-1]
-        return bare + "".join(reversed(self._closers)) + tail
+        tail: list[str] = []
+        while self._closers and self._words and self._words[-1] in _STOPS:
+            tail.append(self._words.pop())
+        return "".join((*self._words, *reversed(self._closers), *reversed(tail))).strip(" ")

@@ -99,7 +99,7 @@ class _Reader:
                     end_of_macro = f".{[*rest.split(), '.', '.'][request != 'ig']}"
                 elif request in ("ds", "ds1", "as"):
                     self._define(rest, adds=request == "as")
-                elif request != "\\}":
+                elif request or not found.startswith((".", "'")):
                     yield RoffLine(request, self._expand(rest))
 
     def _decide(self, line: str) -> str | None:

@@ -46,7 +46,7 @@ _FRAME_ROLES = frozenset({"navigation", "banner", "contentinfo", "complementary"
 _FRAME_WORDS = frozenset({
     "nav", "navbar", "navigation", "menu", "sidebar", "breadcrumb", "breadcrumbs", "footer", "cookie", "cookies",
     "cookie-banner", "cookie-consent", "advert", "advertisement", "ad", "ads", "promo", "social", "share",
-    "sharing", "skip-link", "newsletter",
+    "sharing", "skip-link", "newsletter", "navheader", "navfooter",
 })  # fmt: skip
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt",
@@ -56,6 +56,8 @@ _BLOCKS = frozenset({
 _BREAKS = _BLOCKS | {"br", "pre"}
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _LISTS = frozenset({"ul", "ol", "dl"})
+_LINKS_TO_SELF = frozenset({"headerlink", "id_link", "anchor-link", "hash-link", "permalink", "anchorjs-link"})
+"""Classes of the small marks beside headings and terms that link to their own place."""
 _UNSEEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
 _WHITE = re.compile(r"[ \t\r\n\f]+")
 _AROUND_BREAK = re.compile(r" *\n *")
@@ -164,6 +166,9 @@ class _BlockWalk:
         self.lists: list[str] = []
         self.numbers: list[int] = []
         self.marker = ""
+        self.in_term = self.after_term = self.termless = False
+        self.depth = 0
+        """The lists around the entry that is being read, which are not shown by its indent."""
         self.heading = self.pre = self.quotes = self.content = 0
 
     def over(self, root: LexborNode) -> None:
@@ -181,8 +186,10 @@ class _BlockWalk:
     def _skips(self, node: LexborNode) -> bool:
         """Return whether to pass over a subtree, because it is not read or because all of it was just taken."""
         tag = node.tag or ""
-        if tag in _UNREAD or _is_hidden(node):
+        if _is_unread(node):
             return True
+        if tag == "dt" and _is_signature(node):
+            self._end_entry()
         if tag == "table" and node.css_first("table table, h1, h2, h3, h4, pre") is None:
             self._add("table", _table(node))
             return True
@@ -205,6 +212,10 @@ class _BlockWalk:
         elif tag in _LISTS:
             self.lists.append(tag)
             self.numbers.append(0)
+        elif tag == "dt":
+            if self.lists in ([], ["dl"]):
+                self._end_entry()
+            self.in_term = True
         elif tag == "li" and self.lists:
             self.numbers[-1] += 1
             self.marker = f"{self.numbers[-1]}. " if self.lists[-1] == "ol" else "- "
@@ -215,6 +226,8 @@ class _BlockWalk:
             self._end_block()
         if tag in _HEADINGS:
             self.heading = 0
+        elif tag == "dt":
+            self.in_term = False
         elif tag in _LISTS:
             self.lists.pop()
             self.numbers.pop()
@@ -251,16 +264,46 @@ class _BlockWalk:
             self.draft.add("code" if self.pre else "quote" if self.quotes else "paragraph", text)
 
     def _add_item(self, text: str) -> None:
-        indent = "  " * (len(self.lists) - 1)
+        if self.lists[-1] == "dl":
+            self._add_definition(text)
+            return
+        indent = "  " * max(0, len(self.lists) - 1 - self.depth)
         first, *rest = text.split("\n")
         self.items.append(indent + (self.marker or "  ") + first)
         self.items.extend(f"{indent}  {line}" for line in rest)
         self.marker = ""
+        self.after_term = False
+
+    def _add_definition(self, text: str) -> None:
+        """Add a term, or a paragraph of its description, indented below it."""
+        indent = "  " * max(0, len(self.lists) - 1 - self.depth)
+        if self.in_term:
+            term = ", ".join(line.strip(", ") for line in text.split("\n"))
+            if self.after_term:
+                self.items[-1] += f", {term}"
+            else:
+                self.items += [*self._gap(), indent + term]
+            self.after_term = True
+            return
+        self.termless = self.termless or not self.items
+        self.items += [*([] if self.after_term else self._gap()), *(f"{indent}  {line}" for line in text.split("\n"))]
+        self.after_term = False
+
+    def _gap(self) -> list[str]:
+        return [""] if self.items else []
+
+    def _end_entry(self) -> None:
+        """End the block of a term when another one follows its description."""
+        if self.items and not self.after_term:
+            self._end_list()
+            self.depth = max(0, len(self.lists) - 1)
 
     def _end_list(self) -> None:
         if self.items:
-            self.draft.add("list", "\n".join(self.items))
+            self.draft.add("paragraph" if self.termless else "list", "\n".join(self.items))
             self.items = []
+        self.after_term = self.termless = False
+        self.depth = 0
 
 
 def _events(root: LexborNode, skips: Callable[[LexborNode], bool]) -> Iterator[tuple[LexborNode, bool]]:
@@ -334,9 +377,13 @@ def _span(cell: LexborNode, name: str) -> int:
 def _visible(root: LexborNode) -> str:
     """Return the words of an element on one line."""
     words = []
-    for node, _ in _events(root, lambda inner: (inner.tag or "") in _UNREAD or _is_hidden(inner)):
+    for node, _ in _events(root, _is_unread):
         words.append(node.text(deep=False) if node.is_text_node else " " if node.tag in _BREAKS else "")
     return " ".join("".join(words).split())
+
+
+def _is_unread(node: LexborNode) -> bool:
+    return (node.tag or "") in _UNREAD or _is_hidden(node) or (node.tag == "a" and _links_to_self(node))
 
 
 def _inline(text: str) -> str:
@@ -352,6 +399,15 @@ def _is_hidden(node: LexborNode) -> bool:
         or attributes.get("aria-hidden") == "true"
         or bool(_UNSEEN_STYLE.search(attributes.get("style") or ""))
     )
+
+
+def _links_to_self(node: LexborNode) -> bool:
+    return not _LINKS_TO_SELF.isdisjoint((node.attributes.get("class") or "").split())
+
+
+def _is_signature(node: LexborNode) -> bool:
+    """Return whether a term is that of a function, a class or an option, as Sphinx marks it."""
+    return "sig" in (node.attributes.get("class") or "").split()
 
 
 def _is_frame(node: LexborNode) -> bool:
