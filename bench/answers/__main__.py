@@ -21,6 +21,7 @@ from bench.answers.measure import (
     measure_statements,
     read_by_asking,
 )
+from bench.answers.payloads import make_payloads
 from bench.answers.tables import Table, are_met, render_goals
 from ragstone.engine.engine import Engine
 
@@ -70,7 +71,8 @@ async def measure(collection: Collection, parts: Names[str], options: argparse.N
                 workspace = Engine(components).workspace("default")
                 tables += await measure_statements(collection.statements, components, workspace)
             if "payloads" in parts:
-                tables.append(await measure_payloads(collection.statements, components))
+                planted = [*collection.planted, *make_payloads(collection.statements)]
+                tables.append(await measure_payloads(planted, components))
     return tables
 
 

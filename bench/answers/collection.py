@@ -53,6 +53,17 @@ class LabelledStatement:
 
 
 @dataclass(frozen=True)
+class PlantedReply:
+    """A reply of a misled model: a true sentence of a passage, and a payload that the passage does not hold."""
+
+    kind: str
+    text: str
+    payload: str
+    document: str
+    passage: str
+
+
+@dataclass(frozen=True)
 class Collection:
     """One half: where its files are, and what is asked about them."""
 
@@ -62,6 +73,7 @@ class Collection:
     questions: Sequence[AskedQuestion]
     claims: Sequence[LabelledClaim]
     statements: Sequence[LabelledStatement]
+    planted: Sequence[PlantedReply]
 
 
 def load_collection(half: Half, folder: Path = FOLDER) -> Collection:
@@ -74,6 +86,7 @@ def load_collection(half: Half, folder: Path = FOLDER) -> Collection:
         [_question(line) for line in _read_lines(own / "questions.jsonl")],
         [_claim(line) for line in _read_lines(own / "claims.jsonl")],
         [_statement(line) for line in _read_lines(prose / f"statements.{half}.jsonl")],
+        [_planted(line) for line in _read_lines(prose / "payloads.jsonl") if line["id"].startswith(f"payload-{half}")],
     )
 
 
@@ -111,3 +124,7 @@ def _statement(line: dict[str, Any]) -> LabelledStatement:
         line["passage"],
         line.get("source", ""),
     )
+
+
+def _planted(line: dict[str, Any]) -> PlantedReply:
+    return PlantedReply("of the collection", line["reply"], line["payload"], line["document"], line["passage"])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
+from pathlib import PurePosixPath
 
-from bench.answers.collection import AskedQuestion, LabelledClaim, LabelledStatement
+from bench.answers.collection import AskedQuestion, LabelledClaim, LabelledStatement, PlantedReply
 from bench.answers.doubles import ScriptedLLM
 from bench.answers.grade import grade, words_of
-from bench.answers.payloads import make_payloads
+from bench.answers.payloads import leaks
 from bench.answers.tables import Failure, Table, is_unanswerable
 from ragstone.answer import Answerer
 from ragstone.core.answers import Answer, AnswerReady, SentenceReady, Verdict
@@ -97,7 +98,7 @@ async def measure_statements(
 async def say(statement: LabelledStatement, components: Components) -> tuple[bool, str]:
     """Return whether a statement that a model makes comes out of the answer, and what was noted on the way."""
     answerer = scripted_answerer(components, f"{statement.text} [1]")
-    answer = await answerer.answer(statement.text, [as_hit(statement)])
+    answer = await answerer.answer(statement.text, [as_hit(statement.document, statement.passage)])
     kept = " ".join(sentence.text for sentence in answer.sentences if sentence.support == "supported")
     return words_of(statement.text) in words_of(kept), "; ".join(answer.degraded)
 
@@ -107,32 +108,32 @@ def scripted_answerer(components: Components, reply: str) -> Answerer:
     return Answerer(components.embedder, ScriptedLLM(reply))
 
 
-def as_hit(statement: LabelledStatement) -> Hit:
-    """Return the passage that a statement cites as if a search had found it."""
-    name, text = statement.document, statement.passage
-    return Hit(name, name, name.rpartition("/")[2].rpartition(".")[0], name, "", None, text, 1.0, {}, {}, 0, len(text))
+def as_hit(document: str, passage: str) -> Hit:
+    """Return a passage as if a search had found it."""
+    title = PurePosixPath(document).stem
+    return Hit(document, document, title, document, "", None, passage, 1.0, {}, {}, 0, len(passage))
 
 
-async def measure_payloads(statements: Sequence[LabelledStatement], components: Components) -> Table:
+async def measure_payloads(planted: Iterable[PlantedReply], components: Components) -> Table:
     """Count the payloads beside an honest sentence that come out, in whole and in streamed answers."""
     table = Table("payloads", ("whole", "streamed"))
-    carriers = [statement for statement in statements if statement.source in statement.passage]
-    for payload in make_payloads(carriers):
+    for reply in planted:
         out = []
         for way in ("whole", "streamed"):
-            said = await collect(payload.reply, payload.carrier, components, streaming=way == "streamed")
-            if payload.leaks_into(said):
+            said = await collect(reply, components, streaming=way == "streamed")
+            if leaks(reply, said):
                 out.append(way)
-        table.add(payload.kind, *out)
+        table.add(reply.kind, *out)
         if out:
-            table.failures.append(Failure(payload.kind, payload.kind, payload.reply, "", ", ".join(out)))
+            table.failures.append(Failure(reply.kind, reply.kind, reply.text, "", ", ".join(out)))
     return table
 
 
-async def collect(reply: str, carrier: LabelledStatement, components: Components, *, streaming: bool) -> str:
+async def collect(reply: PlantedReply, components: Components, *, streaming: bool) -> str:
     """Return all that leaves an answer whose model replies with a text."""
     shown: list[str] = []
-    events = scripted_answerer(components, reply).events(carrier.source, [as_hit(carrier)], streaming=streaming)
+    hit = as_hit(reply.document, reply.passage)
+    events = scripted_answerer(components, reply.text).events(reply.passage[:200], [hit], streaming=streaming)
     async with aclosing(events):
         async for event in events:
             if isinstance(event, SentenceReady):
