@@ -169,6 +169,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
 
     verify = Blocking(Workspace.verify)
     verify_text = Blocking(Workspace.verify_text)
+    verify_file = Blocking(Workspace.verify_file)
     embed = Blocking(Workspace.embed)
     research = Blocking(Workspace.research)
     web = Blocking(Workspace.web)

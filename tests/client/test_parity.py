@@ -34,6 +34,7 @@ LOCAL = {
     "documents.queue": "reads paths of the machine that it runs on",
     "knowledge_bases.get": "list has the same",
     "receipts.make": "the service makes a receipt together with its answer: receipts.ask",
+    "verify_file": "reads paths of the machine that it runs on",
     "sources.overlaps": "advice for the command that adds a source",
     "sources.work_and_report": "runs a worker in this process",
 }
@@ -42,6 +43,7 @@ ADDED = {"close", "jobs.follow", "receipts.ask"}
 WITHOUT = {
     "documents.upload": {"priority": "uploads over HTTP all have the same"},
     "documents.ingest_urls": {"on_progress": "a function cannot be called over HTTP"},
+    "verify_text": {"on_progress": "the same"},
     "feedback.vote": {"voter": "the key is the voter"},
     "conversations.turns": {"limit": "the service sends all turns"},
     "audit.list": {"since": "not a parameter of the route"},

@@ -118,6 +118,7 @@ CALLS: dict[str, Call] = {
     "session": lambda acme, _: acme.session().search("ferry"),
     "web": lambda acme, _: acme.web("ferry"),
     "verify_text": lambda acme, _: acme.verify_text("The ferry leaves."),
+    "verify_file": lambda acme, _: acme.verify_file(__file__),
     "embed": lambda acme, _: acme.embed(["ferry"]),
     "embeddings.queue": lambda acme, _: acme.embeddings.queue("other"),
     "documents.original": lambda acme, one: acme.documents.original(one),

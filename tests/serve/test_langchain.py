@@ -27,6 +27,7 @@ from ragstone.settings.tree import LLMSettings
 EXAMPLES: dict[str, dict[str, Any]] = {
     "search_knowledge": {"query": "hooks", "top_k": 2},
     "verify_claim": {"claim": "A hook has to finish within five seconds."},
+    "check_text": {"text": "A hook has to finish within five seconds."},
     "research_topic": {"topic": "modules", "depth": "quick"},
     "searchDocs": {"query": "cronjobs", "thoroughness": "fast"},
     "researchTopic": {"topic": "modules", "maxIterations": 1},

@@ -57,6 +57,15 @@ class VerifyClaim(Arguments):
     claim: Annotated[str, Field(min_length=1, description="One factual claim, as a sentence.")]
 
 
+class CheckText(Arguments):
+    text: Annotated[
+        str,
+        Field(
+            min_length=1, max_length=100_000, description="The text; each sentence that states something is checked."
+        ),
+    ]
+
+
 class ResearchTopic(Arguments):
     topic: Topic
     depth: Annotated[Depth, Field(description="quick keeps 5 passages, medium 15, deep 30.")] = "medium"

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ragstone.core.answers import Verdict, source_of
+from ragstone.core.answers import CheckedText, Verdict, source_of
 from ragstone.core.errors import SearchFailed
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit, Json
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.sentences import sentence_spans
 from ragstone.schemas.tools import (
+    ClaimEvidenceSchema,
     ClaimSchema,
     DocsPassageSchema,
     DocsSchema,
     KnowledgeSchema,
     MessagePassageSchema,
     PassageSchema,
+    TextCheckSchema,
+    TextClaimSchema,
     ToolMessageSchema,
 )
 
@@ -95,6 +98,20 @@ def docs_answer(found: SearchResult) -> DocsSchema:
 def claim_answer(verdict: Verdict) -> ClaimSchema:
     """Return status, confidence and up to three pieces of evidence."""
     return ClaimSchema.of(verdict, evidence=verdict.evidence[:MOST_EVIDENCE])
+
+
+def text_answer(checked: CheckedText) -> TextCheckSchema:
+    """Return each sentence that was checked with its outcome and the best evidence about it."""
+    claims = [
+        TextClaimSchema.of(
+            claim,
+            claim=claim.verdict.claim,
+            status=claim.verdict.status,
+            evidence=[ClaimEvidenceSchema.of(item) for item in claim.verdict.evidence[:1]],
+        )
+        for claim in checked.claims
+    ]
+    return TextCheckSchema.of(checked, claims=claims)
 
 
 def add_degraded(value: Json, degraded: Sequence[str]) -> Json:

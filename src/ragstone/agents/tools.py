@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ragstone.agents import arguments as takes
-from ragstone.agents.results import claim_answer, docs_answer, knowledge_answer
+from ragstone.agents.results import claim_answer, docs_answer, knowledge_answer, text_answer
 from ragstone.core.answers import Research
 from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Json, Mode
@@ -20,6 +20,8 @@ from ragstone.schemas.research import DocsResearchSchema, SourcedResearchSchema
 Permission = Literal["read"]
 USE_FOR = "use_for"
 """Metadata that says what a document is an example of."""
+MOST_SENTENCES = 50
+"""Sentences of a text that one call checks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,11 @@ async def _verify_claim(context: ToolContext, asked: takes.VerifyClaim) -> Outco
     return Outcome(claim_answer(verdict).as_json(), degraded=verdict.degraded)
 
 
+async def _check_text(context: ToolContext, asked: takes.CheckText) -> Outcome:
+    checked = await context.workspace.verify_text(asked.text, mode=context.mode, kb=context.kb, most=MOST_SENTENCES)
+    return Outcome(text_answer(checked).as_json(), degraded=checked.degraded)
+
+
 async def _research_topic(context: ToolContext, asked: takes.ResearchTopic) -> Outcome:
     research = await context.workspace.research(asked.topic, depth=asked.depth, kb=context.kb)
     return Outcome(SourcedResearchSchema.of_research(research).as_json(), _sure_of(research), research.degraded)
@@ -130,6 +137,14 @@ TOOLS: Mapping[str, Tool] = {
             "UNVERIFIED), confidence, stance and up to three pieces of evidence.",
             takes.VerifyClaim,
             _verify_claim,
+            retrieves=False,
+        ),
+        Tool(
+            "check_text",
+            f"Check up to {MOST_SENTENCES} sentences of a text that state something against the knowledge base. "
+            "Returns JSON with each sentence, its outcome (confirmed, refuted or open) and the best evidence about it.",
+            takes.CheckText,
+            _check_text,
             retrieves=False,
         ),
         Tool(

@@ -110,9 +110,10 @@ class AsyncClient:
         mode: Mode | None = None,
         where: Mapping[str, Any] | None = None,
         kb: str | None = None,
+        most: int = 100,
     ) -> CheckedText:
-        """Return the verdict on each sentence of a text that claims something."""
-        body = {"text": text, "k": k, "mode": mode, "where": where, "kb": kb}
+        """Return the verdict on each sentence of a text that claims something, up to `most` of them."""
+        body = {"text": text, "k": k, "mode": mode, "where": where, "kb": kb, "most": most}
         return CheckedTextSchema.read_as(CheckedText, await self._connection.query("/v1/verify/text", body))
 
     async def research(

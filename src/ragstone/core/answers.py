@@ -182,13 +182,30 @@ class Verdict:
         return CONFIDENCE[self.status]
 
 
+ClaimOutcome = Literal["confirmed", "refuted", "open"]
+"""The sources support it; a source says otherwise; they disagree, or do not settle it."""
+CLAIM_OUTCOMES: tuple[ClaimOutcome, ...] = ("confirmed", "refuted", "open")
+
+
 @dataclass(frozen=True, slots=True)
 class CheckedClaim:
     """A sentence of a text, where it stands in it, and the verdict on it."""
 
     start: int
     end: int
+    line: int
+    """The line that it begins in, from 1."""
+    page: int | None
+    """The page that it begins on, where the text has pages."""
     verdict: Verdict
+
+    @property
+    def outcome(self) -> ClaimOutcome:
+        """Return in one word what the sources make of it."""
+        if self.verdict.stance == "refuted":
+            return "refuted"
+        is_confirmed = self.verdict.stance == "supported" and self.verdict.status != "UNVERIFIED"
+        return "confirmed" if is_confirmed else "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +214,20 @@ class CheckedText:
 
     claims: tuple[CheckedClaim, ...]
     skipped: int
-    """The number of sentences that claim nothing: questions and headings."""
+    """The number of sentences that claim nothing: questions, headings, code."""
+    unchecked: int
+    """The number of sentences that claim something and were left: more than were asked for, or too long."""
+
+    @property
+    def outcomes(self) -> dict[ClaimOutcome, int]:
+        """Return how many sentences have each outcome."""
+        found = [claim.outcome for claim in self.claims]
+        return {outcome: found.count(outcome) for outcome in CLAIM_OUTCOMES}
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Return what could not be done for some of the sentences, each once."""
+        return tuple(dict.fromkeys(note for claim in self.claims for note in claim.verdict.degraded))
 
 
 Depth = Literal["quick", "medium", "deep"]

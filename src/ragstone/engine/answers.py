@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import re
+from bisect import bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from ragstone.answer.ask import KbState, Part, drop_repeats, look_up
@@ -25,9 +27,8 @@ from ragstone.core.answers import (
     Research,
     Verdict,
 )
-from ragstone.core.errors import InputError
 from ragstone.core.search import Question, SearchQuery, SearchResult
-from ragstone.core.types import Hit
+from ragstone.core.types import Block, Hit, Parsed
 from ragstone.engine.access import TenantScope
 from ragstone.engine.search import Search, Talk
 from ragstone.language.detector import language_of_query
@@ -38,9 +39,14 @@ from ragstone.query.rollout import use_phase
 from ragstone.query.routing.federation import passages_of, source_kind
 
 Send = Callable[[AnswerEvent], None]
-MOST_CLAIMS = 100
-"""The sentences of one text that are checked in one call."""
-FEWEST_WORDS = 3
+OnChecked = Callable[[int, int], None]
+"""Hears how many sentences of a text are checked, and of how many."""
+MOST_CLAIMS = 500
+"""Sentences of one text that can be checked in one call."""
+MOST_TEXT = 1_000_000
+"""Characters of a text."""
+PROSE = ("paragraph", "list", "quote")
+"""Blocks of a document whose sentences may claim something."""
 NAMED_PASSAGES = 5
 """Passages that are looked at for a name which the passages of a question do not have."""
 
@@ -225,22 +231,43 @@ class Answers:
             named += [evidence.document_id for evidence in verdict.evidence]
         return verdict
 
-    async def verify_text(self, query: SearchQuery) -> CheckedText:
-        """Return the verdict on each sentence of a text that claims something."""
-        from ragstone.language.sentences import sentence_spans
+    async def verify_text(self, query: SearchQuery, most: int, on_progress: OnChecked | None = None) -> CheckedText:
+        """Return the verdict on each of the first `most` sentences of a text that claim something."""
+        await self._scope.admit()
+        checked_query(query.text, MOST_TEXT, "claim")
+        return await self._verify_parsed(Parsed(query.text, ()), query, most, on_progress)
 
-        text = checked_query(query.text, MOST_CLAIMS * self._scope.settings.limits.query_chars, "claim")
-        spans = sentence_spans(text)
-        claims = [(start, end) for start, end in spans if _claims_something(text[start:end])]
-        if len(claims) > MOST_CLAIMS:
-            raise InputError(
-                f"the text has {len(claims)} sentences to check; at most {MOST_CLAIMS} are allowed",
-                hint="check it in parts",
-            )
-        checked = [
-            CheckedClaim(start, end, await self.verify(replace(query, text=text[start:end]))) for start, end in claims
-        ]
-        return CheckedText(tuple(checked), len(spans) - len(claims))
+    async def verify_file(
+        self, path: Path, query: SearchQuery, most: int, on_progress: OnChecked | None = None
+    ) -> CheckedText:
+        """Return the verdicts on the sentences of a file of any format that can be ingested."""
+        from ragstone.ingest.dry_run import read_file
+
+        await self._scope.admit()
+        parsed = await read_file(self._components.preparer, path, self._scope.settings.limits)
+        return await self._verify_parsed(parsed, query, most, on_progress)
+
+    async def _verify_parsed(
+        self, parsed: Parsed, query: SearchQuery, most: int, on_progress: OnChecked | None
+    ) -> CheckedText:
+        from ragstone.answer.verify.split import MAX_CHARS
+        from ragstone.answer.verify.statements import find_statements
+
+        checked_count("most", most, MOST_CLAIMS)
+        other = [(block.start, block.end) for block in parsed.blocks if block.kind not in PROSE]
+        stated = await asyncio.to_thread(find_statements, parsed.text, other)
+        chosen = [sentence for sentence in stated.found if sentence.end - sentence.start <= MAX_CHARS][:most]
+        verdicts: dict[str, Verdict] = {}
+        checked: list[CheckedClaim] = []
+        for sentence in chosen:
+            text = parsed.text[sentence.start : sentence.end]
+            if text not in verdicts:
+                verdicts[text] = await self.verify(replace(query, text=text))
+            page = page_at(parsed.blocks, sentence.start)
+            checked.append(CheckedClaim(sentence.start, sentence.end, sentence.line, page, verdicts[text]))
+            if on_progress:
+                on_progress(len(checked), len(chosen))
+        return CheckedText(tuple(checked), stated.skipped, len(stated.found) - len(checked))
 
     @asynccontextmanager
     async def _record(self, action: str, kb: str | None) -> AsyncIterator[list[str]]:
@@ -256,10 +283,10 @@ class Answers:
         await audit.record_read(tenant, action, kb=name, count=len(named), document_ids=named)
 
 
-def _claims_something(sentence: str) -> bool:
-    """Return whether a sentence is neither a question nor a heading of one or two words."""
-    has_words = len(sentence.split()) >= FEWEST_WORDS or not sentence.isascii()  # not all languages put spaces
-    return has_words and not sentence.endswith(("?", "？"))
+def page_at(blocks: Sequence[Block], place: int) -> int | None:
+    """Return the page of the block that holds a place of a text."""
+    index = bisect_right(blocks, place, key=lambda block: block.start) - 1
+    return blocks[index].page if index >= 0 else None
 
 
 def _check_question(question: Question) -> Question:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ragstone.core.answers import Answer, AnswerEvent, CheckedText, Depth, Research, Verdict
@@ -20,7 +21,7 @@ from ragstone.settings.tree import Settings
 
 if TYPE_CHECKING:
     # A search needs none of these: each is imported when it is first used.
-    from ragstone.engine.answers import Answers
+    from ragstone.engine.answers import Answers, OnChecked
     from ragstone.engine.archive import Archive
     from ragstone.engine.audit import Audit
     from ragstone.engine.collections import Collections
@@ -96,9 +97,28 @@ class Workspace:
         mode: Mode | None = None,
         where: Mapping[str, Any] | None = None,
         kb: str | None = None,
+        most: int = 100,
+        on_progress: OnChecked | None = None,
     ) -> CheckedText:
-        """Return the verdict on each sentence of a text that claims something."""
-        return await self._answers.verify_text(SearchQuery(text, k=k, mode=mode, where=where, kb=kb))
+        """Return the verdict on each sentence of a text that claims something, up to `most` of them."""
+        query = SearchQuery(text, k=k, mode=mode, where=where, kb=kb)
+        return await self._answers.verify_text(query, most, on_progress)
+
+    @within_kbs
+    async def verify_file(
+        self,
+        path: str | Path,
+        *,
+        k: int = 10,
+        mode: Mode | None = None,
+        where: Mapping[str, Any] | None = None,
+        kb: str | None = None,
+        most: int = 100,
+        on_progress: OnChecked | None = None,
+    ) -> CheckedText:
+        """Return the verdicts on the sentences of a file, of any format that can be ingested; it is not ingested."""
+        query = SearchQuery("", k=k, mode=mode, where=where, kb=kb)
+        return await self._answers.verify_file(Path(path), query, most, on_progress)
 
     @within_kbs
     async def research(

@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
 
 from ragstone.core.documents import IngestReport
-from ragstone.core.errors import RagstoneError
+from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ledger import Ledger
-from ragstone.core.types import Failure, Item, KnowledgeBase, Stats, failure_of
+from ragstone.core.types import Failure, Item, KnowledgeBase, Parsed, Stats, failure_of
 from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, next_batch
 from ragstone.ingest.enrich.near_duplicates import NearDuplicates
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable
+from ragstone.ingest.sources.files.read import read_files
 from ragstone.ingest.store import excuse_picture, is_emptied
-from ragstone.ingest.work import OnProgress, RunReport, SourceListing, WorkItem
+from ragstone.ingest.work import JobBatch, OnProgress, RunReport, SourceListing, StageTimes, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")
@@ -43,6 +46,25 @@ async def dry_run(
     if diff:
         await diff.remove_missing()
     return report.finish(await ledger.of(tenant).stats(kb) if kb else EMPTY)
+
+
+async def read_file(preparer: Preparer, path: Path, limits: LimitSettings) -> Parsed:
+    """Return the text of one file as `ingest` would read it; nothing is written."""
+    item = await asyncio.to_thread(_read_item, path, limits)
+    return (await preparer.outline(WorkItem(item, JobBatch()), _NoParts(), StageTimes())).parsed
+
+
+def _read_item(path: Path, limits: LimitSettings) -> Item:
+    """Return the one document of a file, or raise `InputError`."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder", hint="name a file in it")
+    found = [*islice(read_files([path], limits), 2)]
+    if len(found) != 1:
+        what = "several documents" if found else "no document"
+        raise InputError(f"{path} holds {what}", hint="name a file that is one document")
+    if isinstance(found[0], Failure):
+        raise InputError(found[0].error, hint=found[0].advice)
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from ragstone.core.answers import (
     AnswerReady,
     AnswerStatus,
     CitationsReady,
+    ClaimOutcome,
     Confidence,
     Outcome,
     Stance,
@@ -147,10 +148,13 @@ class ClaimPartSchema(Schema):
 
 
 class _VerdictPlaceSchema(Schema):
-    """The place of a sentence in the text that was checked."""
+    """The place of a sentence in the text that was checked, and the outcome in one word."""
 
     start: int
     end: int
+    line: int
+    page: int | None
+    outcome: ClaimOutcome
 
 
 class VerdictSchema(Schema):
@@ -174,7 +178,8 @@ class CheckedClaimSchema(VerdictSchema, _VerdictPlaceSchema):
     @classmethod
     def of(cls, source: Any = None, /, **values: Any) -> Self:
         """Build the shape of a checked sentence."""
-        return super().of(source.verdict, start=source.start, end=source.end, **values)
+        place = {name: getattr(source, name) for name in _VerdictPlaceSchema.model_fields}
+        return super().of(source.verdict, **place, **values)
 
     @classmethod
     def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
@@ -183,11 +188,16 @@ class CheckedClaimSchema(VerdictSchema, _VerdictPlaceSchema):
 
 
 class CheckedTextSchema(Schema):
-    """The verdicts on the sentences of a text; `skipped` counts questions and headings, `statuses` the verdicts."""
+    """The verdicts on the sentences of a text, counted in `statuses` and `outcomes`.
+
+    `skipped` counts sentences that state nothing, `unchecked` those that do and were left.
+    """
 
     claims: list[CheckedClaimSchema]
     statuses: dict[Status, int]
+    outcomes: dict[ClaimOutcome, int]
     skipped: int
+    unchecked: int
 
     @classmethod
     def of(cls, source: Any = None, /, **values: Any) -> Self:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import RootModel
 
-from ragstone.core.answers import Confidence, Stance, Status
+from ragstone.core.answers import ClaimOutcome, Confidence, Stance, Status
 from ragstone.core.types import Json
 from ragstone.schemas.schema import Schema
 
@@ -71,3 +71,21 @@ class ClaimSchema(Schema):
     confidence: Confidence
     stance: Stance
     evidence: list[ClaimEvidenceSchema]
+
+
+class TextClaimSchema(Schema):
+    """A sentence of a text that was checked, and the best evidence about it."""
+
+    claim: str
+    line: int
+    outcome: ClaimOutcome
+    status: Status
+    evidence: list[ClaimEvidenceSchema]
+
+
+class TextCheckSchema(Schema):
+    """The answer of `check_text`: `unchecked` counts sentences that were left."""
+
+    outcomes: dict[ClaimOutcome, int]
+    claims: list[TextClaimSchema]
+    unchecked: int

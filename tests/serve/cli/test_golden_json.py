@@ -67,6 +67,8 @@ def test_questions(shapes: Shapes, tmp_path: Path) -> None:
     shapes.seen["receipt file"] = steady(json.loads(Path("receipt.json").read_text()), tmp_path)
     shapes("verify --receipt", "verify", "--receipt", "receipt.json")
     shapes("verify", "verify", "The lighthouse was painted in 1931 and a dog travels for three crowns.")
+    Path("notes.md").write_text("# Notes\n\nThe lighthouse was painted in 1942.\n")
+    shapes("check", "check", "notes.md")
     shapes("research", "research", "dogs on the ferry", "--depth", "quick")
     shapes("explain", "explain", "dogs", "--document", _document(shapes, "fares.md"))
     shapes("error", "explain", "dogs", "--document", "nothing")

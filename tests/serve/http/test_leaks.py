@@ -174,6 +174,7 @@ WITHOUT_IDS = {
 TOOL_CASES: dict[str, dict[str, Any]] = {
     "search_knowledge": {"query": "silver key"},
     "verify_claim": {"claim": "The vault opens at midnight."},
+    "check_text": {"text": "The vault opens at midnight."},
     "research_topic": {"topic": "vaults"},
     "searchDocs": {"query": "silver key"},
     "researchTopic": {"topic": "vaults"},

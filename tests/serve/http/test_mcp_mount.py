@@ -83,6 +83,7 @@ async def test_a_client_gets_the_tools_resources_and_prompts_of_its_tenant(live:
         assert [tool.name for tool in (await client.list_tools()).tools] == [
             "search_knowledge",
             "verify_claim",
+            "check_text",
             "research_topic",
         ]
         found = value(await client.call_tool("search_knowledge", {"query": "harbour opens", "top_k": 1}))

@@ -94,8 +94,19 @@ def test_every_sentence_of_a_text_gets_a_verdict(shared: Service) -> None:
     assert [claim["stance"] for claim in done["claims"]] == ["supported", "refuted"]
     assert done["skipped"] == 2
     assert sum(done["statuses"].values()) == 2
-    long = "The tide gate opens at nine. " * 101
-    assert caller("POST", "/v1/verify/text", json={"text": long}).json()["code"] == "invalid_input"
+    assert [claim["outcome"] for claim in done["claims"]] == ["confirmed", "refuted"]
+    assert done["outcomes"] == {"confirmed": 1, "refuted": 1, "open": 0}
+    assert [claim["line"] for claim in done["claims"]] == [3, 3]
+
+
+def test_of_a_long_text_the_first_sentences_are_checked_and_the_rest_counted(shared: Service) -> None:
+    caller = shared.caller("texts")
+    long = {"text": f"\n{'The tide gate opens at nine. ' * 101}Long {'x ' * 2000}."}
+    done = caller("POST", "/v1/verify/text", json=long).json()
+    assert (len(done["claims"]), done["unchecked"]) == (100, 2)
+    assert (done["claims"][0]["start"], done["claims"][0]["line"]) == (1, 2)
+    assert len(caller("POST", "/v1/verify/text", json={**long, "most": 2}).json()["claims"]) == 2
+    assert caller("POST", "/v1/verify/text", json={**long, "most": 501}).json()["code"] == "invalid_input"
 
 
 def test_golden_queries_are_added_made_and_removed(shared: Service) -> None:

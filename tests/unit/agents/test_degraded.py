@@ -56,7 +56,7 @@ def trouble(monkeypatch: pytest.MonkeyPatch) -> Trouble:
 
 
 async def called(box: Toolbox, name: str) -> Any:
-    return json.loads(await box.call(name, {SUBJECT[name]: "hooks of the server"}))
+    return json.loads(await box.call(name, {SUBJECT[name]: "Hooks of the server are quick."}))
 
 
 @pytest.mark.parametrize("name", ALL)

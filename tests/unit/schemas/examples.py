@@ -10,7 +10,9 @@ from ragstone.core.answers import (
     Answer,
     AnswerReady,
     CheckedCitation,
+    CheckedClaim,
     CheckedSentence,
+    CheckedText,
     Citation,
     CitationsReady,
     ClaimPart,
@@ -81,6 +83,7 @@ VERDICT = Verdict(
     "supported", 1.0),),
     1, "checks", ("dense",),
 )  # fmt: skip
+CHECKED_TEXT = CheckedText((CheckedClaim(3, 17, 2, None, VERDICT),), 4, 5)
 RESEARCH = Research(
     "dogs", (Finding(HIT, 0.5, ("dogs", "dogs pay"), True), Finding(BARE_HIT, 0.25, ("dogs",), False)),
     ("dogs", "dogs pay"), (Round(("dogs",), 2, 1),), ("cats",), "nothing_new", 33.5, ("dense",),

@@ -27,7 +27,7 @@ from ragstone.schemas.activity import (
     TurnSchema,
     VoteSchema,
 )
-from ragstone.schemas.answers import AnswerSchema, VerdictSchema, event_schema
+from ragstone.schemas.answers import AnswerSchema, CheckedTextSchema, VerdictSchema, event_schema
 from ragstone.schemas.documents import (
     ChunkRecordSchema,
     ChunkSchema,
@@ -79,12 +79,17 @@ SHAPES: dict[str, dict[str, Schema | list[Schema]]] = {
         "stream": [event_schema(event) for event in of.EVENTS],
         "receipt checked": ReceiptReportSchema.of(of.CHECKED),
     },
-    "claims": {"verify": VerdictSchema.of(of.VERDICT), "research": ResearchSchema.of(of.RESEARCH)},
+    "claims": {
+        "verify": VerdictSchema.of(of.VERDICT),
+        "check": CheckedTextSchema.of(of.CHECKED_TEXT),
+        "research": ResearchSchema.of(of.RESEARCH),
+    },
     "tools": {
         "search_knowledge": results.knowledge_answer(of.SEARCH),
         "message": results.tool_message(results.knowledge_answer(of.SEARCH).as_json()),
         "searchDocs": results.docs_answer(of.SEARCH),
         "verify_claim": results.claim_answer(of.VERDICT),
+        "check_text": results.text_answer(of.CHECKED_TEXT),
         "research_topic": SourcedResearchSchema.of_research(of.RESEARCH),
         "researchTopic": DocsResearchSchema.of_research(of.RESEARCH),
     },

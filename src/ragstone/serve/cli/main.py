@@ -76,7 +76,7 @@ from ragstone.serve.cli.commands.tenants import (
     show_usage,
     suspend_tenant,
 )
-from ragstone.serve.cli.commands.verify import verify
+from ragstone.serve.cli.commands.verify import check, verify
 from ragstone.serve.cli.exits import broken_pipe, report_error, report_problem
 from ragstone.serve.cli.source_settings import list_kinds
 
@@ -117,6 +117,7 @@ for name, body, panel in (
     ("search", search, USE),
     ("ask", ask, USE),
     ("verify", verify, USE),
+    ("check", check, USE),
     ("research", research, USE),
     ("explain", explain, USE),
     ("stats", stats, DATA),

@@ -107,6 +107,7 @@ class VerifyTextBody(KbBody):
     k: int = 10
     mode: Mode | None = None
     where: dict[str, Any] | None = None
+    most: int = Field(default=100, description="The most sentences to check; further ones are counted as unchecked.")
 
 
 class ResearchBody(KbBody):

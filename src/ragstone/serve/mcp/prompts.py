@@ -43,8 +43,8 @@ PROMPTS: Mapping[str, Prompt] = {
             "Check the factual claims of a text.",
             "text",
             "The text to check.",
-            "Find the most important factual claims of the text below, at most five, and check each with "
-            "verify_claim. List each claim with its status and its best evidence.\n\nText:\n{}",
+            "Use check_text on the text below. List the sentences that are refuted or open, each with its best "
+            "evidence, and say how many are confirmed.\n\nText:\n{}",
         ),
         Prompt(
             "research_brief",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ragstone.engine.workspace import Workspace
 
-DEFAULT_TOOLS = ("search_knowledge", "verify_claim", "research_topic")
+DEFAULT_TOOLS = ("search_knowledge", "verify_claim", "check_text", "research_topic")
 HOST = "127.0.0.1"
 ACTOR = "mcp"
 """Under which name the audit record has what clients ask for."""

@@ -1,7 +1,9 @@
-"""`ragstone verify`: check a claim against the knowledge base, or a receipt of an earlier answer."""
+"""`ragstone verify` and `ragstone check`: a claim, the receipt of an answer or a whole text against the kb."""
 
 from __future__ import annotations
 
+import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,12 +14,13 @@ from ragstone.serve.cli.commands.search import MODEL_WAIT
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL, search_code
 from ragstone.serve.cli.options import ModeOption, Where, read_where
 from ragstone.serve.cli.render.output import one_line, place, pluralize, text
+from ragstone.serve.cli.render.progress import query_progress
 from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.answers import Evidence, ReceiptReport, Verdict
+    from ragstone.core.answers import CheckedText, Evidence, ReceiptReport, Verdict
 
 COLOURS = {"VERIFIED": "bold green", "LIKELY": "bold yellow", "UNVERIFIED": "bold red"}
 SUPPORTED = {
@@ -30,6 +33,9 @@ SAID = {
     "mixed": "the sources disagree",
     "unknown": "the sources do not settle it",
 }
+OUTCOME_COLOURS = {"confirmed": "bold green", "refuted": "bold red", "open": "bold yellow"}
+MOST_BYTES = 4_000_000
+"""Of standard input."""
 MARKS = {"supported": "+", "refuted": "-", "mixed": "±", "unknown": "?"}
 
 Claim = Annotated[
@@ -38,6 +44,10 @@ Claim = Annotated[
 ReceiptFile = Annotated[
     Path | None, typer.Option("--receipt", metavar="FILE", help="Check the receipt of an answer instead of a claim.")
 ]
+CheckedFile = Annotated[
+    str, typer.Argument(metavar="FILE", help="A file of any format that can be ingested; - for text on standard input.")
+]
+MostSentences = Annotated[int, typer.Option("--most", min=1, max=500, help="The most sentences to check.")]
 Passages = Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of passages to read per statement.")]
 
 
@@ -63,6 +73,61 @@ async def verify(
     session.show(VerdictSchema.of(verdict), lambda out: draw_verdict(out, verdict))
     session.warn(f"degraded: {note}" for note in verdict.degraded)
     return search_code(verdict.evidence, verdict.degraded)
+
+
+async def check(
+    session: CliSession,
+    file: CheckedFile,
+    k: Passages = 10,
+    mode: ModeOption = None,
+    where: Where = None,
+    most: MostSentences = 500,
+) -> int:
+    """Check a whole text against the knowledge base, sentence by sentence: what is confirmed, refuted and open."""
+    given = read_stdin() if file == "-" else ""
+    filters = read_where(where)
+    async with session.workspace(warm=True) as workspace:
+        with query_progress(session, "sentences") as advance:
+            call = partial(workspace.verify_text, given) if given else partial(workspace.verify_file, file)
+            checked = await call(k=k, mode=mode, where=filters, most=most, on_progress=advance)
+    from ragstone.schemas.answers import CheckedTextSchema
+
+    session.show(CheckedTextSchema.of(checked), lambda out: draw_text(out, checked))
+    session.warn(f"degraded: {note}" for note in checked.degraded)
+    return search_code(any(claim.verdict.evidence for claim in checked.claims), checked.degraded)
+
+
+def read_stdin() -> str:
+    """Return the text on standard input. Raises `InputError` where there is none."""
+    from ragstone.serve.cli.signals import interruptible
+
+    with interruptible():
+        text = sys.stdin.buffer.read(MOST_BYTES).decode("utf-8", "replace")
+    if not text.strip():
+        raise InputError("there is no text on standard input", hint="ragstone check FILE reads a file")
+    return text
+
+
+def draw_text(out: Console, checked: CheckedText) -> None:
+    """Draw each sentence with its outcome and the best evidence about it, then how many there are of each."""
+    for claim in checked.claims:
+        where = f"page {claim.page}" if claim.page else f"line {claim.line}"
+        head = text(f"{claim.outcome:<9} ", OUTCOME_COLOURS[claim.outcome]).append(f"{where}: ", "dim not bold")
+        out.print(head.append(one_line(claim.verdict.claim), "not bold"))
+        for item in claim.verdict.evidence[:1] if claim.outcome != "open" else ():
+            draw_evidence(out, item)
+    if checked.claims:
+        out.print()
+    out.print(text(summarize(checked), "bold"))
+
+
+def summarize(checked: CheckedText) -> str:
+    """Say in a line how many sentences are confirmed, refuted and open, and how many were not checked."""
+    counts = ", ".join(f"{count} {outcome}" for outcome, count in checked.outcomes.items())
+    said = f"{pluralize(len(checked.claims), 'sentence')} checked: {counts}"
+    if checked.unchecked:
+        said += f"; {checked.unchecked} not checked, because there are too many or they are too long"
+    return f"{said}; {checked.skipped} state nothing" if checked.skipped else said
 
 
 def draw_verdict(out: Console, verdict: Verdict) -> None:

@@ -61,8 +61,9 @@ async def verify(body: VerifyBody, workspace: Reader) -> Response:
 
 @router.post("/verify/text", response_model=CheckedTextSchema)
 async def verify_text(body: VerifyTextBody, workspace: Reader) -> Response:
-    """Check each sentence of a text against the knowledge base."""
-    checked = await workspace.verify_text(body.text, k=body.k, mode=body.mode, where=body.where, kb=body.kb)
+    """Check each sentence of a text that states something: which are confirmed, which refuted, which open."""
+    options = body.model_dump(exclude={"text"})
+    checked = await workspace.verify_text(body.text, **options)
     return reply(CheckedTextSchema.of(checked))
 
 
