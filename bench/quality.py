@@ -57,7 +57,7 @@ async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]
     """nDCG@10 and times of each way that Ragstone has; the documents are ingested once and kept."""
     kept = cache_folder(None) / "bench" / f"kb-{collection.dataset.name}-{len(collection.ids)}"
     overrides = {"kb": kb_name(collection.dataset.name), "activity.searches": False, "cache.search_seconds": 0}
-    # A data folder that `ragstone eval` has filled saves the time.
+    # A data folder that an earlier run has filled saves the time.
     place = {} if "RAGSTONE_DATA_DIR" in os.environ else {"data_dir": kept}
     settings = load_settings(overrides={**overrides, **place})
     async with open_engine(settings) as engine:

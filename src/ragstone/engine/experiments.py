@@ -48,3 +48,6 @@ class MeasuredWorkspace:
 
     async def delete(self, document_id: str) -> bool:
         return await self._workspace.documents.delete(document_id)
+
+    async def delete_kb(self, kb: str) -> int:
+        return await self._workspace.knowledge_bases.delete(kb)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 MOST_VOTES = 1000
 MOST_VOTER_CHARS = 200
+NUMBERED = "search first: hits are numbered"
 
 
 @record_caller
@@ -71,6 +72,21 @@ class Feedback:
         ]
         await self._repository.add_votes(found.name, votes)
         return len(votes)
+
+    async def last_passages(self, numbers: Sequence[int], *, kb: str | None = None) -> tuple[str, list[str]]:
+        """Return the query of the last search that succeeded, and the chunk ids of its hits by their numbers."""
+        name = self._scope.kb_name(kb)
+        last = await self.searches(limit=1, success=True, kb=kb)
+        if not last:
+            raise NotFoundError(f"no search of knowledge base '{name}' is remembered", hint=NUMBERED)
+        shown = {hit.rank: hit.chunk_id for hit in last[0].shown}
+        unknown = next((number for number in numbers if number not in shown), None)
+        if unknown is not None:
+            raise NotFoundError(
+                f"the last search, {last[0].query!r:.80}, has no hit {unknown}: {len(shown)} are remembered",
+                hint=NUMBERED,
+            )
+        return last[0].query, [shown[number] for number in numbers]
 
     @within_kbs
     async def votes(self, *, limit: int = 100, kb: str | None = None) -> list[PassageVote]:

@@ -6,8 +6,8 @@ import hashlib
 import json
 import re
 import resource
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, Protocol
@@ -83,6 +83,8 @@ class Subject(Protocol):
 
     async def delete(self, document_id: str) -> bool: ...
 
+    async def delete_kb(self, kb: str) -> int: ...
+
 
 class Watcher(Protocol):
     """Follows an experiment: the block of each method is given what to call as it advances, or None."""
@@ -125,6 +127,8 @@ class Experiment:
     watcher: Watcher
     kb: str | None = None
     """The kb that a data set goes into; one named after it unless given."""
+    keeps_kbs: bool = True
+    """The documents of a data set are kept for the next run."""
     _filled: set[str] = field(default_factory=set)
 
     def settings(self, changes: Mapping[str, Any] | None = None) -> Settings:
@@ -149,13 +153,23 @@ class Experiment:
         ids = {document.id for document in self.dataset.documents()}
         async with self.open_subject(settings) as subject:
             others = await _find_others(subject, settings.kb, ids)
+            self._filled.add(settings.kb)
             with self.watcher.watch_ingest(len(ids)) as on_progress:
                 report = await subject.ingest_items(documents_as_items(self.dataset), on_progress=on_progress)
             for document_id in others:
                 await subject.delete(document_id)
         self.watcher.report_ingest(report)
-        self._filled.add(settings.kb)
         return replace(report, documents=report.documents - len(others))
+
+    @asynccontextmanager
+    async def clean_up(self) -> AsyncIterator[None]:
+        """Remove the kbs that the block fills, unless they are kept for the next run."""
+        try:
+            yield
+        finally:
+            for kb in () if self.keeps_kbs else sorted(self._filled):
+                async with self.open_subject(self.load_settings({"kb": kb})) as subject:
+                    await subject.delete_kb(kb)
 
     async def measure(
         self, settings: Settings, system: str, label: str = "", dataset: Dataset | None = None

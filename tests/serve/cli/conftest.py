@@ -44,6 +44,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings of the machine, and a working folder without a `ragstone.yaml`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("ragstone.serve.cli.commands.evaluate.eval_folder", lambda: tmp_path / "eval")
     for name in [name for name in os.environ if name.startswith("RAGSTONE_") and name != "RAGSTONE_CACHE_DIR"]:
         monkeypatch.delenv(name)
 

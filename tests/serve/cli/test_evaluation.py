@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 CORPUS = {"d1": "granite is an igneous rock", "d2": "marble was limestone once", "d3": "slate splits into sheets"}
+MADE = "eval/granite-embedding-30m-english"
 QUERIES = {"q1": ("what kind of rock is granite", "d1"), "q2": ("limestone becomes marble", "d2")}
 
 
@@ -53,7 +54,34 @@ def test_rows_side_by_side(cli: Cli, rocks: Path) -> None:
         ("balanced", "fast"),
         ("thorough", "balanced"),
     }
-    assert cli("kb", "list", "--json").json["kbs"][0]["name"] == "eval-rocks-1-0"
+
+
+def test_the_documents_of_a_data_set_stay_out_of_the_data_folder(cli: Cli, rocks: Path, embedder: FakeEmbedder) -> None:
+    first = cli("eval", rocks, "--systems", "lexical", "--json").json
+    assert not Path("ragstone-data").exists()
+    ingested = len(embedder.calls)
+    assert cli("eval", rocks, "--systems", "lexical", "--json").json["documents"] == first["documents"]
+    assert (ingested, len(embedder.calls)) == (1, 1)  # kept for the next run
+
+
+def test_a_kb_that_is_named_is_where_the_documents_are_wanted(cli: Cli, rocks: Path) -> None:
+    assert cli("eval", rocks, "--kb", "rocks", "--systems", "lexical").code == 0
+    assert [kb["name"] for kb in cli("kb", "--json").json["kbs"]] == ["rocks"]
+
+
+def test_a_tenant_is_measured_where_it_is_and_nothing_stays_behind(cli: Cli, rocks: Path, pages: Path) -> None:
+    cli("tenants", "create", "acme")
+    cli("ingest", pages, "--tenant", "acme")
+    report = cli("eval", rocks, "--tenant", "acme", "--compare", "chunking.context=false", "--json")
+    assert (report.code, report.json["documents"]) == (0, 3)
+    assert [kb["name"] for kb in cli("kb", "--tenant", "acme", "--json").json["kbs"]] == ["default"]
+
+
+def test_a_kb_of_ones_own_with_the_name_of_a_data_set_is_not_removed(cli: Cli, rocks: Path, pages: Path) -> None:
+    cli("tenants", "create", "acme")
+    cli("ingest", pages, "--tenant", "acme", "--kb", "eval-rocks-1-0")
+    assert cli("eval", rocks, "--tenant", "acme").code == 2
+    assert cli("stats", "--tenant", "acme", "--kb", "eval-rocks-1-0", "--json").json["documents"] == 3
 
 
 def test_a_table_for_people(cli: Cli, rocks: Path) -> None:
@@ -81,7 +109,7 @@ def test_another_data_set_of_the_same_name_leaves_nothing_behind(cli: Cli, rocks
     cli("eval", rocks, "--json")
     _write(rocks, {"d1": CORPUS["d1"], "d2": CORPUS["d2"]})
     assert cli("eval", rocks, "--json").json["documents"] == 2
-    assert cli("stats", "--kb", "eval-rocks-1-0", "--json").json["documents"] == 2
+    assert cli("stats", "--kb", "eval-rocks-1-0", "--data-dir", MADE, "--json").json["documents"] == 2
 
 
 def test_a_folder_that_is_no_data_set(cli: Cli, tmp_path: Path) -> None:
@@ -183,7 +211,7 @@ def test_two_settings_side_by_side(cli: Cli, rocks: Path) -> None:
 def test_what_shows_only_in_ingested_documents_gets_a_kb_of_its_own(cli: Cli, rocks: Path, change: str) -> None:
     report = cli("eval", rocks, "--compare", change, "--json").json
     assert [row["system"] for row in report["rows"]] == ["balanced", f"balanced, {change}"]
-    kbs = {kb["name"]: kb for kb in cli("kb", "list", "--json").json["kbs"]}
+    kbs = {kb["name"]: kb for kb in cli("kb", "list", "--data-dir", MADE, "--json").json["kbs"]}
     assert len(kbs) == 2
     assert {kb["documents"] for kb in kbs.values()} == {3}
     [base] = [name for name in kbs if name == "eval-rocks-1-0"]

@@ -29,6 +29,32 @@ def test_votes_are_noted_and_listed(filled: Cli) -> None:
     assert hits[0]["chunk_id"] in filled("feedback", "list").out
 
 
+def test_a_hit_of_the_last_search_is_voted_on_by_its_number(filled: Cli) -> None:
+    ran = filled("feedback", "add", "1")
+    assert (ran.code, "no search of knowledge base 'default' is remembered" in ran.err) == (4, True)
+    filled("search", "when does the harbour open")
+    hits = filled("search", "what does a dog cost", "--json").json["hits"]
+    ran = filled("feedback", "add", "2", "1", "--vote", "up")
+    assert ran.out == "2 passages of the search for “what does a dog cost” noted as up\n"
+    listed = filled("feedback", "--json").json["feedback"]
+    assert {(one["query"], one["chunk_id"]) for one in listed} == {
+        ("what does a dog cost", hit["chunk_id"]) for hit in hits[:2]
+    }
+    ran = filled("feedback", "add", "1", "99")
+    assert (ran.code, "the last search, 'what does a dog cost', has no hit 99" in ran.err) == (4, True)
+    assert len(filled("feedback", "--json").json["feedback"]) == 2
+    assert filled("feedback", "add", "dogs").code == 2
+
+
+@pytest.mark.parametrize(
+    "group", ["kb", "sources", "feedback", "tenants", "keys", "jobs", "documents", "models", "golden"]
+)
+def test_a_group_without_a_command_lists(filled: Cli, group: str) -> None:
+    bare, listed = filled(group, "--json"), filled(group, "list", "--json")
+    assert (bare.code, bare.out) == (listed.code, listed.out)
+    assert bare.json
+
+
 def test_a_passage_that_is_not_there(filled: Cli) -> None:
     ran = filled("feedback", "add", "dogs", "deadbeef")
     assert ran.code == 4

@@ -68,7 +68,7 @@ STEPS: Mapping[Action, tuple[Step, ...]] = {
     Action.LIST_GOLDEN: (Step(LIST, "golden"),),
     Action.MAKE_GOLDEN: (Step("{command}", "golden make"),),
     Action.REMOVE_GOLDEN: (Step("{command}", "golden remove --all"),),
-    Action.ADD_FEEDBACK: (Step("{command}", "feedback add QUERY CHUNK_ID --vote up"),),
+    Action.ADD_FEEDBACK: (Step("{command}", "feedback add NUMBER --vote up"),),
     Action.ADD_SOURCE: (Step("set one up with: {command}", "sources add KIND NAME"),),
     Action.REMOVE_SOURCE: (
         Step("remove it with: {command}", "sources remove {source}"),

@@ -56,14 +56,39 @@ async def open_experiment(
     if limit:
         dataset = replace(dataset, queries=dataset.queries[:limit])
     uses_own_kb = folder is None
+    # A kb that was named is where the documents are wanted.
+    place = {} if uses_own_kb or session.options.kb else eval_place(session.settings())
     return Experiment(
         dataset,
         uses_own_kb=uses_own_kb,
-        load_settings=lambda changes: session.settings(**changes),
+        load_settings=lambda changes: session.settings(**place, **changes),
         open_subject=lambda settings: _open_subject(session, settings, create=not uses_own_kb),
         watcher=SessionWatcher(session),
         kb=session.options.kb,
+        keeps_kbs=bool(place or session.options.kb),
     )
+
+
+def eval_place(settings: Settings) -> dict[str, Any]:
+    """Return where the documents of data sets are kept for the next run: a folder of the cache for each model.
+
+    Empty for a store on a server and for a tenant with settings of its own: these are measured where they are.
+    """
+    from ragstone.settings.tree import StoreSettings
+
+    own, plain = settings.store, StoreSettings()
+    is_local = (own.ledger, own.vectors, own.lexical) == (plain.ledger, plain.vectors, plain.lexical)
+    if not is_local or settings.tenant != "default":
+        return {}
+    folder = re.sub(r"[^A-Za-z0-9._-]+", "_", settings.embedding.model).lstrip(".")
+    return {"data_dir": eval_folder() / folder}
+
+
+def eval_folder() -> Path:
+    """Return the folder of the cache with the documents of data sets."""
+    from ragstone.models.weights.artefacts import cache_folder
+
+    return cache_folder() / "eval"
 
 
 @asynccontextmanager
@@ -139,8 +164,8 @@ async def evaluate(
 ) -> int:
     """Measure search on labelled queries.
 
-    Quality and time of each way to search, side by side. The documents of a data set are ingested into a
-    separate knowledge base, so the first run takes longer.
+    Quality and time of each way to search, side by side. The documents of a data set are ingested into a folder of
+    the cache, not into your data, so the first run takes longer.
     """
     from ragstone.evaluate.report import machine
     from ragstone.schemas.evaluation import EvaluationSchema
@@ -148,7 +173,8 @@ async def evaluate(
     experiment = await open_experiment(session, folder, split, from_feedback, golden, limit)
     changes = {text: read_changes(text) for text in compare or []}
     chosen = chosen_systems(systems, experiment.settings(), comparing=bool(changes))
-    report, ingested = await experiment.run(chosen, changes)
+    async with experiment.clean_up():
+        report, ingested = await experiment.run(chosen, changes)
     failed = ingested.failed if ingested else ()
     session.show(EvaluationSchema.of(report, machine=machine(), failed=failed), lambda out: _draw(out, report))
     return PARTIAL if failed else OK
@@ -229,8 +255,9 @@ async def tune(
     settings = experiment.settings()
     budget = budget_ms or MODE_MS[settings.retrieval.mode]
     knobs = knobs_for(settings, read_sizes(chunk_sizes))
-    await experiment.ingest(settings)
-    tuning = await search(experiment.try_changes, experiment.dataset, knobs, budget)
+    async with experiment.clean_up():
+        await experiment.ingest(settings)
+        tuning = await search(experiment.try_changes, experiment.dataset, knobs, budget)
     if tuning.is_better:
         output.write_text(settings_file(tuning), encoding="utf-8")
     written = str(output) if tuning.is_better else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,32 +23,47 @@ if TYPE_CHECKING:
 Vote = Literal["up", "down", "used"]
 Days = Annotated[int | None, typer.Option("--days", min=1, max=3650, help="Only the last N days.")]
 Most = Annotated[int, typer.Option("--limit", min=1, max=10_000, help="At most N.")]
+HIT_NUMBER = re.compile("[0-9]{1,3}")
+"""The number of a hit; a `chunk_id` is longer."""
 
 
 async def add_feedback(
     session: CliSession,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What was searched for.")],
-    chunk_ids: Annotated[
-        list[str], typer.Argument(metavar="CHUNK_ID…", help="The passages, by `chunk_id` of `search --json`.")
+    passages: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NUMBER…",
+            help="Hits of the last search by their numbers, or a query and the `chunk_id` of each passage.",
+        ),
     ],
     vote: Annotated[Vote, typer.Option("--vote", help="Whether they helped, did not help, or were used.")] = "used",
     voter: Annotated[
         str, typer.Option("--voter", help="Name of the voter; a later vote replaces an earlier one.")
     ] = "",
 ) -> None:
-    """Vote on the passages of a search."""
+    """Vote on the passages of a search.
+
+    `ragstone feedback add 2 --vote up` is about the second hit of the last search.
+    """
     from ragstone.schemas.activity import NotedVotesSchema
 
     async with session.workspace() as workspace:
+        if all(HIT_NUMBER.fullmatch(word) for word in passages):
+            query, chunk_ids = await workspace.feedback.last_passages([int(word) for word in passages])
+        elif len(passages) > 1:
+            query, *chunk_ids = passages
+        else:
+            raise InputError(f"{passages[0]!r:.80} names no passage", remedy=Remedy(Action.ADD_FEEDBACK))
         noted = await workspace.feedback.vote(query, chunk_ids, vote, voter=voter)
-    session.show(
-        NotedVotesSchema.of(noted=noted, vote=vote),
-        lambda out: out.print(text(f"{pluralize(noted, 'passage')} noted as {vote}")),
-    )
+    said = f"{pluralize(noted, 'passage')} of the search for “{one_line(query)}” noted as {vote}"
+    session.show(NotedVotesSchema.of(noted=noted, vote=vote), lambda out: out.print(text(said)))
 
 
 async def list_feedback(session: CliSession, limit: Most = 100) -> int:
-    """List votes on passages, newest first."""
+    """Vote on passages and see how search performs.
+
+    Lists the votes, newest first.
+    """
     from ragstone.schemas.activity import VoteListSchema
 
     async with session.workspace() as workspace:

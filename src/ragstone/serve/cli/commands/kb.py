@@ -26,7 +26,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the knowledge
 
 
 async def list_kbs(session: CliSession) -> int:
-    """List the knowledge bases of a tenant."""
+    """List, rename, delete, reindex and resync knowledge bases."""
     from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema
 
     async with session.workspace() as workspace:

@@ -61,7 +61,10 @@ async def add_source(
 
 
 async def list_sources(session: CliSession) -> int:
-    """List sources: those of all knowledge bases unless one is named."""
+    """List, set up and sync sources.
+
+    Lists those of all knowledge bases unless one is named.
+    """
     from ragstone.schemas.sources import SourceListSchema
 
     async with session.workspace() as workspace:
