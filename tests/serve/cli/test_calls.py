@@ -117,14 +117,16 @@ def test_options_before_the_command_are_told_their_place(cli: Cli) -> None:
     assert "options stand behind the command" in ran.err
 
 
-@pytest.mark.parametrize("group", ["documents", "jobs", "conversations", "models", "tenants", "golden"])
+@pytest.mark.parametrize(
+    "group", ["documents", "jobs", "conversations", "models", "tenants", "golden", "kb", "sources", "feedback", "keys"]
+)
 def test_what_a_group_lists_by_itself_it_lists_by_name(cli: Cli, group: str) -> None:
     ran = cli(group, "list", "--json")
     assert (ran.code, ran.out) == ((alone := cli(group, "--json")).code, alone.out)
     assert ran.code in (0, 4)
 
 
-@pytest.mark.parametrize("arguments", [[], ["kb"], ["sources"]])
+@pytest.mark.parametrize("arguments", [[], ["corpus"]])
 def test_no_command_shows_the_help(cli: Cli, arguments: list[str]) -> None:
     ran = cli(*arguments)
     assert ran.code == 2

@@ -46,15 +46,6 @@ def test_a_hit_of_the_last_search_is_voted_on_by_its_number(filled: Cli) -> None
     assert filled("feedback", "add", "dogs").code == 2
 
 
-@pytest.mark.parametrize(
-    "group", ["kb", "sources", "feedback", "tenants", "keys", "jobs", "documents", "models", "golden"]
-)
-def test_a_group_without_a_command_lists(filled: Cli, group: str) -> None:
-    bare, listed = filled(group, "--json"), filled(group, "list", "--json")
-    assert (bare.code, bare.out) == (listed.code, listed.out)
-    assert bare.json
-
-
 def test_a_passage_that_is_not_there(filled: Cli) -> None:
     ran = filled("feedback", "add", "dogs", "deadbeef")
     assert ran.code == 4
