@@ -113,6 +113,12 @@ def _takaro(folder: Path) -> list[Row]:
     return measure.run(folder.parent / "takaro-docs")
 
 
+def _relevance(folder: Path) -> list[Row]:
+    from bench import relevance
+
+    return relevance.run(folder)
+
+
 def _transforms(folder: Path) -> list[Row]:
     from bench import transforms
 
@@ -169,6 +175,7 @@ PARTS: dict[str, Part] = {
     "claims-fit": _claims_fit,
     "quality": _quality,
     "transforms": _transforms,
+    "relevance": _relevance,
     "kinds": _kinds,
     "takaro": _takaro,
     "peers-txtai": _txtai,

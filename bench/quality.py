@@ -55,11 +55,7 @@ def run(folder: Path) -> list[Row]:
 
 async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]], dict[str, str]]:
     """nDCG@10 and times of each way that Ragstone has; the documents are ingested once and kept."""
-    kept = cache_folder(None) / "bench" / f"kb-{collection.dataset.name}-{len(collection.ids)}"
-    overrides = {"kb": kb_name(collection.dataset.name), "activity.searches": False, "cache.search_seconds": 0}
-    # A data folder that an earlier run has filled saves the time.
-    place = {} if "RAGSTONE_DATA_DIR" in os.environ else {"data_dir": kept}
-    settings = load_settings(overrides={**overrides, **place})
+    settings = kept_settings(collection)
     async with open_engine(settings) as engine:
         await MeasuredWorkspace(engine).ingest_items(documents_as_items(collection.dataset))
     gains, times = {}, {}
@@ -72,6 +68,15 @@ async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]
         skipped = f"; degraded: {', '.join(row.degraded)}" if row.degraded else ""
         times[name] = f", p50 {row.latency_ms(50):.0f} ms, p95 {row.latency_ms(95):.0f} ms{skipped}"
     return gains, times
+
+
+def kept_settings(collection: Collection) -> Settings:
+    """The settings of the data folder in which the documents of a collection are kept."""
+    kept = cache_folder(None) / "bench" / f"kb-{collection.dataset.name}-{len(collection.ids)}"
+    overrides = {"kb": kb_name(collection.dataset.name), "activity.searches": False, "cache.search_seconds": 0}
+    # A data folder that an earlier run has filled saves the time.
+    place = {} if "RAGSTONE_DATA_DIR" in os.environ else {"data_dir": kept}
+    return load_settings(overrides={**overrides, **place})
 
 
 def _of_system(settings: Settings, name: str) -> Settings:

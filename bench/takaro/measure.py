@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,15 @@ def run(folder: Path) -> list[Row]:
 
 
 async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, SystemScores]:
+    async with ingest_pages(folder, variant) as workspace:
+        return {
+            arms: await evaluate(ByArm(workspace, arms), labels.dataset, system=arms, metrics=METRICS) for arms in ARMS
+        }
+
+
+@asynccontextmanager
+async def ingest_pages(folder: Path, variant: str) -> AsyncIterator[Workspace]:
+    """Give a workspace that has all pages."""
     profile, sections = VARIANTS[variant]
     # Kept: what has not changed since the last run is not embedded again.
     place = cache_folder(None) / "bench" / f"takaro-{profile}"
@@ -63,10 +73,7 @@ async def _measured(folder: Path, variant: str, labels: Labels) -> dict[str, Sys
         items, listings = await scan_paths([folder], engine.settings.limits)
         report = await workspace_of(engine).documents.ingest_items(with_page_ids(items, folder), listings=listings)
         print(f"  {variant}: {report.documents} pages, {report.chunks} chunks", file=sys.stderr)
-        return {
-            arms: await evaluate(ByArm(workspace_of(engine), arms), labels.dataset, system=arms, metrics=METRICS)
-            for arms in ARMS
-        }
+        yield workspace_of(engine)
 
 
 def _settings(profile: str, sections: Sequence[str], data_dir: Path) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -213,3 +214,16 @@ def test_explain_tells_where_a_document_was_lost(stone: Ragstone, documents: dic
 def test_explain_does_not_know_other_documents(stone: Ragstone) -> None:
     with pytest.raises(NotFoundError, match="no document nope in knowledge base 'default'"):
         stone.explain(PORPOISES, "nope")
+
+
+def test_relevance_means_the_same_for_every_query(stone: Ragstone, tmp_path: Path) -> None:
+    (tmp_path / "one.md").write_text(
+        "Goods may be returned within thirty days. Refunds go to the card.\n", encoding="utf-8"
+    )
+    stone.ingest(tmp_path / "one.md", kb="tiny")
+    (alone,) = stone.search("Within how many days can goods be returned?", kb="tiny").hits
+    strange = stone.search("zyxomorphic flurbnation").hits
+    assert alone.relevance is not None
+    assert alone.relevance > 0.5
+    assert max(hit.relevance or 0.0 for hit in strange) < 0.1
+    assert not stone.search("zyxomorphic flurbnation", min_relevance=0.3).hits

@@ -39,6 +39,7 @@ class SearchQuery:
     arms: Arm | None = None
     fusion: Fusion | None = None
     min_score: float | None = None
+    min_relevance: float | None = None
     strategy: str | None = None
     """The one transform (`rewrite`, `expand`, `hyde` …) to use in place of those of the settings; `none` for none."""
     web: bool | None = None
@@ -92,6 +93,7 @@ class SearchOptions(QuestionOptions, total=False):
     arms: Arm | None
     fusion: Fusion | None
     min_score: float | None
+    min_relevance: float | None
     strategy: str | None
 
 

@@ -277,6 +277,8 @@ class Hit:
     """The pages that begin inside the passage: `page` is the one that it begins on."""
     table_head: TableHead | None = None
     """Of the table that the passage begins in the middle of."""
+    relevance: float | None = None
+    """The chance that it is relevant, from 0 to 1, comparable between queries; None for what no kb holds."""
 
 
 SKIPPED = "skipped"

@@ -89,10 +89,15 @@ def closeness(query: Vector, texts: Matrix, unrelated: Matrix) -> list[float]:
 
 def scale_cosines(cosines: Iterable[float], query: Vector, unrelated: Matrix) -> list[float]:
     """Return cosines to a query as closeness, given the vectors of unrelated sentences."""
+    background = unrelated_level(query, unrelated)
+    return [(cosine - background) / max(1.0 - background, 1e-6) for cosine in cosines]
+
+
+def unrelated_level(query: Vector, unrelated: Matrix) -> float:
+    """Return the cosine to a query of text that has nothing to do with it."""
     import numpy as np
 
-    background = float(np.median(unrelated @ query))
-    return [(cosine - background) / max(1.0 - background, 1e-6) for cosine in cosines]
+    return float(np.median(unrelated @ query))
 
 
 class UnrelatedVectors:

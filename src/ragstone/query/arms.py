@@ -19,9 +19,11 @@ from contextlib import contextmanager
 
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
 from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, Vector
+from ragstone.language.relevance import UnrelatedVectors, unrelated_level
 from ragstone.query.context import READ_BACK, Fused, RankedChunk, SearchContext, Variants, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import Fusion
 
@@ -31,7 +33,7 @@ EmbedderFor = Callable[[str], Awaitable[Embedder]]
 
 
 class Arms:
-    """Finds candidates. Keeps only which models and indexes are warm."""
+    """Finds candidates. Keeps which models and indexes are warm, and vectors of unrelated text for each model."""
 
     def __init__(
         self, vectors: VectorIndex, lexical: LexicalIndex, embedder_for: EmbedderFor, min_similarity: float
@@ -41,6 +43,7 @@ class Arms:
         self._embedder_for = embedder_for
         self._floor = min_similarity
         self._warm = WarmNames()
+        self._unrelated = UnrelatedVectors()
 
     async def run(self, search: SearchContext, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
         """Return the k best candidates of each arm; an arm that failed is missing and named in `degraded`."""
@@ -103,10 +106,12 @@ class Arms:
             embedder = await self._embedder_for(model)
             # Only a model on this machine has to be loaded; one behind an address may just be gone.
             cold = embedder.model.local and embedder.model.id not in self._warm
-            async with asyncio.timeout(None if cold else search.record.search_seconds):
+            seconds = None if cold else search.record.search_seconds
+            async with asyncio.timeout(seconds):
                 embedded = await embedder.embed(texts, "query")
-            if embedded.model != model:
-                raise ModelMismatch(f"{embedded.model} answered instead of {model}")
+                if embedded.model != model:
+                    raise ModelMismatch(f"{embedded.model} answered instead of {model}")
+            search.unrelated = await self._unrelated_level(embedder, embedded, seconds)
             if cold:
                 self._warm.add(embedder.model.id)
                 search.record.excuse((time.perf_counter() - started) * 1000)
@@ -117,6 +122,15 @@ class Arms:
                 raise InputError(said) if search.request.arms == "dense" else ModelError(said)
             span.left = len(vectors)
         return vectors
+
+    async def _unrelated_level(self, embedder: Embedder, query: Embeddings, seconds: float | None) -> float | None:
+        """Return the cosine of unrelated text to a query, or None if the model gives none: only relevance needs it."""
+        try:
+            async with asyncio.timeout(seconds):
+                return unrelated_level(query.vectors[0], await self._unrelated.load(embedder, query.model))
+        except (ModelError, RemoteError, TimeoutError) as error:
+            logger.warning("rating passages without vectors: %s", str(error) or "the model is out of time")
+            return None
 
     async def _by_word(self, search: SearchContext, texts: Sequence[str], k: int) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where

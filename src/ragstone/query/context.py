@@ -46,6 +46,7 @@ class SearchRequest:
     fusion: Fusion
     candidates: int
     min_score: float = 0.0
+    min_relevance: float = 0.0
     where: Filter | None = None
     strategy: Transform | Untransformed | None = None
     """The one transform to use in place of those of the settings, or none of them."""
@@ -64,6 +65,9 @@ def search_request(settings: Settings, query: SearchQuery) -> SearchRequest:
         fusion=checked_choice("fusion", query.fusion or retrieval.fusion, get_args(Fusion)),
         candidates=retrieval.candidates,
         min_score=retrieval.min_score if query.min_score is None else query.min_score,
+        min_relevance=checked_share(
+            "min_relevance", retrieval.min_relevance if query.min_relevance is None else query.min_relevance
+        ),
         where=None if query.where is None else parse_filter(query.where),
         strategy=checked_strategy(query.strategy),
     )
@@ -91,6 +95,13 @@ def checked_count(name: str, value: int, most: int = MOST_HITS) -> int:
     """Return a number of results to return, or raise an error that gives the range."""
     if not 1 <= value <= most:
         raise InputError(f"{name} is {value}; it must be from 1 to {most}")
+    return value
+
+
+def checked_share(name: str, value: float) -> float:
+    """Return a number from 0 to 1, or raise an error that says so."""
+    if not 0 <= value <= 1:
+        raise InputError(f"{name} is {value}; it must be from 0 to 1")
     return value
 
 
@@ -210,7 +221,7 @@ class Recorder:
         return self.elapsed_ms - sum(end - start for start, end in self._excused)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class SearchContext:
     """The tenant, kb, request and clock of one search."""
 
@@ -218,6 +229,8 @@ class SearchContext:
     kb: KnowledgeBase
     request: SearchRequest
     record: Recorder
+    unrelated: float | None = None
+    """The cosine to the query of text that has nothing to do with it; None until a model has embedded the query."""
 
 
 @dataclass(frozen=True, slots=True)

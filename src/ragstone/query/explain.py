@@ -184,6 +184,8 @@ def _lost_after_arms(results: StageResults, own: set[str], request: SearchReques
         return "compress", "no sentence of it bears on the query enough to be among the first"
     if results.ranked[ranked - 1].score < request.min_score:
         return "pack", f"its score is under min_score {request.min_score}"
+    if results.relevance[results.ranked[ranked - 1].chunk.id] < request.min_relevance:
+        return "pack", f"its relevance is under min_relevance {request.min_relevance}"
     if len(results.chosen) < request.k or ranked <= request.k:
         return "select", "it is too much like a better passage"
     if results.ranked is results.found:

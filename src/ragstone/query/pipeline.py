@@ -31,10 +31,13 @@ from ragstone.query.context import (
     degrade_on_timeout,
 )
 from ragstone.query.kind import dense_weight
+from ragstone.query.relevance import rate_passages
 from ragstone.query.rerank import RerankStage
 from ragstone.query.transform.transformer import RephraseStage, Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
 
+SCORE_DIGITS, RELEVANCE_DIGITS = 6, 4
+"""Digits that are returned, and compared with the least that is asked for."""
 POOL = 3
 """The number of passages ranked for each one wanted, when copies and near copies are left out."""
 RUN = 3
@@ -54,6 +57,8 @@ class StageResults:
     ranked: Sequence[RankedChunk]
     selected: Sequence[RankedChunk]
     chosen: Sequence[RankedChunk]
+    relevance: Mapping[str, float]
+    """Of every ranked passage, by chunk id."""
     hits: tuple[Hit, ...]
 
 
@@ -109,15 +114,17 @@ class SearchPipeline:
         ranked = found
         for stage in self._rerank if search.request.reranking else ():
             ranked = await stage.run(search, ranked)
-        selected = await self._select(search, ranked)
+        rated = await rate_passages(search, ranked)
+        relevance = {item.chunk.id: round(value, RELEVANCE_DIGITS) for item, value in zip(ranked, rated, strict=True)}
+        selected = await self._select(search, ranked, relevance)
         # A passage may have several runs of sentences to give; k is still k.
         runs = await self._compress.run(search, selected) if self._compress else selected
         chosen = runs[: search.request.k]
         around = await self._expand(search, chosen)
         with search.record.stage("pack", len(ranked)) as span:
-            hits = tuple(pack_hit(item, around.get(item.chunk.id, "")) for item in chosen)
+            hits = tuple(pack_hit(item, around.get(item.chunk.id, ""), relevance.get(item.chunk.id)) for item in chosen)
             span.left = len(hits)
-        return StageResults(variants, fused, found, ranked, selected, chosen, hits)
+        return StageResults(variants, fused, found, ranked, selected, chosen, relevance, hits)
 
     async def arms(self, search: SearchContext, variants: Variants, k: int) -> Mapping[str, list[Candidate]]:
         """Return the candidates of each arm; an arm that failed is missing and named in `degraded`."""
@@ -156,10 +163,16 @@ class SearchPipeline:
         weights = {"dense": dense, "lexical": 1 - dense}
         return fuse(request.fusion, arms, weights, rrf_k=self._retrieval.rrf_k, depth=depth)
 
-    async def _select(self, search: SearchContext, ranked: Sequence[RankedChunk]) -> Sequence[RankedChunk]:
+    async def _select(
+        self, search: SearchContext, ranked: Sequence[RankedChunk], relevance: Mapping[str, float]
+    ) -> Sequence[RankedChunk]:
         """Return the k passages that are strong enough, without copies and near copies where the settings say so."""
-        record, own = search.record, self._retrieval
-        chosen: Sequence[RankedChunk] = [item for item in ranked if item.score >= search.request.min_score]
+        record, own, asked = search.record, self._retrieval, search.request
+        chosen: Sequence[RankedChunk] = [
+            item
+            for item in ranked
+            if round(item.score, SCORE_DIGITS) >= asked.min_score and relevance[item.chunk.id] >= asked.min_relevance
+        ]
         if own.collapse is not None:
             with record.stage("collapse", len(chosen)) as span:
                 chosen = drop_copies(chosen, own.collapse)
@@ -285,7 +298,7 @@ def _section(chunks: Sequence[Chunk], hit: Chunk) -> set[int]:
     return same | ({hit.parent} if hit.parent is not None else set())
 
 
-def pack_hit(item: RankedChunk, context: str = "") -> Hit:
+def pack_hit(item: RankedChunk, context: str = "", relevance: float | None = None) -> Hit:
     """Return a passage as a hit, with its place and its score of each stage."""
     live = item.chunk
     return Hit(
@@ -296,8 +309,8 @@ def pack_hit(item: RankedChunk, context: str = "") -> Hit:
         section=" > ".join(live.chunk.section),
         page=live.chunk.page,
         text=live.chunk.text,
-        score=round(item.score, 6),
-        scores={name: round(value, 6) for name, value in item.fused.scores.items()},
+        score=round(item.score, SCORE_DIGITS),
+        scores={name: round(value, SCORE_DIGITS) for name, value in item.fused.scores.items()},
         metadata={
             **live.metadata,
             **without_places(live.chunk.metadata),
@@ -311,4 +324,5 @@ def pack_hit(item: RankedChunk, context: str = "") -> Hit:
         placement=tuple(placement(live).items()),
         page_starts=page_starts(live.chunk.metadata),
         table_head=table_head(live.chunk.metadata),
+        relevance=relevance,
     )

@@ -22,6 +22,7 @@ class HitSchema(Schema):
     page: int | None
     text: str
     score: float
+    relevance: float | None
     scores: dict[str, float]
     metadata: dict[str, Json]
     start: int

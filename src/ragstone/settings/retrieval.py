@@ -50,6 +50,9 @@ class RetrievalSettings(SettingsModel):
     min_similarity: float = Field(default=0.0, ge=-1, le=1)
     """Cosine under which the dense arm's candidates are dropped before fusion."""
     min_score: float = Field(default=0.0, ge=0, le=1)
+    """Score under which passages are dropped; a score compares the passages of one search only."""
+    min_relevance: float = Field(default=0.0, ge=0, le=1)
+    """Relevance under which passages are dropped; it means the same for every query."""
     timeout: float = Field(default=2.0, gt=0, le=60)
     """Seconds after which one retrieval gives what it has found so far."""
     neighbours: int = Field(default=0, ge=0, le=5)

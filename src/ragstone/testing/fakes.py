@@ -40,6 +40,11 @@ class FakeEmbedder:
         self.calls: list[tuple[tuple[str, ...], Role]] = []
         self.closed = False
 
+    @property
+    def queries(self) -> list[tuple[str, ...]]:
+        """Return the texts of the calls that were for queries."""
+        return [texts for texts, role in self.calls if role == "query"]
+
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
         self.calls.append((tuple(texts), role))
         if self.errors:

@@ -49,7 +49,7 @@ def test_hits_for_people(filled: Cli) -> None:
 def test_the_trace_is_shown_when_asked_for(filled: Cli) -> None:
     ran = filled("search", "lighthouse", "--arms", "lexical", "--trace")
     stages = [line.split()[0] for line in ran.out.splitlines() if line and not line.startswith(" ")]
-    assert stages == ["stage", "lexical", "fuse", "read_back", "pack", "all"]
+    assert stages == ["stage", "lexical", "fuse", "read_back", "relevance", "pack", "all"]
     assert "stage" not in filled("search", "lighthouse", "--arms", "lexical").out
 
 

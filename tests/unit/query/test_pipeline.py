@@ -82,9 +82,10 @@ async def test_the_trace_names_every_stage_with_its_counts() -> None:
         "lexical": (1, 2, ""),
         "fuse": (5, 4, ""),
         "read_back": (4, 2, ""),
+        "relevance": (2, 2, ""),
         "pack": (2, 2, ""),
     }
-    assert [stage.stage for stage in result.trace][-3:] == ["fuse", "read_back", "pack"]
+    assert [stage.stage for stage in result.trace][-4:] == ["fuse", "read_back", "relevance", "pack"]
     assert all(stage.ms >= 0 for stage in result.trace)
 
 

@@ -173,7 +173,7 @@ async def test_naive_advanced_and_modular_retrieval_are_settings() -> None:
         RerankingSettings(**reranker, then=reranker),
         ["fuller words", "other words"],
     )
-    always = {"fuse", "read_back", "pack"}
+    always = {"fuse", "read_back", "relevance", "pack"}
     vector = {"embed_query", "dense"}
     request = ask("some words", mode="thorough")
     plain = await naive.search("default", KB, ask("some words", arms="dense"))

@@ -12,6 +12,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.keys import MOST_PER_MINUTE
 from ragstone.core.search import Arm, Exchange, Question, SearchQuery
 from ragstone.core.types import Mode
+from ragstone.settings.retrieval import Fusion
 from ragstone.settings.tree import Settings
 
 MOST_CHARS = 1_000_000
@@ -49,8 +50,14 @@ class SearchBody(QuestionBody):
 
     query: str = Field(max_length=MOST_CHARS)
     arms: Arm | None = None
-    fusion: Literal["rrf", "weighted"] | None = None
+    fusion: Fusion | None = None
     min_score: float | None = None
+    min_relevance: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="Drop passages whose relevance is less; it means the same for every query.",
+    )
     strategy: str | None = Field(
         default=None, description="The one transform to use: rewrite, expand, hyde …, or none."
     )

@@ -167,10 +167,10 @@ async def test_the_example_is_searched_for_in_its_other_wordings(
 @pytest.mark.req("R-QRY-03")
 async def test_a_passage_that_an_llm_makes_up_is_embedded_and_not_matched_by_word() -> None:
     passage = "Prompt caching stores a prefix. Claude reads it again at a lower price."
-    before, lexical = len(EMBEDDER.calls), ByText({})
+    before, lexical = len(EMBEDDER.queries), ByText({})
     search = pipeline(lexical, replies=[passage])
     await search.search("default", KB, ask("Claude prompt caching", strategy="hyde"))
-    assert EMBEDDER.calls[before:] == [(("Claude prompt caching", passage), "query")]
+    assert EMBEDDER.queries[before:] == [("Claude prompt caching", passage)]
     assert lexical.texts == ["Claude prompt caching"]
 
 
@@ -188,7 +188,7 @@ async def test_a_passage_that_an_llm_makes_up_is_embedded_and_not_matched_by_wor
 async def test_a_query_is_lower_cased_and_loses_stop_words_and_endings_where_that_is_set(
     cleaning: tuple[Transform, ...], embedded: str
 ) -> None:
-    before = len(EMBEDDER.calls)
+    before = len(EMBEDDER.queries)
     search = pipeline(ByText({}), *cleaning, replies=[])
     await search.search("default", KB, ask("What are the EFFECTS of Vaccinations?"))
-    assert EMBEDDER.calls[before:] == [((embedded,), "query")]
+    assert EMBEDDER.queries[before:] == [(embedded,)]

@@ -36,6 +36,9 @@ async def search(
     min_score: Annotated[
         float | None, typer.Option("--min-score", min=0, max=1, help="Drop passages below this score.")
     ] = None,
+    min_relevance: Annotated[
+        float | None, typer.Option("--min-relevance", min=0, max=1, help="Drop passages less relevant than this.")
+    ] = None,
     strategy: Annotated[
         Strategy | None, typer.Option("--strategy", help="Transform the query first, instead of as configured.")
     ] = None,
@@ -58,6 +61,7 @@ async def search(
             arms=arms,
             fusion=fusion,
             min_score=min_score,
+            min_relevance=min_relevance,
             strategy=strategy,
             web=web,
             conversation=conversation,
@@ -94,7 +98,8 @@ def draw_hit(out: Console, rank: str, hit: Hit, query: str) -> None:
 
     from ragstone.serve.cli.render.snippet import snippet
 
-    head = text(f"{rank:>2}  ", "dim").append(f"{hit.score:.3f}  ", "cyan")
+    shown = hit.score if hit.relevance is None else hit.relevance
+    head = text(f"{rank:>2}  ", "dim").append(f"{shown:.2f}  ", "cyan")
     out.print(head.append(place(hit.title, hit.section, hit.page), "bold"))
     out.print(Padding(text(one_line(hit.uri), "dim"), (0, 0, 0, 4), expand=False))
     short = snippet(hit.text, query, heading=hit.section.rpartition(" > ")[2])
