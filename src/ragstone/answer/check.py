@@ -10,18 +10,22 @@ from functools import lru_cache
 from itertools import islice
 
 from ragstone.answer.budget import MOST_SENTENCES, StepBudget
-from ragstone.answer.quotes import Quote, Statement, all_words, rows, select_for_claim
+from ragstone.answer.quotes import Quote, Statement, all_words, render_row, rows, select_for_claim
 from ragstone.answer.reply import CitedSentence
-from ragstone.answer.sanitize import has_address, has_link, named_places
+from ragstone.answer.sanitize import find_foreign_words, has_address, has_link, named_places
+from ragstone.answer.verify.additions import MOST_ADDED_TO_CLAUSE
 from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.language import is_foreign
 from ragstone.answer.verify.row import check_row
 from ragstone.answer.verify.split import split_claim
+from ragstone.answer.verify.support import find_unsupported
 from ragstone.core.model_types import Relation
 from ragstone.core.types import Hit
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query, reader
 from ragstone.language.negation import are_opposites
 from ragstone.language.relevance import term_share
 from ragstone.language.sentences import sentence_spans
+from ragstone.language.vocabulary import content_words, read_vocabulary
 
 Relate = Callable[[Sequence[str], str], Awaitable[Sequence[Relation] | None]]
 """Gives the relation of each premise to a hypothesis, or None where no model can say."""
@@ -44,8 +48,15 @@ _NEGATION = re.compile(
 def find_objection(sentence: str, quotes: Sequence[str], passages: str) -> str:
     """Return why the sentence is not supported by its sources, or "" if it is.
 
-    `quotes` are the sentences it stands on most, `passages` all the text around them.
+    `quotes` are the sentences it may stand on, `passages` all the text around them.
     """
+    if reader.get() is not None or is_foreign(sentence, " ".join(quotes[:1]), passages):
+        return _find_objection_in_any_language(sentence, quotes, passages)
+    objections = find_unsupported(sentence, quotes, passages)
+    return objections[0].text.replace("it ", "its source ", 1) if objections else ""
+
+
+def _find_objection_in_any_language(sentence: str, quotes: Sequence[str], passages: str) -> str:
     if numbers(sentence) - numbers(passages):
         return "a number is not in its source"
     clauses = [clause for clause in nearest_clauses(sentence, quotes) if is_negated(clause) == is_negated(sentence)]
@@ -118,8 +129,10 @@ def is_negated(text: str) -> bool:
     return len(_NEGATION.findall(text)) % 2 == 1
 
 
-_SHORT = 6
-"""Terms under which half of them are too few to tell what a sentence says."""
+_MOST_NEAR = 24
+"""Sentences of the passages that a sentence is compared with."""
+_LONGEST = 1000
+"""Characters of a sentence that are read."""
 _QUOTES_PER_PASSAGE = 2
 _WORTH_A_QUOTE = 0.25
 """Share of a sentence's terms that a further quote must add."""
@@ -166,7 +179,8 @@ class Checker:
             return reason, "", ()
         if not self._budget.spend(sentence.text, "\n".join(quote.text for quote in quotes)):
             return TOO_LONG, "", ()
-        return "", check_explicitly(sentence.text, cited, quotes), quotes
+        reason = find_added_part(sentence, cited)
+        return reason, "" if reason else check_explicitly(sentence.text, cited, quotes), quotes
 
     async def _find_objection(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
         """Return why a model finds that its sources do not support it, or "": it overrules no explicit check."""
@@ -187,19 +201,47 @@ def find_grounds(sentence: CitedSentence, hits: Mapping[int, Hit]) -> tuple[str,
     if any(number not in hits for number in sentence.numbers):
         return "it cites a passage that was not given", ()
     cited = [hits[number] for number in sentence.numbers]
-    if named_places(sentence.text) - named_places("\n".join(hit.text for hit in cited)):
+    held = "\n".join(all_words(hit) for hit in cited)
+    if named_places(sentence.text) - named_places(held):
         return "it names a host or a mail address that its source does not", ()
+    if find_foreign_words(sentence.text, held):
+        return "it holds part of an address, a command or a template that its source does not", ()
     quotes = tuple(quote for hit in cited for quote in best_quotes(sentence.text, hit))
     return ("", quotes) if quotes else ("its source does not say it", ())
+
+
+def find_added_part(sentence: CitedSentence, cited: Sequence[Hit]) -> str:
+    """Return why a part of a sentence beside its marks or on a line of its own is not supported, or ""."""
+    if len(sentence.parts) < 2:
+        return ""
+    known = read_vocabulary("\n".join(map(all_words, cited)))
+    for part in sentence.parts:
+        words = content_words(part)
+        if sum(not known.has(word) for word in words) > MOST_ADDED_TO_CLAUSE * len(words):
+            return "its source does not say it"
+    return ""
 
 
 def check_explicitly(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
     """Return the objection of the explicit checks to a sentence that rests on quotes of these passages, or ""."""
     around = "\n".join(all_words(hit) for hit in cited)
-    reason = find_objection(sentence, [quote.text for quote in quotes], around)
-    if not reason and _adds_too_much(sentence, around):
-        return "its source does not say it"
+    reason = find_objection(sentence, _find_near_sentences(sentence, cited, quotes), around)
     return reason or next((found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), "")
+
+
+def _find_near_sentences(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> list[str]:
+    """Return the sentences that share most terms with a sentence, in reading order, the quotes among them."""
+    wanted = set(analyze_query(sentence))
+    found = []
+    for hit in cited:
+        in_tables = rows(hit)
+        for start, end, terms in _read_sentences(hit.text):
+            row = in_tables.get(start, Quote(hit, start, min(end, start + _LONGEST)))
+            if row is not None:
+                text = render_row(row.text, row.head.text) if row.head else row.text
+                found.append((row, text, len(terms & wanted)))
+    kept = sorted(found, key=lambda item: (item[0] not in quotes, -item[2]))[:_MOST_NEAR]
+    return [text for _, text, _ in sorted(kept, key=lambda item: found.index(item))]
 
 
 def _find_row_objection(part: str, cited: Sequence[Hit]) -> str:
@@ -208,12 +250,6 @@ def _find_row_objection(part: str, cited: Sequence[Hit]) -> str:
     about = select_for_claim([row for hit in cited for row in rows(hit).values() if row], part, terms)
     found = [check_row(part, row, terms, f"{row.hit.title}\n{row.hit.section}").conflicts for row in about]
     return found[0][0].text if found and all(found) else ""
-
-
-def _adds_too_much(sentence: str, around: str) -> bool:
-    """Return whether a short sentence has words of its own: one of two terms is half of what it says."""
-    terms, known = set(analyze_query(sentence)), set(analyze(around))
-    return len(terms) < _SHORT and len(terms - known) > len(terms) // 3
 
 
 @lru_cache(32)

@@ -61,7 +61,9 @@ _MARK = re.compile(
 _MARKS_BEHIND_STOP = re.compile(rf"([.!?。！？][\"'”’)]?)[ \t]*((?:{_MARK.pattern}[ \t]*)+)", re.I)
 _THOUGHT = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.I | re.S)
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.M)
-_EMPHASIS = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__|`")
+_EMPHASIS = re.compile(r"\*\*|__(?=\W|$)|(?<!\w)__|`|(?<![\w*])\*(?=\w)|(?<=\w)\*(?![\w*])")
+_LINE_END = re.compile("\r(?!\n)|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+"""Each begins a new line for some program that shows the text, so what follows is no part of the sentence."""
 _SPACE_BEFORE_STOP = re.compile(r"\s+(?=[.,;:!?。！？](?:\W|$))")
 _DOT_OF_A_HOST = re.compile(r"(?<=[a-z0-9-])[。．｡](?=[a-z0-9-])", re.I)
 """Browsers read these stops as the dot of a host name, so they must not part an address into two sentences."""
@@ -85,6 +87,8 @@ class CitedSentence:
     text: str
     numbers: tuple[int, ...]
     raw: str
+    parts: tuple[str, ...] = ()
+    """The text before, between and behind its marks, and of each line: each part states something of its own."""
 
 
 def declines(reply: str) -> bool:
@@ -96,7 +100,8 @@ def declines(reply: str) -> bool:
 def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> list[CitedSentence]:
     """Return the sentences of a reply in order, with and without citations; those in `known` are not read again."""
     known = {} if known is None else known
-    text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_fold_latin, strip_hidden(reply))))
+    visible = strip_hidden(_LINE_END.sub("\n\n", reply))
+    text = _FENCE.sub("", _THOUGHT.sub("", _FULL_WIDTH.sub(_fold_latin, visible)))
     text = _DOT_OF_A_HOST.sub(".", text)
     # "It stops. [2]" cites for the sentence before: the marks move in front of its stop.
     text = _MARKS_BEHIND_STOP.sub(r" \2\1 ", text)
@@ -114,9 +119,15 @@ def _fold_latin(run: re.Match[str]) -> str:
 
 def _parse_sentence(raw: str) -> CitedSentence:
     numbers = [int(digits) for mark in _MARK.findall(raw) for digits in re.findall(r"\d+", mark)]
-    bare = _EMPHASIS.sub("", _MARK.sub("", raw))
-    text = _SPACE_BEFORE_STOP.sub("", sanitize(bare)).lstrip(" :;,")
-    return CitedSentence(text, tuple(dict.fromkeys(numbers)), raw)
+    parts = [_plain_text(part) for part in _MARK.sub("\n", raw).split("\n")]
+    return CitedSentence(
+        _plain_text(_MARK.sub("", raw)), tuple(dict.fromkeys(numbers)), raw, tuple(filter(None, parts))
+    )
+
+
+def _plain_text(written: str) -> str:
+    """Return what a model wrote without its markup."""
+    return _SPACE_BEFORE_STOP.sub("", sanitize(_EMPHASIS.sub("", written))).lstrip(" :;,")
 
 
 class ReplyReader:

@@ -42,7 +42,7 @@ _DATE = re.compile(
     rf"\b(?P<iy>{_YEAR})-(?P<im>\d{{2}})-(?P<id>\d{{2}})\b"
     rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?(?P<m1>{_MONTH})\b\.?(?:,?\s(?P<y1>{_YEAR})\b)?"
     rf"|\b(?P<m2>{_MONTH})\b\.?\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s(?P<y2>{_YEAR})\b)?"
-    rf"|\b(?P<m3>{_MONTH})\b\.?,?\s(?P<y3>{_YEAR})\b"
+    rf"|\b(?P<m3>{_MONTH})\b\.?,?\s(?:of\s)?(?P<y3>{_YEAR})\b"
     rf"|\b(?P<h1>[01]?\d|2[0-3])(?::(?P<n1>[0-5]\d)(?:\s?(?P<p1>[apAP]){_HALF})?"
     rf"|\.(?P<n3>[0-5]\d)\s?(?P<p3>[apAP]){_HALF})(?![\d:])"
     rf"|\b(?P<h2>1[0-2]|[1-9])\s?(?P<p2>[apAP]){_HALF}"

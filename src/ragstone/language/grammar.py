@@ -168,6 +168,11 @@ def is_known_verb(word: str) -> bool:
     return not _stems(word).isdisjoint(VERBS) or _VERBAL.match(word) is not None
 
 
+def is_verb_form(word: str) -> bool:
+    """Return whether a word is a known verb in a regular or an irregular form."""
+    return word in PASTS | PARTICIPLES or is_known_verb(word)
+
+
 def _stems(word: str) -> set[str]:
     """Return what a finite form may be a form of."""
     stems = {word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("d"), word.removesuffix("ed")}

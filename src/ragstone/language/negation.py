@@ -12,6 +12,7 @@ from ragstone.language.analyzer import analyze
 from ragstone.language.dates import Moment, date_spans, find_moments
 from ragstone.language.measurements import quantity_spans
 from ragstone.language.quantities import Quantity
+from ragstone.language.synonyms import has_alike
 
 _OPPOSITES = (
     "increase decrease, higher lower, high low, more less, more fewer, rise fall, raise lower, gain loss, "
@@ -31,7 +32,25 @@ _OPPOSITES = (
     "success failure, always never, stimulate inhibit, enhance reduce, enhance impair, enhance inhibit, "
     "accelerate slow, day night, morning evening, import export, until since, "
     "acquire sell, acquire sold, buy sell, bought sold, approve reject, agree refuse, accept refuse, cheaper dearer, "
-    "cheap expensive, stop start, lend borrow, lent borrowed, rose fell, win lost, won lost"
+    "cheap expensive, stop start, lend borrow, lent borrowed, rose fell, win lost, won lost, "
+    "climb descend, ascend descend, climbed fell, ascending descending, upper lower, top bottom, front rear, "
+    "push pull, add remove, add delete, insert delete, insert remove, encrypt decrypt, compress decompress, "
+    "mount unmount, input output, incoming outgoing, inbound outbound, upstream downstream, forward backward, "
+    "local remote, static dynamic, automatic manual, automatically manually, temporary permanent, "
+    "temporarily permanently, majority minority, guilty innocent, convict acquit, visible hidden, show hide, "
+    "attack defend, victory defeat, expand shrink, widen narrow, wide narrow, strengthen weaken, harden soften, "
+    "freeze melt, thick thin, deep shallow, heavy light, rich poor, young old, tall short, urban rural, "
+    "eastern western, domestic foreign, vertical horizontal, inner outer, ancient modern, profit loss, "
+    "creditor debtor, landlord tenant, buyer seller, plaintiff defendant, predator prey, "
+    "teacher student, sender receiver, source destination, prior subsequent, precede follow, "
+    "predecessor successor, ancestor descendant, enter leave, enter exit, join leave, arrive leave, arrived left, "
+    "hire fire, hired fired, appoint dismiss, support oppose, deny admit, approve veto, approve refuse, pass fail, "
+    "succeed fail, alive dead, survive die, born died, husband wife, father mother, son daughter, brother sister, "
+    "man woman, men women, boy girl, king queen, uncle aunt, nephew niece, male female, dawn dusk, sunrise sunset, "
+    "compulsory optional, mandatory voluntary, enable off, disable on, host guest, donor recipient, minor major, "
+    "heat cool, warm cool, cold warm, lighter heavier, older younger, nearest farthest, most least, "
+    "highest lowest, fewest most, maximal minimal, praise criticise, welcome condemn, love hate, friend enemy, "
+    "ally enemy, legal illegal, north east, north west, south east, south west"
 )
 _UP = (
     "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "
@@ -47,12 +66,21 @@ _PREFIXES = ("un", "in", "im", "non", "dis", "ir", "il")
 
 def are_opposites(claim: str, source: str) -> bool:
     """Return whether each text has one side, and only that side, of a pair such as open and closed."""
-    here, there = set(analyze(claim)), set(analyze(source))
+    here, there = set(analyze(spell_switches(claim))), set(analyze(spell_switches(source)))
     return any(
         this in here and that not in here and that in there and this not in there
         for pair in _pairs()
         for this, that in (pair, pair[::-1])
     ) or _differ_by_prefix(here, there)
+
+
+_ON = re.compile(r"\b(?:(?:turn|switch)(?:s|es|ed|ing)? on|on(?= by default)|(?<=\bis )on(?=[.,;]|$))\b", re.I)
+_OFF = re.compile(r"\b(?:(?:turn|switch)(?:s|es|ed|ing)? off|off(?= by default)|(?<=\bis )off(?=[.,;]|$))\b", re.I)
+
+
+def spell_switches(text: str) -> str:
+    """Return the text with "enabled" for what is on and "disabled" for what is off."""
+    return _OFF.sub("disabled", _ON.sub("enabled", text))
 
 
 def add_opposites(terms: set[str]) -> set[str]:
@@ -133,26 +161,80 @@ def _same(figure: Quantity | Moment, other: Quantity | Moment) -> bool:
 Extent = Literal["all", "most", "some", "none"]
 
 _CUE = re.compile(
-    r"\b(?:no(?= longer)|not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))|never|none|neither|nor|nothing"
+    r"\b(?:no one|no longer|not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))|never|none|neither|nor"
+    r"|nothing(?! but)|free (?:of|from)"
     r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
-    r"|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
+    r"|hardly|scarcely|barely|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
     r"|\w{1,20}n['’]t)\b",
     re.I,
 )
 _BREAK = re.compile(r"[.,;:!?]\s|\b(?:but|while|whereas|because|although|though|if|when)\b", re.I)
 _SCOPE = 3
+_LIGHT = frozenset(analyze("any ever anyone anything yet still really actually"))
+"""Terms of a denial that say nothing of what is denied."""
 _ADJACENT = 14
 """Characters between two cues that cancel each other: "never fails"."""
 _HEDGE = re.compile(
-    r"\b(?:may|might|could|possibly|perhaps|probably|maybe|likely|unlikely|suggest(?:s|ed|ing)?|appear(?:s|ed)? to"
+    r"\b(?:may|might|could (?:be|have)|possibly|perhaps|probably|maybe|likely|unlikely|suggest(?:s|ed|ing)?"
+    r"|appear(?:s|ed)? to"
     r"|seem(?:s|ed)? to|hypothesi[sz]e[sd]?|unclear|uncertain|unknown|controversial|whether|is thought to"
     r"|are thought to|expected to|is said to|it is believed|rumou?r(?:s|ed)?|alleged(?:ly)?|reportedly)\b",
     re.I,
 )
+_EXTENT_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("none", re.compile(r"\b(?:none|nobody|no one|never|neither|no(?= (?!longer|more|less)))\b", re.I)),
+    (
+        "all",
+        re.compile(
+            r"\b(?<!at )(?<!in )(?:all|every\w{0,5}|each|any|always|whole|entire(?:ly)?|both|per|throughout)\b", re.I
+        ),
+    ),
+    (
+        "most",
+        re.compile(
+            r"\b(?<!the )(?<!at )(?:most(?:ly)?|majority|usually|generally|typically|normally|largely|mainly"
+            r"|primarily)\b",
+            re.I,
+        ),
+    ),
+    (
+        "some",
+        re.compile(
+            r"\b(?:some|several|(?<!a )few|a few|many|sometimes|occasionally|partly|part of|a part|often|rarely|seldom"
+            r"|one of|certain|a number of|numerous|various)\b",
+            re.I,
+        ),
+    ),
+    (
+        "only",
+        re.compile(
+            r"\b(?:only|just|sole(?:ly)?|alone|exclusively|merely|simply|not until|nothing but|no other)\b", re.I
+        ),
+    ),
+)
+
+
+_WHOLE = re.compile(r"(?<!\bin )(?<!\bat )\b(?:all|every\w{0,5}|always|whole|entire(?:ly)?)\b", re.I)
+
+
+def find_extents(text: str) -> set[str]:
+    """Return the kinds of words for how much that a text has."""
+    return {name for name, pattern in _EXTENT_CLASSES if pattern.search(text)}
+
+
+def changes_extent(claim: str, source: str) -> bool:
+    """Return whether a claim says of all, of most, of some or of none what the source does not say of as much."""
+    mine, theirs = find_extents(claim), find_extents(source)
+    new = mine - theirs
+    # "Each fan" and "any fan" are what "a fan" says.
+    whole = "most" in new or ("all" in new and _WHOLE.search(claim) is not None)
+    return whole or "only" in new or ("some" in new and bool(theirs & {"all", "only", "most"}))
+
+
 _EXTENTS: tuple[tuple[Extent, re.Pattern[str]], ...] = (
     ("none", re.compile(r"\b(?:no|none|never|nobody|neither)\b", re.I)),
     ("all", re.compile(r"\b(?:all|every|each|always|everyone|everything|any|only|entirely|exclusively)\b", re.I)),
-    ("most", re.compile(r"\b(?:most|mostly|majority|usually|generally|often)\b", re.I)),
+    ("most", re.compile(r"\b(?:most|mostly|majority|usually|generally|often|typically|normally)\b", re.I)),
     ("some", re.compile(r"\b(?:some|sometimes|several|few|many|occasionally|partly|rarely|seldom)\b", re.I)),
 )
 _WEAKER: dict[Extent, frozenset[Extent]] = {
@@ -207,25 +289,43 @@ def _cancels(text: str, cue: re.Match[str], following: re.Match[str]) -> bool:
 def _scope(text: str, cue: re.Match[str]) -> tuple[str, ...]:
     rest = text[cue.end() : cue.end() + 200]
     stop = _BREAK.search(rest)
-    terms = analyze(rest[: stop.start()] if stop else rest)[:_SCOPE] if rest.strip(" .,;:!?") else []
+    words = rest[: stop.start()] if stop else rest
+    terms = [term for term in analyze(words) if term not in _LIGHT][:_SCOPE] if words.strip(" .,;:!?") else []
     return tuple(terms) or tuple(reversed(analyze(text[max(0, cue.start() - 100) : cue.start()])[-2:]))
+
+
+_EMPHASIS = re.compile(r"(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)")
+
+
+def drop_emphasis(text: str) -> str:
+    """Return the text without underscores around words: "is _not_ used" denies it."""
+    return _EMPHASIS.sub("", text)
 
 
 def has_denial_conflict(claim: str, source: str) -> bool:
     """Return whether one of the two denies what the other says without denying it."""
+    claim, source = drop_emphasis(spell_switches(claim)), drop_emphasis(spell_switches(source))
     mine, theirs = find_denials(claim), find_denials(source)
     there, here = add_opposites(set(analyze(source))), add_opposites(set(analyze(claim)))
     return _has_unmatched(mine, theirs, there) or _has_unmatched(theirs, mine, here)
+
+
+def denies_more(claim: str, source: str) -> bool:
+    """Return whether the claim denies what the source says without denying it."""
+    claim, source = drop_emphasis(spell_switches(claim)), drop_emphasis(spell_switches(source))
+    return _has_unmatched(find_denials(claim), find_denials(source), add_opposites(set(analyze(source))))
 
 
 def _has_unmatched(denials: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
     """Return whether a denial concerns terms that the other text has, and finds no denial of its own there."""
     free = list(other)
     for denial in denials:
-        partner = next((theirs for theirs in free if set(denial.scope) & set(theirs.scope)), None)
+        partner = next((theirs for theirs in free if any(has_alike(theirs.scope, term) for term in denial.scope)), None)
         if partner is not None:
             free.remove(partner)
-        elif 2 * len(terms.intersection(denial.scope)) >= max(len(denial.scope), 1):
+        elif (2 * sum(has_alike(terms, term) for term in denial.scope) >= max(len(denial.scope), 1)) or any(
+            has_alike(terms, term) for term in denial.scope[:1]
+        ):
             return True
     return False
 
@@ -253,6 +353,18 @@ def overreaches(claim: str, source: str) -> bool:
     if claimed is None or claimed in ("none", "some"):
         return False
     return stated is None or stated in _WEAKER[claimed]
+
+
+def drops_hedge(claim: str, source: str) -> bool:
+    """Return whether a source says only that what a claim states may be so."""
+    if is_hedged(claim):
+        return False
+    terms = set(analyze(claim))
+    for hedge in _HEDGE.finditer(source):
+        scope = _scope(source, hedge)
+        if scope and 2 * sum(has_alike(terms, term) for term in scope) >= len(scope):
+            return True
+    return False
 
 
 def is_hedged(text: str) -> bool:

@@ -30,7 +30,7 @@ NUMBER = re.compile(
     r"(?P<sign>(?<![\w./)])(?<!\d )[-−–‐‑]|(?<![\w-])(?<!or )(?<!\d )(?:minus|negative)[ \u00a0])?"
     r"(?:(?<![\w.,])(?<![^\W\d_][-/])"
     r"(?:(?P<long>\d{19,})|(?P<digits>\d{1,18}(?:,\d{3}){0,30}(?:\.\d{1,400})?)(?P<mark>[½¼¾])?)"
-    rf"|(?<![\w-])(?P<word>(?:{'|'.join(_TENS)})-(?:{NUMBER_WORDS})|{NUMBER_WORDS})\b)"
+    rf"|(?<![\w-])(?P<word>(?:{'|'.join(_TENS)})[- ](?:{'|'.join(SMALL_NUMBERS[1:10])})|{NUMBER_WORDS})\b)"
     r"(?: and (?:a|one)[ -](?P<plus>half|third|quarter)\b)?"
     r"|(?<![\w-])(?:(?:a|one)[ -])?(?P<share>half|third|quarter)\b(?! (?:time|party|person|world|day))"
     rf"|(?<![\w-])(?P<often>{'|'.join(_TIMES)})\b",
@@ -55,7 +55,7 @@ def number(written: str) -> Fraction:
     """Return a number in digits or as a word."""
     if written[0].isdigit():
         return Fraction(written.replace(",", ""))
-    return Fraction(sum(_SMALL.get(part, _TENS.get(part, 0)) for part in written.lower().split("-")))
+    return Fraction(sum(_SMALL.get(part, _TENS.get(part, 0)) for part in written.lower().replace("-", " ").split()))
 
 
 def scale_of(words: str) -> int:

@@ -14,11 +14,11 @@ SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of
         ("Pumps stop when they reach 80 degrees.", ""),
         ("The fan is not stopped by the pump.", ""),
         ("3 of 1200 pumps failed.", ""),
-        ("The pump stops at 90 degrees.", "a number is not in its source"),
-        ("Four of the pumps failed.", "a number is not in its source"),
-        ("The pump does not stop at 80 degrees.", "it negates what its source says, or the reverse"),
-        ("It does stop the fan.", "it negates what its source says, or the reverse"),
-        ("Marine biologists admire the pump because whales sing.", "its source does not say it"),
+        ("The pump stops at 90 degrees.", "its source does not say the number"),
+        ("Four of the pumps failed.", "its source does not say the number"),
+        ("The pump does not stop at 80 degrees.", "one of the two denies it"),
+        ("It does stop the fan.", "one of the two denies it"),
+        ("Marine biologists admire the pump because whales sing.", "its source does not say all of it"),
     ],
 )
 def test_support(sentence: str, reason: str) -> None:
@@ -29,7 +29,7 @@ def test_support(sentence: str, reason: str) -> None:
 def test_the_opposite_is_not_supported() -> None:
     source = "Heat increases the pressure in the tank."
     assert find_objection("Heat increases tank pressure.", [source], source) == ""
-    assert find_objection("Heat decreases tank pressure.", [source], source) == "it says the opposite of its source"
+    assert find_objection("Heat decreases tank pressure.", [source], source) == "its source says the opposite"
 
 
 def test_both_sides_of_a_pair_are_no_opposite() -> None:

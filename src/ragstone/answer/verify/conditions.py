@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -13,6 +13,7 @@ from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.dates import find_moments
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.negation import find_denials
+from ragstone.language.synonyms import has_alike
 
 _SOURCE = re.compile(
     r"(?<!even )(?<!as )\bif\b"
@@ -41,8 +42,8 @@ _DENYING = ("unless", "without")
 _ANY = re.compile(r"\b(?:an?|any|every|each)\s(?P<what>(?:[\w'’-]{1,30}\s?){1,4})", re.I)
 """A thing that is named by its state: "a full disk" is a disk, if it is full."""
 _END = re.compile(r"[,;:.!?](?:\s|$)|\s(?:then|but)\s", re.I)
-_KEPT = 0.6
-"""Share of a condition's terms that its other wording must have."""
+_KEPT, _KEPT_OF_LONG, _LONG = 0.6, 0.4, 4
+"""Share of a condition's terms that its other wording must have, and of those of a long one."""
 
 
 MOST = 12
@@ -110,15 +111,18 @@ def _are_in_order(words: str) -> list[str]:
 
 def _are_same(mine: Condition, theirs: Condition) -> bool:
     """Return whether one is the other in other words; "otherwise" points back and has none of its own."""
-    shared = len(mine.terms & theirs.terms)
-    if theirs.last and theirs.last not in mine.terms:
-        return False
+    shared = sum(has_alike(mine.terms, term) for term in theirs.terms)
     if shared < len(theirs.terms) == len(mine.terms):
         return False  # one word was put for another: a steady red light for a flashing one
+    if len(theirs.terms) >= _LONG and mine.denied == theirs.denied and shared >= _KEPT_OF_LONG * len(theirs.terms):
+        return True
+    if theirs.last and not has_alike(mine.terms, theirs.last):
+        return False
     return mine.denied == theirs.denied and shared >= _KEPT * len(theirs.terms)
 
 
 _STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though)\s", re.I)
+_BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _FALSE = re.compile(
     r"\b(?:(?:false|untrue|incorrect|wrong|a myth|a lie|a hoax) that"
     r"|(?:claims?|idea|notion|report|rumou?rs?|story|belief|allegations?|statement|assertion) that\b[^;]{1,300}"
@@ -136,15 +140,19 @@ _FRAME = re.compile(
     r"|forgot|proposal) to)\b",
     re.I,
 )
+_REFUSAL = re.compile(r"fail|refuse|decline|den", re.I)
 _UNREAL = re.compile(
     r"\b(?:would|could|might|should)(?: not| never)? have\b|^\s*(?:had|were)\b[^;]{1,300}\bwould\b|\bif only\b", re.I
 )
 _TAKEN_BACK = re.compile(
-    r"\b(?:former(?:ly)?|ex-\w{1,30}|previously|once(?= (?:was|were|had))|used to|until"
+    r"\b(?:former(?:ly)?|ex-\w{1,30}|previously|once(?= (?:was|were|had))"
+    r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )used to|(?<!not )until"
     r"|(?:almost|nearly)(?! (?:all|every|\d))|hardly|scarcely|barely|rarely|seldom|(?<!a )few(?!er)|fake|would-be"
-    r"|potential|proposed|planned|hypothetical|not yet|no longer)\b",
+    r"|proposed|planned|hypothetical|not yet|no longer)\b",
     re.I,
 )
+_NEAR, _NEAR_TERMS = 40, 2
+"""Characters and terms behind a word that it may belong to."""
 _BARELY = re.compile(r"\b(?:hardly|scarcely|barely|rarely|seldom|almost|nearly|former(?:ly)?|(?<!a )few(?!er))\b", re.I)
 _ONLY = re.compile(r"\bonly ((?!when|if|after|on|in|at|by|for|with|\d)[^\W\d_]{2,30})", re.I)
 
@@ -167,7 +175,9 @@ def is_denied_as_a_whole(claim: str, sentence: str) -> bool:
 def find_framing(claim: str, sentence: str) -> Objection | None:
     """Return why a sentence that mentions what a claim says does not state it, or None when it may."""
     part = strong_part(claim, sentence)
-    if _FRAME.search(part) and not _FRAME.search(claim):
+    frame = _FRAME.search(part)
+    denied = frame is not None and _REFUSAL.match(frame.group()) and find_denials(claim)
+    if frame and not denied and not _FRAME.search(claim):
         return Objection(ObjectionKind.NOT_A_FACT)
     if _UNREAL.search(part) and not _UNREAL.search(claim):
         return Objection(ObjectionKind.UNREAL)
@@ -175,7 +185,7 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
         return Objection(ObjectionKind.CONDITIONAL)
     here = set(analyze(claim))
     for word in _TAKEN_BACK.finditer(part):
-        if not here.intersection(analyze(word.group())):
+        if not here.intersection(analyze(word.group())) and _stands_near(word, here):
             return Objection(ObjectionKind.TAKEN_BACK, word.group().lower())
     there = set(analyze(sentence))
     if any(not there.intersection(analyze(word.group())) for word in _BARELY.finditer(claim)):
@@ -186,10 +196,20 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
     return None
 
 
+def _stands_near(word: re.Match[str], terms: Set[str]) -> bool:
+    """Return whether a claim has one of the words right behind or before a word, to which that one may belong."""
+    behind = analyze(word.string[word.end() : word.end() + _NEAR])[:_NEAR_TERMS]
+    before = analyze(word.string[max(0, word.start() - _NEAR) : word.start()])[-1:]
+    return any(has_alike(terms, term) for term in (*behind, *before))
+
+
 def strong_part(claim: str, sentence: str) -> str:
     """Return the part of a sentence, cut at semicolons and "but", that a claim is about, or all of it."""
-    parts = _STRONG_JOINT.split(sentence)
     wanted = set(analyze_query(claim))
+    outside = _BRACKETS.sub(" ", sentence)
+    if len(wanted.intersection(analyze(outside))) == len(wanted.intersection(analyze(sentence))):
+        sentence = outside
+    parts = _STRONG_JOINT.split(sentence)
     counts = [len(wanted.intersection(analyze(part))) for part in parts]
     best = max(counts)
     whole = len(wanted.intersection(analyze(sentence)))

@@ -39,6 +39,11 @@ class ObjectionKind(Enum):
     OF_SOMETHING_ELSE = auto()
     LEFT_OUT = auto()
     NO_CHANGE = auto()
+    ADDED_WORDS = auto()
+    ADDED_CLAUSE = auto()
+    OTHER_WORD = auto()
+    OTHER_CAUSE = auto()
+    OTHER_ORDER = auto()
 
 
 _TEXTS = {
@@ -69,6 +74,11 @@ _TEXTS = {
     ObjectionKind.OF_SOMETHING_ELSE: "it says it of something else",
     ObjectionKind.LEFT_OUT: "it leaves it out",
     ObjectionKind.NO_CHANGE: "it does not say that it changed",
+    ObjectionKind.ADDED_WORDS: "it does not say all of it",
+    ObjectionKind.ADDED_CLAUSE: "it does not say one part of it",
+    ObjectionKind.OTHER_WORD: "it says another word",
+    ObjectionKind.OTHER_CAUSE: "it does not give this cause",
+    ObjectionKind.OTHER_ORDER: "it tells another order",
 }
 
 

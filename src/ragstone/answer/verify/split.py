@@ -16,7 +16,7 @@ MAX_CHARS = 2000
 """Longer claims are read up to here."""
 _FEWEST_WORDS = 2
 _JOINT = re.compile(
-    r"(?P<strong>;\s+|,?\s+(?:but|whereas|although|though)\s+|\.\s+(?=[A-Z]))|(?P<weak>,?\s+and\s+(?:then\s+)?|,\s+while\s+)",
+    r"(?P<strong>;\s+|,?\s+(?:but|whereas|although|though)\s+|(?<!\b[A-Z])(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bSt)\.\s+(?=[A-Z]))|(?P<weak>,?\s+and\s+(?:then\s+)?|,\s+while\s+)",
     re.I,
 )
 _HANGS = re.compile(r"(?:by|to|from|on|for|with|of|as|than|into|rather|only|also|not|no longer)\b", re.I)

@@ -1,0 +1,53 @@
+"""Additions of a statement to its sources: names they lack, clauses they do not say, too many words of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.language.grammar import is_verb_form
+from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+
+MOST_ADDED = 0.34
+"""Share of the words of a statement that its sources may lack: paraphrases have some words of their own."""
+MOST_ADDED_TO_CLAUSE = 0.5
+_BOUNDARY = re.compile(
+    r"[,;:](?=\s)|\s[-–—]\s|[—()\[\]]|[.!?](?=\s)"
+    r"|\b(?:who|whom|whose|which|where|because|since|although|though|whereas|while|when|after|before|until|unless|if"
+    r"|so that|in order to|due to|thanks to|owing to|despite|but|as a result of|leading to|causing|resulting in)\b",
+    re.I,
+)
+"""Marks by which something is hung onto a sentence."""
+
+
+def find_additions(statement: str, evidence: str) -> list[Objection]:
+    """Return the names that the evidence lacks, and whether the statement says something beside that it lacks."""
+    known = read_vocabulary(evidence)
+    words = content_words(statement)
+    missing = {word for word in words if not known.has(word)}
+    found = [
+        Objection(ObjectionKind.NAME_MISSING, word.text)
+        for word in words
+        if word in missing and (word.is_name or word.may_be_name)
+    ]
+    if len(missing) > MOST_ADDED * len(words):
+        found.append(Objection(ObjectionKind.ADDED_WORDS))
+    for clause in _clauses(statement, words):
+        if len(missing.intersection(clause)) > MOST_ADDED_TO_CLAUSE * len(clause):
+            found.append(Objection(ObjectionKind.ADDED_CLAUSE))
+            break
+    return list(dict.fromkeys(found))
+
+
+def _clauses(statement: str, words: tuple[Word, ...]) -> Iterator[list[Word]]:
+    """Yield the words of each part of a statement that has some."""
+    ends = [boundary.start() for boundary in _BOUNDARY.finditer(statement)]
+    start = 0
+    for end in [*ends, len(statement)]:
+        inside = [word for word in words if start <= word.start < end]
+        bare = statement[start : start + 1].isalpha() and len(inside) == 1 and is_verb_form(inside[0].folded)
+        if inside and not bare:
+            yield inside
+        if inside:
+            start = end

@@ -1,0 +1,246 @@
+"""Names and figures of a statement that stand with other words in its sources.
+
+All words of "Reyes declared an emergency" may be in a passage that says that Mendes did and that Reyes made a call. So
+each name and each figure is looked up with the words around it: where another of its kind stands with them in the
+sources, the statement speaks of another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+
+from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.answer.verify.split import split_claim
+from ragstone.language.dates import Moment
+from ragstone.language.grammar import is_verb_form
+from ragstone.language.negation import find_figures
+from ragstone.language.quantities import Quantity
+from ragstone.language.synonyms import has_alike
+from ragstone.language.vocabulary import Word, content_words, is_measured
+
+Figure = Quantity | Moment
+_POINTS_BACK = re.compile(
+    r"\b(?:i|my|we|our|he|she|it|they|his|her|its|their|him|them|who|which|whose|this|these|those|both|(?:the"
+    r"|that) (?:company|firm"
+    r"|group|team|man|woman|couple|pair|agency|author|artist|writer|president|captain|king|queen|city|town|ship|project"
+    r"|study|trial|court|church|school|university|party|band|club|team|former|latter))\b",
+    re.I,
+)
+_INSIDE_NAME = re.compile(r"\s(?:(?:&|de|van|von|der|la|le|du|al|bin)\s){0,2}|-")
+_PIECE_END = re.compile(
+    r"[.,;:()](?=\s|$)|\s(?:and|but|while|whereas|or|against|versus|than|compared with|compared to|after|before)\s"
+)
+_SUBJECT_WITHIN = 20
+"""Characters at the start of a clause within which its subject begins."""
+_ENOUGH = 0.5
+"""Share of the words around a name that must stand with another for the statement to be about that one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """Neighbouring words of one name."""
+
+    words: frozenset[str]
+    start: int
+    end: int
+
+    def meets(self, other: Name) -> bool:
+        """Return whether both may be names of the same: Pell is Edwin Pell."""
+        return not self.words.isdisjoint(other.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause, the words that tell what it says, its names and its figures."""
+
+    text: str
+    plain: tuple[str, ...]
+    names: tuple[Name, ...]
+    figures: tuple[Figure, ...]
+    points_back: bool
+
+
+@lru_cache(512)
+def read_clauses(sentence: str) -> tuple[Clause, ...]:
+    """Return the clauses of a sentence, each with what it leaves out because it was said before."""
+    return tuple(_read_clause(part) for part in split_claim(sentence))
+
+
+@lru_cache(512)
+def _read_statements(sentence: str) -> tuple[Clause, ...]:
+    """Return the clauses of a sentence where each has a subject of its own by name, else the sentence as one."""
+    clauses = read_clauses(sentence)
+    begin = [clause.names[0] for clause in clauses if clause.names and clause.names[0].start <= _SUBJECT_WITHIN]
+    own = len(begin) == len(clauses) and not any(one.meets(other) for one, other in pairwise(begin))
+    return clauses if own else (_read_clause(sentence),)
+
+
+def _read_clause(text: str) -> Clause:
+    words = content_words(text)
+    plain = tuple(word.folded for word in words if not word.is_name)
+    figures = tuple(figure for _, _, figure in find_figures(text))
+    return Clause(text, plain, tuple(join_names(text, words)), figures, _POINTS_BACK.search(text) is not None)
+
+
+def join_names(text: str, words: Sequence[Word]) -> list[Name]:
+    """Return the names of a text, each with all of its words."""
+    found: list[Name] = []
+    for word in words:
+        if not word.is_name:
+            continue
+        before = found[-1] if found else None
+        if before and _INSIDE_NAME.fullmatch(text, before.end, word.start):
+            found[-1] = Name(before.words | {word.folded}, before.start, word.end)
+        else:
+            found.append(Name(frozenset({word.folded}), word.start, word.end))
+    return found
+
+
+def find_misfits(statement: str, sentences: Sequence[str]) -> list[Objection]:
+    """Return the names and figures of a statement that its sources state of something else."""
+    sources = [clause for sentence in sentences for clause in _read_statements(sentence)]
+    found = []
+    for clause in read_clauses(statement):
+        if any(_is_of_another(name, clause, sources) for name in clause.names):
+            found.append(Objection(ObjectionKind.OF_ANOTHER))
+        if any(_is_misplaced(figure, clause, sources) for figure in clause.figures):
+            found.append(Objection(ObjectionKind.NUMBER_OF_ANOTHER))
+    return list(dict.fromkeys(found))
+
+
+def _is_of_another(name: Name, clause: Clause, sources: Sequence[Clause]) -> bool:
+    """Return whether what a clause says of a name is said of another name, and less of it of this one."""
+    others = [other for other in clause.names if not other.meets(name)]
+    with_it, without = 0, 0
+    seen = False
+    for source in sources:
+        holds = any(name.meets(other) for other in source.names)
+        seen = seen or holds
+        count = _count_words(clause.plain, source.plain) + _count_same(clause.figures, source.figures)
+        if holds or (source.points_back and seen):
+            with_it = max(with_it, count)
+        elif any(not any(rival.meets(mine) for mine in (name, *others)) for rival in source.names):
+            without = max(without, count)
+    told = len(clause.plain) + len(clause.figures)
+    return without > with_it and without >= _ENOUGH * told
+
+
+def count_shared(mine: Clause, theirs: Clause) -> int:
+    """Return how many words, names and figures of a clause another has."""
+    names = sum(any(name.meets(other) for other in theirs.names) for name in mine.names)
+    return _count_words(mine.plain, theirs.plain) + names + _count_same(mine.figures, theirs.figures)
+
+
+def _count_words(mine: Sequence[str], theirs: Sequence[str]) -> int:
+    return sum(has_alike(theirs, word) for word in mine)
+
+
+def _count_same(mine: Sequence[Figure], theirs: Sequence[Figure]) -> int:
+    return sum(any(is_same(figure, other) for other in theirs) for figure in mine)
+
+
+def is_same(mine: Figure, theirs: Figure) -> bool:
+    """Return whether a source that states `theirs` states `mine`; what numbers count is looked at elsewhere."""
+    if isinstance(mine, Moment) or isinstance(theirs, Moment):
+        return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.fits(theirs)
+    if mine.fits(theirs):
+        return True
+    if is_measured(mine) or is_measured(theirs):
+        return False
+    return replace(mine, dimension="", value=mine.written, size=Fraction(1)).fits(
+        replace(theirs, dimension="", value=theirs.written, size=Fraction(1))
+    )
+
+
+def _is_misplaced(figure: Figure, clause: Clause, sources: Sequence[Clause]) -> bool:
+    """Return whether the words around a figure stand around another one of its kind in the sources."""
+    fitting, rivals = [], []
+    around = next(piece for piece in read_pieces(clause.text) if figure in piece.figures)
+    counts = [count_shared(clause, source) for source in sources]
+    for source, count in zip(sources, counts, strict=True):
+        for piece in read_pieces(source.text):
+            if any(is_same(figure, other) for other in piece.figures):
+                fitting.append(piece)
+            elif count == max(counts) and any(
+                _is_rival(figure, other) and not _has_same(around.figures, other) for other in piece.figures
+            ):
+                rivals.append(piece)
+    weights = around.weigh(figure)
+    return bool(fitting) and all(any(_is_closer(weights, rival, piece) for rival in rivals) for piece in fitting)
+
+
+def _has_same(figures: Sequence[Figure], figure: Figure) -> bool:
+    return any(is_same(other, figure) for other in figures)
+
+
+def _is_rival(mine: Figure, theirs: Figure) -> bool:
+    if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
+        return mine.dimension == theirs.dimension or not (is_measured(mine) and theirs.dimension)
+    return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.rivals(theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a clause around one figure, and the words in it with their places."""
+
+    figures: tuple[Figure, ...]
+    places: tuple[int, ...]
+    words: tuple[Word, ...]
+    said: tuple[Word, ...]
+    """Words of the part before it that it leaves out."""
+
+    def weigh(self, figure: Figure) -> dict[str, float]:
+        """Return the words with their weights, which fall with the distance from a figure."""
+        place = self.places[self.figures.index(figure)]
+        near = sorted(self.words, key=lambda word: abs(word.start - place))
+        return {word.folded: (1 + rank) ** -0.5 for rank, word in reversed(list(enumerate(near)))}
+
+
+@lru_cache(512)
+def read_pieces(text: str) -> tuple[Piece, ...]:
+    """Return the parts of a clause between commas and "and" that have figures; words before a figure belong to it."""
+    figures = find_figures(text)
+    words = content_words(text)
+    ends = [match.end() for match in _PIECE_END.finditer(text)]
+    pieces: list[Piece] = []
+    head: list[Word] = []
+    tail: list[Word] = []
+    start = 0
+    for end in [*ends, len(text) + 1]:
+        inside = [(place, figure) for place, _, figure in figures if start <= place < end]
+        more = any(place >= end for place, _, _ in figures)
+        if not inside or (not more and end <= len(text)):
+            continue
+        own = [word for word in words if start <= word.start < end]
+        head, tail = _take_over(text[start:end], own, [place for place, _ in inside], head, tail)
+        said = tuple(word for word in (*head, *tail) if word not in own)
+        pieces.append(
+            Piece(tuple(figure for _, figure in inside), tuple(place for place, _ in inside), tuple(own), said)
+        )
+        start = end
+    return tuple(pieces)
+
+
+def _take_over(
+    text: str, words: Sequence[Word], places: Sequence[int], head: Sequence[Word], tail: Sequence[Word]
+) -> tuple[list[Word], list[Word]]:
+    """Return the words before and behind the figures of a piece, or those of the piece before that it leaves out."""
+    before = [word for word in words if word.start < places[-1]]
+    after = [word for word in words if word.start > places[-1]]
+    if _POINTS_BACK.search(text):
+        before = [*before, *(word for word in head if not is_verb_form(word.folded))]
+    return before or list(head), after or list(tail)
+
+
+def _is_closer(weights: dict[str, float], rival: Piece, piece: Piece) -> bool:
+    """Return whether more of the weight falls on words that stand only with the rival than only with the figure."""
+    own = [word.folded for word in (*piece.words, *piece.said)]
+    others = [word.folded for word in (*rival.words, *rival.said)]
+    mine = sum(weight for word, weight in weights.items() if has_alike(own, word) and not has_alike(others, word))
+    theirs = sum(weight for word, weight in weights.items() if has_alike(others, word) and not has_alike(own, word))
+    return theirs > mine

@@ -1,0 +1,162 @@
+"""A statement that repeats a sentence but for a few words: what was put for what, put in, or made to change places."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.language.grammar import is_verb_form
+from ragstone.language.inflection import base_forms
+from ragstone.language.negation import find_figures
+from ragstone.language.quantities import Quantity
+from ragstone.language.synonyms import has_alike
+from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+
+MOST_WORDS = 80
+NEAR_VERBATIM = 0.7
+"""Share of a statement's words in the order of the sentence from which it repeats the sentence."""
+SAME_FRAME = 0.45
+"""Share from which words that changed places have other roles: a looser paraphrase may put them anywhere."""
+_WORD = re.compile(r"[^\W_](?:[\w'’]|[-.,/](?=\w)){0,60}")
+_PASSIVE = re.compile(r"\b\w{2,20}(?:ed|en|wn|t|ld|nd)\s(?:[\w-]{1,20}\s){0,8}?by\s(?!\d)", re.I)
+_JOINING = frozenset(("and", "or"))
+"""Words whose two sides may change places."""
+_MARGIN = 4
+"""Words before and behind those that a statement repeats which belong to the same clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A statement laid along the sentence that it repeats most of."""
+
+    statement: str
+    sentence: str
+    share: float
+    """Of the statement's words, those that are in the order of the sentence."""
+    matched: tuple[tuple[int, int], ...]
+    """Places of the same word in both."""
+    others: tuple[tuple[int, int, int, int], ...]
+    """From where to where the statement has other words, and the sentence."""
+
+
+@lru_cache(512)
+def read_tokens(text: str) -> tuple[tuple[str, int], ...]:
+    """Return the words of a text in their base forms, with their places; figures that say the same are the same."""
+    figures = {start: f"{figure.written}" for start, _, figure in find_figures(text) if isinstance(figure, Quantity)}
+    return tuple(
+        (figures.get(match.start()) or min(base_forms(match.group().lower())), match.start())
+        for match in _WORD.finditer(text)
+    )[:MOST_WORDS]
+
+
+def lay_along(statement: str, sentences: Sequence[str]) -> Frame | None:
+    """Return the statement along the sentence that has most of its words in the same order, or None."""
+    mine = [word for word, _ in read_tokens(statement)]
+    best: Frame | None = None
+    for sentence in sentences:
+        theirs = [word for word, _ in read_tokens(sentence)]
+        known = set(theirs)
+        if not mine or sum(word in known for word in mine) < SAME_FRAME * len(mine):
+            continue
+        pairs = _match_in_order(mine, theirs)
+        share = len(pairs) / len(mine)
+        if best is None or (share, -len(sentence)) > (best.share, -len(best.sentence)):
+            best = Frame(statement, sentence, share, pairs, _find_others(pairs, len(mine), len(theirs)))
+    return best
+
+
+def _match_in_order(mine: Sequence[str], theirs: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """Return the places of as many words as can be matched without changing their order."""
+    lengths = [[0] * (len(theirs) + 1) for _ in range(len(mine) + 1)]
+    for i in range(len(mine) - 1, -1, -1):
+        row, below = lengths[i], lengths[i + 1]
+        for j in range(len(theirs) - 1, -1, -1):
+            row[j] = below[j + 1] + 1 if mine[i] == theirs[j] else max(below[j], row[j + 1])
+    pairs, i, j = [], 0, 0
+    while i < len(mine) and j < len(theirs):
+        if mine[i] == theirs[j]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif lengths[i + 1][j] >= lengths[i][j + 1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(pairs)
+
+
+def _find_others(pairs: Sequence[tuple[int, int]], mine: int, theirs: int) -> tuple[tuple[int, int, int, int], ...]:
+    """Return from where to where a statement has words that are not matched, and what the sentence has there."""
+    ends = [(-1, -1), *pairs, (mine, theirs)]
+    return tuple((i + 1, k, j + 1, m) for (i, j), (k, m) in pairwise(ends) if k > i + 1)
+
+
+def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> list[Objection]:
+    """Return how a statement that repeats a sentence changes it: other words, more words, words that changed places."""
+    frame = lay_along(statement, sentences)
+    if frame is None:
+        return []
+    found = [Objection(ObjectionKind.TURNED_ROUND)] if frame.share >= SAME_FRAME and has_changed_places(frame) else []
+    if frame.share < NEAR_VERBATIM:
+        return found
+    mine, telling = read_tokens(statement), {word.start: word for word in content_words(statement)}
+    theirs = content_words(frame.sentence)
+    known, passage = [word.folded for word in theirs], read_vocabulary(evidence)
+    for first, last, start, end in frame.others:
+        new = [word for _, at in mine[first:last] if (word := telling.get(at)) and not has_alike(known, word.folded)]
+        gone = _between(frame.sentence, theirs, start, end)
+        if gone and new:
+            found.append(Objection(ObjectionKind.OTHER_WORD))
+        elif any(not passage.has(word) for word in new) and not (len(new) == 1 and is_verb_form(new[0].folded)):
+            found.append(Objection(ObjectionKind.ADDED_WORDS))
+    return list(dict.fromkeys(found))
+
+
+def _between(sentence: str, words: Sequence[Word], start: int, end: int) -> list[Word]:
+    places = {at for _, at in read_tokens(sentence)[start:end]}
+    return [word for word in words if word.start in places]
+
+
+def has_changed_places(frame: Frame) -> bool:
+    """Return whether two words have changed places around a third."""
+    if bool(_PASSIVE.search(frame.statement)) != bool(_PASSIVE.search(frame.sentence)):
+        return False
+    first, last = _find_window([there for _, there in frame.matched])
+    mine, theirs = read_tokens(frame.statement), read_tokens(frame.sentence)[first : last + 1]
+    here, there = _places(mine), _places(theirs)
+    shared = [word for word in here if word in there]
+    telling = _telling(frame.statement)
+    moved = [(here[word], there[word]) for word in shared if mine[here[word]][1] in telling]
+    for pivot in (word for word in shared if word not in _JOINING):
+        on = any(i < here[pivot] and j > there[pivot] for i, j in moved)
+        back = any(i > here[pivot] and j < there[pivot] for i, j in moved)
+        if on and back:
+            return True
+    return False
+
+
+def _find_window(places: Sequence[int]) -> tuple[int, int]:
+    """Return from where to where most of the repeated words stand, with some words around them."""
+    runs = [[places[0]]]
+    for before, place in pairwise(places):
+        if place - before > 2 * _MARGIN:
+            runs.append([])
+        runs[-1].append(place)
+    longest = max(runs, key=len)
+    return max(0, longest[0] - _MARGIN), longest[-1] + _MARGIN
+
+
+def _places(tokens: Sequence[tuple[str, int]]) -> dict[str, int]:
+    """Return the places of words that stand in a text once."""
+    counts = Counter(word for word, _ in tokens)
+    return {word: place for place, (word, _) in enumerate(tokens) if counts[word] == 1}
+
+
+def _telling(text: str) -> set[int]:
+    """Return where the words and quantities of a text stand that may have a role; a date may stand anywhere."""
+    figures = {start for start, _, figure in find_figures(text) if isinstance(figure, Quantity)}
+    return {word.start for word in content_words(text)} | figures

@@ -1,0 +1,159 @@
+"""Support of a statement by the sentences of a passage: nothing is added, and nothing is bound to something else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ragstone.answer.verify.additions import find_additions
+from ragstone.answer.verify.conditions import find_exception, find_framing, is_denied_as_a_whole
+from ragstone.answer.verify.fit import Clause, count_shared, find_misfits, is_same, read_clauses
+from ragstone.answer.verify.frame import find_replaced, lay_along
+from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.answer.verify.roles import (
+    is_cause_changed,
+    is_converse,
+    is_order_reversed,
+    is_role_changed,
+    is_way_reversed,
+)
+from ragstone.answer.verify.split import split_clauses
+from ragstone.language.dates import Moment, is_timed_otherwise
+from ragstone.language.negation import (
+    are_opposites,
+    changes_extent,
+    denies_more,
+    drop_emphasis,
+    drops_hedge,
+    find_denials,
+    find_figures,
+    has_denial_conflict,
+    is_hedged,
+    is_swapped,
+    restate,
+)
+from ragstone.language.quantities import Quantity
+
+_CONDITION = re.compile(r"\b(?:if|unless|provided|providing|in case|as long as|otherwise|depending|whether)\b", re.I)
+_CONDITIONAL = re.compile(rf"{_CONDITION.pattern}|\b(?:when|would|could|should|where|only|once|requires?)\b", re.I)
+_NEGATIVE = re.compile(
+    r"\b(?:few|little|hardly|fail\w*|lack\w*|refus\w*|reject\w*|prevent\w*|avoid\w*|free of|rather than|instead|except"
+    r"|other than|zero|un\w{4,}able|im(?:possible|practical)\w*|in(?:appropriate|sufficient|capable|valid"
+    r"|correct)|dis\w{4,}ed)\b",
+    re.I,
+)
+
+
+def is_denying(text: str) -> bool:
+    """Return whether a text has a word that denies something, or may."""
+    return bool(find_denials(drop_emphasis(text)))
+
+
+def near_sentences(statement: str, sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that hold most of each clause of a statement."""
+    near: dict[str, None] = {}
+    for clause in read_clauses(statement):
+        counts = [sum(count_shared(clause, source) for source in read_clauses(one)) for one in sentences]
+        most = max(counts, default=0)
+        near |= dict.fromkeys(one for one, count in zip(sentences, counts, strict=True) if most and count == most)
+    return list(near)
+
+
+def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) -> list[Objection]:
+    """Return what speaks against resting a statement on sentences; `evidence` is all the text around them."""
+    found = find_missing_figures(statement, evidence)
+    found += find_additions(statement, evidence)
+    for clause in read_clauses(statement):
+        found += _compare_with_nearest(statement, clause, sentences)
+    near = near_sentences(statement, sentences)
+    if changes_extent(statement, " ".join(near)):
+        found.append(Objection(ObjectionKind.NOT_OF_ALL))
+    if is_denying(statement) and not any(is_denying(one) or _NEGATIVE.search(one) for one in near):
+        found.append(Objection(ObjectionKind.DENIED))
+    if _CONDITION.search(statement) and not any(map(_CONDITIONAL.search, near)):
+        found.append(Objection(ObjectionKind.ADDED_CLAUSE))
+    found += find_misfits(statement, sentences)
+    clauses = [one for sentence in sentences for one in split_clauses(sentence)]
+    for part in dict.fromkeys((statement, *(clause.text for clause in read_clauses(statement)))):
+        found += find_replaced(part, clauses, evidence)
+    turned = (
+        (is_role_changed, ObjectionKind.TURNED_ROUND),
+        (is_way_reversed, ObjectionKind.TURNED_ROUND),
+        (is_order_reversed, ObjectionKind.OTHER_ORDER),
+        (is_cause_changed, ObjectionKind.OTHER_CAUSE),
+    )
+    found += [Objection(kind) for is_turned, kind in turned if is_turned(statement, sentences)]
+    return list(dict.fromkeys(found))
+
+
+def find_missing_figures(statement: str, evidence: str) -> list[Objection]:
+    """Return the numbers and dates that the evidence does not state in any unit."""
+    stated = [figure for _, _, figure in find_figures(evidence)]
+    missing = [
+        figure
+        for start, _, figure in find_figures(statement)
+        if not any(is_same(figure, other) for other in stated) and not _points_back(statement[:start], figure)
+    ]
+    kinds = [
+        ObjectionKind.DATE_MISSING if isinstance(figure, Moment) else ObjectionKind.NUMBER_MISSING for figure in missing
+    ]
+    return [Objection(kind) for kind in dict.fromkeys(kinds)]
+
+
+def _points_back(before: str, figure: Quantity | Moment) -> bool:
+    """Return whether a number counts things that were told before, as in "the larger of the two"."""
+    return (
+        isinstance(figure, Quantity) and before.endswith("the ") and figure.words[:1].isalpha() and figure.written < 4
+    )
+
+
+def _compare_with_nearest(statement: str, clause: Clause, sentences: Sequence[str]) -> list[Objection]:
+    """Return how a clause differs from all the clauses of the sources that are nearest to it."""
+    near = find_nearest(clause, sentences)
+    if not near:
+        return []
+    said = [(restate(clause.text, source.text), source.text) for source in near]
+    wholes = [" ".join(sentences_of(source, sentences)) for source in near]
+    found = _find_framing(statement, clause.text, wholes)
+    denied = [
+        has_denial_conflict(mine, theirs) or denies_more(mine, whole)
+        for (mine, theirs), whole in zip(said, wholes, strict=True)
+    ]
+    opposed = [are_opposites(mine, theirs) and not is_converse(mine, theirs) for mine, theirs in said]
+    if all(one != other for one, other in zip(denied, opposed, strict=True)):
+        found.append(Objection(ObjectionKind.DENIED if denied[0] else ObjectionKind.OPPOSITE))
+    if all(is_swapped(mine, theirs) for mine, theirs in said):
+        found.append(Objection(ObjectionKind.TURNED_ROUND))
+    if not is_hedged(statement) and all(drops_hedge(mine, theirs) for mine, theirs in said):
+        found.append(Objection(ObjectionKind.HEDGED))
+    return found
+
+
+def _find_framing(statement: str, clause: str, wholes: Sequence[str]) -> list[Objection]:
+    """Return why sentences that mention what a clause says do not state it: a condition, an exception, another time."""
+    found: list[Objection] = []
+    framings = [find_framing(restate(statement, whole), whole) for whole in wholes]
+    if framings[0] and all(framings):
+        found.append(framings[0])
+    if all(find_exception(clause, whole) for whole in wholes):
+        found.append(Objection(ObjectionKind.LEFT_OUT))
+    if all(is_denied_as_a_whole(clause, whole) for whole in wholes):
+        found.append(Objection(ObjectionKind.DENIED))
+    if all(is_timed_otherwise(clause, whole) for whole in wholes):
+        found.append(Objection(ObjectionKind.OTHER_TIME))
+    return found
+
+
+def find_nearest(clause: Clause, sentences: Sequence[str]) -> list[Clause]:
+    """Return the clauses of the sources that share most words, names and figures with a clause."""
+    sources = [source for sentence in sentences for source in read_clauses(sentence)]
+    counts = [count_shared(clause, source) for source in sources]
+    most = max(counts, default=0)
+    near = [source for source, count in zip(sources, counts, strict=True) if most and count == most]
+    frame = lay_along(clause.text, [source.text for source in near]) if len(near) > 1 else None
+    return [source for source in near if source.text == frame.sentence] if frame else near
+
+
+def sentences_of(source: Clause, sentences: Sequence[str]) -> list[str]:
+    """Return the sentences that have a clause."""
+    return [sentence for sentence in sentences if source in read_clauses(sentence)]

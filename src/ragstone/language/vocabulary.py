@@ -1,0 +1,203 @@
+"""The words that tell what a text says, and whether another text has them, in whatever form."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ragstone.language.analyzer import STOP_WORDS, fold
+from ragstone.language.grammar import (
+    BE,
+    HAVE,
+    LINKS,
+    MODALS,
+    NUMBERS,
+    OBJECTS,
+    OWNING,
+    PREPOSITIONS,
+    QUANTIFYING,
+    SUBJECTS,
+    is_known_verb,
+    words_of,
+)
+from ragstone.language.inflection import base_forms, have_same_root
+from ragstone.language.names import is_identifier
+from ragstone.language.negation import find_figures
+from ragstone.language.quantities import Quantity
+from ragstone.language.synonyms import groups_of
+
+REMEMBERED = 256
+MOST_WORDS = 4000
+"""Words of a text that are read."""
+_WORD = re.compile(r"[^\W_](?:[\w'’&+]|[-./](?=\w)){0,60}(?:\+\+|#)?")
+_STARTS = re.compile(r"(?:^|[.!?:;]\s+|[\"“‘(\n]\s*)$")
+_CODE = re.compile(r"\w*\d\w*")
+_INITIALS = re.compile(r"(?:[A-Z][\w'’-]*\s(?:(?:of|and|the|for|on|in|de)\s){0,2}){1,7}[A-Z][\w'’-]*")
+_MEASURES = frozenset(("share", "angle", "dollars", "euros", "pounds"))
+_TITLE_CASE = 0.6
+"""Share of capitalised words from which capitals say nothing."""
+
+_LIGHT = (
+    STOP_WORDS
+    | (BE | HAVE | MODALS | OWNING | QUANTIFYING | SUBJECTS | OBJECTS | PREPOSITIONS | LINKS | NUMBERS)
+    | words_of(
+        "also however therefore thus hence moreover furthermore additionally meanwhile instead likewise similarly "
+        "respectively namely overall indeed well too very quite rather so such both either neither own same other "
+        "others another else ever yet still already just even only once again away back together now then here "
+        "there thereby whose whom upon amid amidst throughout according due because since although though despite "
+        "while whereas whether unless until till if when whenever where after before during within without between "
+        "among per via like unlike including included include includes regarding concerning "
+        "be been being is isn't having had do doing done make makes made making take takes took taken taking "
+        "get gets got give gives gave given become becomes became becoming remain remains remained "
+        "go goes went going come comes came coming put puts use uses used using use happen happens happened "
+        "occur occurs occurred occurring call called name named known certain various several total "
+        "number numbers amount thing things way ways case cases fact kind type part one ones many much more most less "
+        "few fewer least about around almost nearly roughly approximately over under up down off out on "
+        "able unable order mr mrs ms dr sir lord lady st saint time times first previously later earlier ago "
+        "subsequently eventually finally "
+        "initially originally currently today it's its that's there's he's she's who's what's let's say says said "
+        "whole entire all any every each no none nor not never cannot can't won't don't doesn't didn't isn't aren't "
+        "wasn't weren't hasn't haven't hadn't couldn't wouldn't shouldn't must may might could would should shall "
+        "reportedly apparently possibly perhaps probably maybe likely unlikely allegedly as well result"
+    )
+)
+"""Words that carry grammar, degree or time: other checks read those of them that matter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word that tells something, and where it stands."""
+
+    text: str
+    start: int
+    end: int
+    is_name: bool
+    may_be_name: bool = False
+    """True for the first word of a sentence where a common noun would have an article."""
+
+    @property
+    def folded(self) -> str:
+        return fold(self.text).casefold().removesuffix("'s").removesuffix("’s").rstrip("'’.")
+
+
+@lru_cache(REMEMBERED)
+def content_words(text: str) -> tuple[Word, ...]:
+    """Return the words of a text that tell something, without figures and dates."""
+    bare = _blank_figures(text)
+    matches = list(_WORD.finditer(bare))[:MOST_WORDS]
+    capitals = sum(match.group()[0].isupper() for match in matches)
+    shouting = len(matches) > 4 and capitals > _TITLE_CASE * len(matches)
+    found = []
+    for place, match in enumerate(matches):
+        written = match.group()
+        named = not shouting and _is_name(bare, matches, place)
+        word = Word(written, *match.span(), named, not shouting and not named and _may_be_name(bare, matches, place))
+        if word.folded and word.folded not in _LIGHT and (word.is_name or len(word.folded) > 1):
+            found.append(word)
+    return tuple(found)
+
+
+def _blank_figures(text: str) -> str:
+    """Return the text with blanks for dates, numbers and units of measure; what is counted stays."""
+    for start, end, figure in find_figures(text):
+        if isinstance(figure, Quantity) and not is_measured(figure):
+            end = start + len(figure.words.split(" ")[0])
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def is_measured(quantity: Quantity) -> bool:
+    """Return whether a quantity has a unit of measure; others count things."""
+    return " in " in quantity.dimension or quantity.dimension in _MEASURES
+
+
+def _is_name(text: str, matches: list[re.Match[str]], place: int) -> bool:
+    written = matches[place].group()
+    if is_identifier(written) or _CODE.fullmatch(written):
+        return True
+    if not written[0].isupper() or written.casefold() in _LIGHT:
+        return False
+    if written[1:2].isupper() or not _STARTS.search(text[: matches[place].start()][-3:]):
+        return True
+    return _begins_with_name(text, matches, place)
+
+
+def _begins_with_name(text: str, matches: list[re.Match[str]], place: int) -> bool:
+    """Return whether a sentence's first word is a name: another word of it follows."""
+    if place + 1 == len(matches):
+        return False
+    after = matches[place + 1]
+    if text[matches[place].end() : after.start()] not in (" ", " & "):
+        return False
+    following = after.group()
+    return following[0].isupper() and following.casefold() not in _LIGHT
+
+
+def _may_be_name(text: str, matches: list[re.Match[str]], place: int) -> bool:
+    """Return whether a sentence begins with a word and its verb: a noun in the singular would have an article."""
+    written = matches[place].group()
+    if place + 1 == len(matches) or not written[0].isupper() or text[matches[place].end()] != " ":
+        return False
+    following = matches[place + 1].group()
+    if written.endswith(("s", "ing", "ly", "ed")) and not written.endswith(("is", "us", "ss")):
+        return False
+    return following in BE | HAVE | MODALS or (following.endswith(("s", "ed")) and is_known_verb(following))
+
+
+class Vocabulary:
+    """The words of a text, to look up whether it has a word in some form."""
+
+    def __init__(self, text: str) -> None:
+        words = [match.group() for match in _WORD.finditer(text)][:MOST_WORDS]
+        folded = {Word(word, 0, 0, False).folded for word in words}
+        self.words = folded | {part for word in folded for part in re.split(r"[-./]", word) if part}
+        self._bases = frozenset[str]().union(*map(base_forms, self.words))
+        self._roots: dict[str, list[str]] = defaultdict(list)
+        for base in self._bases:
+            self._roots[base[:3]].append(base)
+        self._groups = frozenset[int]().union(*map(groups_of, self.words))
+        self._joined = {word.replace("-", "") for word in folded} | set(_join_pairs(words))
+        self._initials = {_initials(match.group()) for match in _INITIALS.finditer(text[:100_000])}
+
+    def has(self, word: Word) -> bool:
+        """Return whether the text has the word in some form, or for a plain word one that means the same."""
+        return self._has_form(word.folded) or (
+            self._has_initials(word.text) if word.is_name else self._has_plain(word.folded)
+        )
+
+    def _has_form(self, folded: str) -> bool:
+        if folded in self.words or folded.replace("-", "") in self._joined:
+            return True
+        return any(
+            base in self._bases or any(have_same_root(base, other) for other in self._roots.get(base[:3], ()))
+            for base in base_forms(folded)
+        )
+
+    def _has_plain(self, folded: str) -> bool:
+        parts = [part for part in re.split(r"[-./]", folded) if part]
+        if len(parts) > 1:
+            return all(part in _LIGHT or self._has_form(part) or self._has_plain(part) for part in parts)
+        return not self._groups.isdisjoint(groups_of(folded))
+
+    def _has_initials(self, written: str) -> bool:
+        return written.casefold().replace(".", "") in self._initials
+
+
+def _join_pairs(words: Iterable[str]) -> Iterable[str]:
+    before = ""
+    for word in words:
+        yield (before + word).casefold()
+        before = word
+
+
+def _initials(run: str) -> str:
+    return "".join(word[0] for word in run.split() if word[0].isupper()).casefold()
+
+
+@lru_cache(REMEMBERED)
+def read_vocabulary(text: str) -> Vocabulary:
+    """Return the vocabulary of a text, kept for the next statement that rests on it."""
+    return Vocabulary(text)
