@@ -129,7 +129,7 @@ mutants: .venv/.setup ## Change the code in small ways and count what its tests 
 
 peers: .venv/.setup ## Install what `make bench` compares the embedder and queries with (torch: large)
 	@$(PIP) sentence-transformers torch==2.13.0 txtai==9.14.0
-	@$(PIP) --target .venv/llama-index llama-index-core==0.14.21
+	@$(PIP) --target .venv/llama-index llama-index-core==0.14.24
 
 release: .venv/.setup ## Build wheel and sdist, install the wheel in an empty environment and try it there (ARGS="--since REVISION" upgrades data)
 	@$(BIN)/python -m scripts.release $(ARGS)

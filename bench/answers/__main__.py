@@ -1,4 +1,4 @@
-"""`python -m bench.answers [develop|measured]`: what is said to the questions, claims and statements of each half."""
+"""`python -m bench.answers [develop|measured|ablation]`: what is said to the questions, claims and statements."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections.abc import Collection as Names
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scripts.faults import current_commit
+
+from bench.answers.ablation import measure_ablation
 from bench.answers.baselines import build_baselines
 from bench.answers.collection import HALVES, Collection, Half, load_collection
 from bench.answers.doubles import QuotingLLM
@@ -21,42 +24,63 @@ from bench.answers.measure import (
     measure_statements,
     read_by_asking,
 )
+from bench.answers.page import render_page
 from bench.answers.payloads import make_payloads
-from bench.answers.tables import Table, are_met, render_goals
+from bench.answers.speed import measure_speed
+from bench.answers.tables import Table, are_met
+from bench.report import Row
 from ragstone.engine.engine import Engine
 
-PARTS = ("questions", "claims", "statements", "payloads")
+PARTS = ("questions", "claims", "statements", "payloads", "speed")
+PAGE = Path("docs/answers.md")
+SCIFACT = Path("../shared/data/scifact")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print the tables, and return 1 if a goal is missed."""
+    """Measure, print the tables, and return 1 if a goal is missed; both halves as a whole are written to the page."""
     options = _parse(arguments)
-    parts = [options.only] if options.only else PARTS
+    if options.half == "ablation":
+        print("\n".join(asyncio.run(measure_ablation(options.data_dir, options.data, every=options.every))))
+        return 0
+    parts: Sequence[str] = [options.only] if options.only else PARTS
     halves: Sequence[Half] = [options.half] if options.half else HALVES
     tables = {half: asyncio.run(measure(load_collection(half), parts, options)) for half in halves}
+    speed = asyncio.run(time_questions(load_collection("develop"), options.data_dir)) if "speed" in parts else []
     if options.json:
         counts = {half: {table.name: table.as_dict() for table in found} for half, found in tables.items()}
-        print(json.dumps(counts, ensure_ascii=False, indent=1))
+        timed = {"speed": [row.as_dict() for row in speed]} if speed else {}
+        print(json.dumps({**counts, **timed}, ensure_ascii=False, indent=1))
     else:
-        for half, found in tables.items():
-            print("\n".join(render_half(half, found)))
+        page = render_page(tables, speed, current_commit())
+        print(page)
+        if len(halves) > 1 and not options.only and not options.quick:
+            PAGE.write_text(page, encoding="utf-8")
     if options.failures:
         print("\n".join(_render_failures(tables["develop"])))
-    return 0 if all(are_met(found) for found in tables.values()) else 1
+    return 0 if all(map(are_met, tables.values())) and all(row.met for row in speed) else 1
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.answers")
-    parser.add_argument("half", nargs="?", choices=HALVES, help="default: both")
+    parser.add_argument("half", nargs="?", choices=(*HALVES, "ablation"), help="default: both halves")
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")
     parser.add_argument("--data-dir", type=Path, help="where to keep what was ingested; default: a temporary folder")
     parser.add_argument("--failures", action="store_true", help="list what failed, with what was said; develop only")
     parser.add_argument("--json", action="store_true", help="print counts as JSON")
+    parser.add_argument("--data", type=Path, default=SCIFACT, help="ablation: the folder of SciFact")
+    parser.add_argument("--every", type=int, default=1, help="ablation: take every so many of the items")
     options = parser.parse_args(arguments)
     if options.failures and options.half != "develop":
         parser.error("--failures shows texts, and those of the measured half are not to be seen: name `develop`")
     return options
+
+
+async def time_questions(collection: Collection, kept: Path | None) -> Sequence[Row]:
+    """Return how long the questions of a half take when its knowledge base is filled up."""
+    _say("timing questions on 10,000 chunks")
+    async with ingest_pages(collection.pages, kept) as data:
+        return await measure_speed(data, collection.questions)
 
 
 async def measure(collection: Collection, parts: Names[str], options: argparse.Namespace) -> list[Table]:
@@ -96,16 +120,6 @@ async def _measure_pages(collection: Collection, data: Path, parts: Names[str], 
             read = read_by_asking(Engine(components).workspace("default"))
             tables.append(await measure_questions("with a double of an LLM", collection.questions, read))
     return tables
-
-
-def render_half(half: Half, tables: Sequence[Table]) -> Iterator[str]:
-    """Yield the goals and the tables of one half."""
-    yield f"\n## {half}\n"
-    yield from render_goals(tables)
-    for table in tables:
-        if table.items:
-            yield ""
-            yield from table.render()
 
 
 def _render_failures(tables: Sequence[Table]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from bench.answers.collection import AskedQuestion, LabelledClaim, LabelledState
 from bench.answers.doubles import ScriptedLLM
 from bench.answers.grade import grade, words_of
 from bench.answers.payloads import leaks
-from bench.answers.tables import Failure, Table, is_unanswerable
+from bench.answers.tables import GRADED, Failure, Table, is_unanswerable
 from ragstone.answer import Answerer
 from ragstone.core.answers import Answer, AnswerReady, SentenceReady, Verdict
 from ragstone.core.search import Question
@@ -19,7 +19,6 @@ from ragstone.core.types import Hit
 from ragstone.engine.components import Components
 from ragstone.engine.workspace import Workspace
 
-GRADES = ("right", "partly", "wrong", "refused")
 VERDICTS = ("VERIFIED", "LIKELY", "supported", "refuted", "mixed", "unknown")
 Read = Callable[[AskedQuestion], Awaitable[str]]
 """Returns what is said to a question; "" refuses."""
@@ -27,7 +26,7 @@ Read = Callable[[AskedQuestion], Awaitable[str]]
 
 async def measure_questions(name: str, questions: Sequence[AskedQuestion], read: Read) -> Table:
     """Grade what is said to each question."""
-    table = Table(name, GRADES)
+    table = Table(name, GRADED)
     for question in questions:
         said = await read(question)
         label = grade(said, question.facts, in_parts=question.kind == "two-part") if said else "refused"

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from bench.answers.collection import UNANSWERABLE
 
+GRADED = ("right", "partly", "wrong", "refused")
+"""Labels of what was said to a question."""
 Kinds = Callable[[str], bool]
 
 
