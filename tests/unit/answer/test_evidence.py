@@ -4,19 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.extract import SentenceMatch, names_unknown
+from ragstone.answer.extract import is_enough
+from ragstone.answer.missing import find_missing_names
 from ragstone.answer.quotes import Quote
+from ragstone.answer.score import ScoredUnit
+from ragstone.answer.units import Unit
 from ragstone.core.types import Hit
 
 MakeHit = Callable[..., Hit]
 
 
-def quotes_of(*hits: Hit) -> list[Quote]:
-    return [Quote(hit, 0, len(hit.text)) for hit in hits]
-
-
 @pytest.mark.parametrize(
-    ("close", "covered", "unknown_name", "enough"),
+    ("close", "covered", "only_shared", "enough"),
     [
         (0.75, 0.0, False, True),
         (0.25, 1.0, False, True),
@@ -28,22 +27,27 @@ def quotes_of(*hits: Hit) -> list[Quote]:
     ],
 )
 def test_what_is_enough(
-    make_hit: MakeHit, close: float | None, covered: float, unknown_name: bool, enough: bool
+    make_hit: MakeHit, close: float | None, covered: float, only_shared: bool, enough: bool
 ) -> None:
-    (quote,) = quotes_of(make_hit("The pump runs."))
-    assert SentenceMatch(quote, close, covered).enough(unknown_name=unknown_name) is enough
+    hit = make_hit("The pump runs.")
+    unit = Unit(Quote(hit, 0, len(hit.text)), "sentence", 0)
+    assert is_enough(ScoredUnit(unit, covered, close), only_shared=only_shared) is enough
 
 
 @pytest.mark.parametrize(
-    ("question", "unknown"),
+    ("question", "missing"),
     [
-        ("How do I connect Pumpo to Slack?", True),
-        ("How do I connect Pumpo to the fan?", False),
-        ("Is Pumpo-X made by Acme Pumpo?", True),
-        ("How Do I Connect The Slack Integration?", False),
-        ("Slack works how?", False),
-        ("Can I stop the fan?", False),
+        ("How do I connect Pumpo to Slack?", ("Slack",)),
+        ("How do I connect Pumpo to the fan?", ()),
+        ("Is Pumpo-X made by Acme Pumpo?", ("Pumpo-X", "Acme")),
+        ("How Do I Connect The Slack Integration?", ()),
+        ("Slack works how?", ()),
+        ("Can I stop the fan?", ()),
+        ("When was Linus Torvalds born?", ("Linus Torvalds",)),
+        ("What does fan_speed do?", ()),
+        ("What does fan_limit do?", ("fan_limit",)),
+        ("Is FanSpeed a setting?", ()),
     ],
 )
-def test_names_that_no_hit_has(make_hit: MakeHit, question: str, unknown: bool) -> None:
-    assert names_unknown(question, [make_hit("The fan of Pumpo connects.")]) is unknown
+def test_names_that_no_hit_has(make_hit: MakeHit, question: str, missing: tuple[str, ...]) -> None:
+    assert find_missing_names(question, [make_hit("The fan of Pumpo connects; see fan_speed.")]) == missing

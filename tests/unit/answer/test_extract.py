@@ -5,17 +5,10 @@ from typing import Protocol
 
 import pytest
 
-from ragstone.answer.extract import (
-    SHORTLIST,
-    Extractor,
-    SentenceMatch,
-    add_items,
-    choose,
-    find_candidates,
-    is_sentence,
-    sort_for_reading,
-)
-from ragstone.answer.quotes import Quote
+from ragstone.answer.complete import complete_units
+from ragstone.answer.extract import SHORTLIST, Extractor, choose, find_candidates
+from ragstone.answer.score import ScoredUnit
+from ragstone.answer.units import Unit, find_units, is_sentence
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
 from ragstone.language.relevance import UNRELATED
@@ -59,13 +52,17 @@ def test_crumbs(text: str) -> None:
     assert not is_sentence(text)
 
 
-def test_headings_and_code_blocks_are_no_candidates(make_hit: MakeHit) -> None:
+def test_headings_are_no_candidates_and_code_is_a_whole_one(make_hit: MakeHit) -> None:
     text = (
         "# How the pump stops at once\n\nThe pump stops at 80 degrees.\n\n"
         "```sh\nrun the pump now please\n```\n\n- Restart the blue pump soon\n"
     )
     quotes = find_candidates([make_hit(text)], addresses=True)
-    assert [quote.text for quote in quotes] == ["The pump stops at 80 degrees.", "Restart the blue pump soon"]
+    assert [quote.text for quote in quotes] == [
+        "The pump stops at 80 degrees.",
+        "run the pump now please",
+        "Restart the blue pump soon",
+    ]
 
 
 def test_overlapping_hits_offer_a_sentence_once(make_hit: MakeHit) -> None:
@@ -92,60 +89,41 @@ def test_addresses_can_be_kept_out(make_hit: MakeHit) -> None:
     assert [quote.text for quote in find_candidates([hit], addresses=False)] == ["The pump is very blue."]
 
 
-def evidence(hits: list[Hit], *closeness: float) -> list[SentenceMatch]:
-    quotes = find_candidates(hits, addresses=True)
-    return [SentenceMatch(quote, value, 0.0) for quote, value in zip(quotes, closeness, strict=True)]
+def scored(hits: list[Hit], *closeness: float) -> list[ScoredUnit]:
+    units = find_units(hits, addresses=True)
+    items = [ScoredUnit(unit, 0.0, value) for unit, value in zip(units, closeness, strict=True)]
+    return sorted(items, key=lambda item: item.score, reverse=True)
 
 
-def texts(quotes: list[Quote]) -> list[str]:
-    return [quote.text for quote in quotes]
+def texts(units: list[Unit]) -> list[str]:
+    return [unit.text for unit in units]
 
 
 def test_choice_is_best_first_and_leaves_the_weak_behind(make_hit: MakeHit) -> None:
     hit = make_hit("Second best of them all. Far too weak for this. Best of them all here. Not enough by a mile.")
-    items = evidence([hit], 0.9, 0.76, 1.0, 0.2)
-    assert texts(choose(items, 4)) == ["Best of them all here.", "Second best of them all."]
-    assert texts(choose(items, 1)) == ["Best of them all here."]
-    assert choose(items[3:], 4) == []
-    assert choose([], 4) == []
-
-
-def test_an_unknown_name_asks_for_more(make_hit: MakeHit) -> None:
-    items = evidence([make_hit("Good enough for most questions.")], 0.9)
-    assert texts(choose(items, 4)) == ["Good enough for most questions."]
-    assert choose(items, 4, unknown_name=True) == []
+    items = scored([hit], 0.95, 0.7, 1.0, 0.2)
+    assert texts(choose(items)) == ["Best of them all here.", "Second best of them all."]
+    assert choose([]) == []
 
 
 def test_the_better_hit_wins_between_equals(make_hit: MakeHit) -> None:
     hits = [make_hit("Weaker words stand here.", "a", score=0.2), make_hit("Stronger claims win always.", "b")]
-    assert [quote.hit.document_id for quote in choose(evidence(hits, 1.0, 1.0), 1)] == ["b"]
+    assert choose(scored(hits, 1.0, 1.0))[0].quote.hit.document_id == "b"
 
 
 def test_the_same_thing_is_not_said_twice(make_hit: MakeHit) -> None:
     hits = [make_hit("The pump stops at 80 degrees.", "a"), make_hit("At 80 degrees, pumps stop.", "b")]
-    assert [quote.hit.document_id for quote in choose(evidence(hits, 1.0, 1.0), 4)] == ["a"]
+    assert [unit.quote.hit.document_id for unit in choose(scored(hits, 1.0, 1.0))] == ["a"]
 
 
 def test_sentences_are_said_in_the_order_of_their_document(make_hit: MakeHit) -> None:
-    hits = [make_hit("Other things come first.", "a"), make_hit("One thing comes first. Two things come next.", "b")]
-    other, one, two = find_candidates(hits, addresses=True)
-    assert sort_for_reading([two, other, one]) == [one, two, other]
-
-
-def test_a_sentence_that_announces_a_list_brings_its_items(make_hit: MakeHit) -> None:
-    text = (
-        "You can claim it in two ways:\n\n- Open the page called Orders\n- Type the claim command there\n\n"
-        "Nothing else is of use here."
-    )
-    quotes = find_candidates([make_hit(text)], addresses=True)
-    assert texts(add_items(quotes[:1], quotes, 4)) == [
-        "You can claim it in two ways:",
-        "Open the page called Orders",
-        "Type the claim command there",
+    hits = [
+        make_hit("Other things come first.", "a"),
+        make_hit("One thing comes first.\n\n# Then\n\nTwo things come next.", "b"),
     ]
-    assert add_items(quotes[:1], quotes, 2) == quotes[:2]
-    assert add_items(quotes[:1], quotes, 1) == quotes[:1]
-    assert add_items(quotes[3:], quotes, 4) == quotes[3:]
+    other, one, two = find_units(hits, addresses=True)
+    said = complete_units([two, other, one], [other, one, two], 4)
+    assert [statement.text for statement in said] == [one.text, two.text, other.text]
 
 
 async def test_only_a_shortlist_is_embedded_and_it_holds_what_shares_words(

@@ -32,7 +32,7 @@ async def answer(hits: Sequence[Hit], *replies: str, question: str = QUESTION, *
 @pytest.mark.parametrize(
     ("module", "function", "reply"),
     [
-        (extract, "find_candidates", ""),
+        (extract, "find_units", ""),
         (extract, "choose", ""),
         (ask, "pack", f"{FERRY[:-1]} [1]."),
         (check, "find_grounds", f"{FERRY[:-1]} [1]."),

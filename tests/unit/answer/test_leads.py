@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.extract import Extractor, add_leads, find_candidates, read_in_context
+from ragstone.answer.complete import complete_units
+from ragstone.answer.extract import Extractor, find_candidates
 from ragstone.answer.quotes import Quote
+from ragstone.answer.units import find_units
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 
@@ -18,8 +20,15 @@ def quotes_of(*hits: Hit) -> list[Quote]:
     return find_candidates(hits, addresses=True)
 
 
-def led(chosen: list[Quote], quotes: list[Quote], max_sentences: int = 4) -> list[str]:
-    return [quote.text for quote in add_leads(chosen, quotes, max_sentences)]
+def say(hit: Hit, words: str, most: int = 4) -> list[str]:
+    """The statements of the unit that begins with the words."""
+    units = find_units([hit], addresses=True)
+    chosen = [unit for unit in units if unit.text.startswith(words) and unit.kind != "list"]
+    return [statement.text for statement in complete_units(chosen[:1], units, most)]
+
+
+LONG = "Nothing about this is of any use to those who are not here for the tickets of the day, "
+PADDING = f"{LONG}{LONG}{LONG}{LONG}so much is sure."
 
 
 @pytest.mark.parametrize(
@@ -32,12 +41,13 @@ def led(chosen: list[Quote], quotes: list[Quote], max_sentences: int = 4) -> lis
         "Otherwise the places are given to others.",
         "Because of this the places are free again.",
         "Both are printed on the ticket you get.",
+        "Use this if the booking is paid.",
+        "The former are printed on the ticket.",
     ],
 )
-@pytest.mark.parametrize("gap", [" ", "\n", "  \n"])
+@pytest.mark.parametrize("gap", [" ", "\n", "  \n", "\n\n"])
 def test_a_sentence_that_leans_on_the_one_before_brings_it_along(make_hit: MakeHit, leaning: str, gap: str) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST}{gap}{leaning}"))
-    assert led([quotes[1]], quotes) == [leaning, FIRST]
+    assert say(make_hit(f"{FIRST}{gap}{leaning}"), leaning) == [FIRST, leaning]
 
 
 @pytest.mark.parametrize(
@@ -49,47 +59,78 @@ def test_a_sentence_that_leans_on_the_one_before_brings_it_along(make_hit: MakeH
         "Thousands of places are released every day.",
     ],
 )
-def test_a_sentence_that_stands_by_itself_brings_nothing(make_hit: MakeHit, independent: str) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST} {independent}"))
-    assert led([quotes[1]], quotes) == [independent]
-
-
-def test_the_first_sentence_has_none_before_it(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit(f"{LEANING} {FIRST}"))
-    assert led([quotes[0]], quotes) == [LEANING]
-
-
-def test_a_lead_that_is_said_anyway_is_said_once(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST} {LEANING}"))
-    assert led([quotes[1], quotes[0]], quotes) == [LEANING, FIRST]
+def test_a_sentence_that_stands_by_itself_brings_no_other_paragraph(make_hit: MakeHit, independent: str) -> None:
+    assert say(make_hit(f"{FIRST}\n\n{independent}"), independent) == [independent]
 
 
 def test_there_are_never_more_than_max_sentences(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST} {LEANING}"), make_hit("Dogs travel for two crowns.", "dogs"))
-    assert led([quotes[1], quotes[2]], quotes, max_sentences=2) == [LEANING, "Dogs travel for two crowns."]
-    assert led([quotes[1]], quotes, max_sentences=1) == [LEANING]
+    hits = [make_hit(FIRST, "a"), make_hit("Dogs travel for two crowns.", "dogs")]
+    units = find_units(hits, addresses=True)
+    assert [said.text for said in complete_units(units, units, 1)] == [FIRST]
+    assert len(complete_units(units, units, 2)) == 2
 
 
-@pytest.mark.parametrize("gap", ["\n\n\n\n", "\n\n## Payment of places\n\n", "\n\n| a | b | c | d |\n\n"])
-def test_a_lead_does_not_come_from_another_paragraph(make_hit: MakeHit, gap: str) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST}{gap}{LEANING}"))
-    assert led([quotes[1]], quotes) == [LEANING]
+@pytest.mark.parametrize("gap", ["\n\n## Payment of places\n\n", "\n\n| a | b | c | d |\n\n"])
+def test_a_lead_does_not_come_from_another_section(make_hit: MakeHit, gap: str) -> None:
+    assert FIRST not in " ".join(say(make_hit(f"{FIRST}{gap}{LEANING}"), LEANING))
 
 
-def test_a_blank_line_keeps_a_lead_away(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST}\n\n{LEANING}"))
-    assert led([quotes[1]], quotes) == [LEANING]
+def test_a_heading_comes_with_a_sentence_that_leans_on_it(make_hit: MakeHit) -> None:
+    text = "Trains ran.\n\n## Night trains\n\nThese are run by the state railway."
+    assert say(make_hit(text), "These") == ["Night trains\n\nThese are run by the state railway."]
 
 
 def test_a_lead_does_not_come_from_another_hit(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit(FIRST), make_hit(LEANING, start=len(FIRST) + 1))
-    assert led([quotes[1]], quotes) == [LEANING]
+    hits = [make_hit(FIRST), make_hit(LEANING, start=len(FIRST) + 1)]
+    units = find_units(hits, addresses=True)
+    assert [said.text for said in complete_units(units[1:], units, 4)] == [LEANING]
 
 
-def test_a_sentence_left_out_between_the_two_keeps_them_apart(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit(f"{FIRST} Is that fair? {LEANING}"))
-    assert [quote.text for quote in quotes] == [FIRST, LEANING]
-    assert led([quotes[1]], quotes) == [LEANING]
+def test_what_lies_between_two_quotes_of_a_paragraph_is_not_left_out(make_hit: MakeHit) -> None:
+    text = f"{PADDING} {FIRST} Is that fair? Dogs go free of charge. {PADDING}"
+    units = find_units([make_hit(text)], addresses=True)
+    chosen = [unit for unit in units if unit.text in (FIRST, "Dogs go free of charge.")]
+    assert [said.text for said in complete_units(chosen, units, 4)] == [
+        f"{FIRST} Is that fair? Dogs go free of charge."
+    ]
+
+
+LIST = "You can claim it in two ways:\n\n- Open the page called Orders\n- Type the claim command there\n\nNothing else."
+
+
+def test_a_sentence_that_announces_a_list_brings_its_items(make_hit: MakeHit) -> None:
+    assert say(make_hit(LIST), "You can") == [LIST.removesuffix("\n\nNothing else.")]
+
+
+def test_an_item_brings_the_sentence_that_announces_its_list(make_hit: MakeHit) -> None:
+    announced = "You can claim it in two ways:"
+    assert say(make_hit(LIST), "Open the") == [f"{announced}\n\n- Open the page called Orders"]
+    assert say(make_hit(LIST), "Type the") == [announced, "Type the claim command there"]
+
+
+def test_code_brings_the_sentence_that_announces_it(make_hit: MakeHit) -> None:
+    text = "To stop it, run this:\n\n```sh\npumpctl stop --now\n```\n\nIt stops."
+    assert say(make_hit(text), "pumpctl") == ["To stop it, run this:", "pumpctl stop --now"]
+    assert say(make_hit(text), "To stop") == ["To stop it, run this:", "pumpctl stop --now"]
+
+
+ENTRIES = """\
+pump_timeout (integer)
+  Sets how long the pump may run dry before it is switched off by the controller of the plant. The pump is checked every
+  second for that, which costs little, and what is found goes to the log of the plant as well, where it stays for
+  a year or until the next inspection of the plant. The default is five minutes.
+  fan_speed (integer)
+  Turns of the fan."""
+
+
+def test_a_sentence_of_a_long_entry_brings_its_term(make_hit: MakeHit) -> None:
+    said = " ".join(say(make_hit(ENTRIES), "The default"))
+    assert said.startswith("pump_timeout (integer)")
+    assert said.endswith("The default is five minutes.")
+
+
+def test_a_short_entry_is_one_quote(make_hit: MakeHit) -> None:
+    assert say(make_hit(ENTRIES), "fan_speed") == ["fan_speed (integer)\n  Turns of the fan."]
 
 
 async def test_an_answer_tells_the_lead_first(make_hit: MakeHit, embedder: Embedder) -> None:
@@ -117,26 +158,3 @@ def test_a_heading_without_marks_is_not_quoted(make_hit: MakeHit, facts: dict[st
 def test_a_sentence_that_only_contains_the_title_is_quoted(make_hit: MakeHit) -> None:
     hit = make_hit("The small boat leaves from the east pier.", title="The small boat", section="")
     assert [quote.text for quote in quotes_of(hit)] == ["The small boat leaves from the east pier."]
-
-
-@pytest.mark.parametrize(
-    ("question", "read"),
-    [
-        ("Who owns the Eider?", ["", "The Eider sails to Sula. ", ""]),
-        ("How many seats does the Eider have?", ["", "", "The Eider sails to Sula. "]),
-        ("Where does the Eider sail?", ["", "", ""]),
-    ],
-)
-def test_a_sentence_is_read_with_the_one_it_leans_on_where_it_adds_what_is_asked(
-    make_hit: MakeHit, question: str, read: list[str]
-) -> None:
-    quotes = quotes_of(make_hit("The Eider sails to Sula. It is owned by the island. It has ninety seats."))
-    assert read_in_context(question, quotes) == [
-        before + quote.text for before, quote in zip(read, quotes, strict=True)
-    ]
-
-
-def test_a_sentence_of_another_paragraph_is_read_by_itself(make_hit: MakeHit) -> None:
-    quotes = quotes_of(make_hit("The Eider sails to Sula.\n\nIt is owned by the island."))
-    assert read_in_context("Who owns the Eider?", quotes) == [quote.text for quote in quotes]
-    assert read_in_context("Who owns the Eider?", []) == []

@@ -53,7 +53,7 @@ async def test_the_answer_names_the_part_it_has_no_words_for(embedder: Embedder,
     answer = await Answerer(embedder).answer("…", hits, parts=parts)
     assert (answer.status, answer.answer) == (
         "answered",
-        f"{FOUNDED} [1]\nStill open: what does a ticket to Sula cost?",
+        f"{FOUNDED} [1]\nStill open: what does a ticket to Sula cost?\nNo passage mentions Sula.",
     )
     assert answer.unanswered == ("what does a ticket to Sula cost",)
 

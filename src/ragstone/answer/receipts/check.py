@@ -12,6 +12,7 @@ from ragstone.answer.check import check_explicitly, find_grounds
 from ragstone.answer.extract import find_candidates
 from ragstone.answer.receipts.make import AnswerReceipt, read_receipt
 from ragstone.answer.reply import CitedSentence
+from ragstone.answer.units import is_whole
 from ragstone.core.answers import CheckedCitation, CheckedSentence, Citation, QuoteState, ReceiptReport, Sentence
 from ragstone.core.documents import page_at, page_starts, table_head
 from ragstone.core.errors import InputError
@@ -223,10 +224,10 @@ def _find_objection(sentence: Sentence, places: Mapping[int, PlacedQuote]) -> st
 def _find_misquotation(text: str, cited: Sequence[PlacedQuote], passages: Sequence[Hit]) -> str:
     if cited[0].citation.quote != text:
         return "its words are not those of its quote"
-    whole = {quote.place: quote.head for quote in find_candidates(passages, addresses=True)}
-    if cited[0].place not in whole:
+    heads = {quote.place: quote.head for quote in find_candidates(passages, addresses=True)}
+    if cited[0].place not in heads and not is_whole(cited[0].place, passages):
         return "its quote is not a whole sentence of its source"
-    head = whole[cited[0].place]
+    head = heads.get(cited[0].place)
     if [placed.place for placed in cited[1:]] != ([head.place] if head else []):
         return "its words are not those of its quote"
     return ""

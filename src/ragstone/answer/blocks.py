@@ -1,0 +1,208 @@
+"""Blocks of a passage: paragraphs, list items, code, rows of tables, headings, and terms that an entry explains.
+
+Passages come from many formats as plain text, and chunks may begin anywhere, so blocks are told by how lines look:
+their indentation, marks, length and how they end. Every step looks at a line and its neighbours only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ragstone.language.sentences import FENCE, ITEM, LINE, ROW, RULE
+
+Line = tuple[int, int, int]
+"""The start and end of the words of a line, and the column they begin in."""
+BlockKind = Literal["prose", "item", "code", "row", "heading", "term"]
+_LONGEST_TERM, _MOST_TERM_WORDS = 120, 10
+_LONGEST_SIGNATURE = 400
+"""Characters of a term that stands out by what is indented under it: a command with all of its options."""
+_HEADING = re.compile(r"#{1,6}[ \t]")
+_STATES = re.compile(r"[.!。！;,:：…]['\")\]*_`]*$")
+_ENDS = re.compile(r"[.!?。！？:：)\]]['\")\]*_`]*$")
+_DESCRIBES = re.compile(r":[ \t]+")
+_MARK = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+")
+_INLINE_CODE = re.compile(r"`[^`\n]*`")
+_CODE = re.compile(r"[{}]|=>|==|\\n|\);|</|^[ \t]{0,20}(?:\$|#|>>>|//|/\*|;)[ \t]|;[ \t]{0,4}$", re.M)
+_TAIL = 8
+_LEAST_WORD_SHARE = 0.72
+_SPEAKS = re.compile(r"[^\W\d_]")
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A span of a passage, free of white space around it."""
+
+    start: int
+    end: int
+    kind: BlockKind
+    indent: int
+    lines: tuple[Line, ...] = ()
+    after_gap: bool = True
+    """A blank line or another kind of block stands before it."""
+
+
+def find_blocks(text: str, headings: AbstractSet[str] = frozenset()) -> list[Block]:
+    """Return the blocks of a text in order; lines that equal one of the `headings` are headings."""
+    rough = [part for block in _find_rough(text) for part in _split_at_terms(text, block)]
+    return [_settle(text, rough, number, headings) for number in range(len(rough))]
+
+
+def _find_rough(text: str) -> Iterator[Block]:
+    """Yield blocks as blank lines, marks and fences part them."""
+    builder = _Builder()
+    for match in LINE.finditer(text):
+        line = match.group().rstrip("\n")
+        start = match.start() + len(line) - len(line.lstrip())
+        if match.group():
+            yield from builder.add(line, start)
+    yield from builder.close()
+
+
+class _Builder:
+    """Gathers lines into blocks."""
+
+    def __init__(self) -> None:
+        self._lines: list[Line] = []
+        self._kind: BlockKind = "prose"
+        self._after_gap = self._gap = True
+        self._fenced = False
+
+    def add(self, line: str, start: int) -> Iterator[Block]:
+        """Take the next line, whose words begin at `start`, and yield the block that it ends."""
+        words = line.strip()
+        place = (start, start + len(words), measure_indent(line))
+        if FENCE.match(line):
+            yield from self.close()
+            self._fenced = not self._fenced
+            self._kind = "code" if self._fenced else "prose"
+        elif self._fenced:
+            self._lines += [place] if words else []
+        elif not words:
+            self._gap = True
+        elif RULE.match(line) and not ROW.match(line):
+            if len(self._lines) == 1 and not self._gap and self._kind == "prose":
+                self._kind = "heading"
+            yield from self.close()
+        elif self._lines and not self._gap and not _opens(line, words) and self._kind in ("prose", "item"):
+            self._lines.append(place)
+        else:
+            yield from self.close(gap=self._gap)
+            self._open(line, words, place)
+
+    def close(self, *, gap: bool = True) -> Iterator[Block]:
+        """Yield the block that is open; `gap` says whether the next one stands apart from it."""
+        if self._lines:
+            (start, _, indent), (_, end, _) = self._lines[0], self._lines[-1]
+            yield Block(start, end, self._kind, indent, tuple(self._lines), self._after_gap)
+        self._lines, self._kind = [], "prose"
+        self._after_gap, self._gap = gap, gap
+
+    def _open(self, line: str, words: str, place: Line) -> None:
+        start, end, indent = place
+        self._gap = False
+        if _HEADING.match(words):
+            self._kind, start = "heading", end - len(words.lstrip("# \t"))
+        elif ROW.match(line):
+            self._kind = "row"
+        elif mark := _MARK.match(words):
+            self._kind, start = "item", start + mark.end()
+        elif described := _DESCRIBES.match(words):
+            start, indent = start + described.end(), indent + 2
+        self._lines = [(start, end, indent)]
+
+
+def measure_indent(line: str) -> int:
+    """Return the number of columns before the words of a line."""
+    spread = line.expandtabs(4)
+    return len(spread) - len(spread.lstrip())
+
+
+def _opens(line: str, words: str) -> bool:
+    return bool(ROW.match(line) or ITEM.match(line) or _HEADING.match(words) or _DESCRIBES.match(words))
+
+
+def _split_at_terms(text: str, block: Block) -> Iterator[Block]:
+    """Yield a paragraph as terms and what is said of each, where its lines look like entries."""
+    if block.kind != "prose" or len(block.lines) < 2:
+        yield block
+        return
+    body: list[Line] = []
+    for number, line in enumerate(block.lines):
+        following = block.lines[number + 1] if number + 1 < len(block.lines) else None
+        above = block.lines[number - 1] if number else None
+        if following and _is_term_line(text, above, line, following):
+            yield from _join_lines(body, block)
+            body = []
+            yield Block(line[0], line[1], "term", line[2], (line,), block.after_gap)
+        else:
+            body.append(line)
+    yield from _join_lines(body, block)
+
+
+def _join_lines(lines: Sequence[Line], block: Block) -> Iterator[Block]:
+    if lines:
+        yield Block(lines[0][0], lines[-1][1], "prose", lines[0][2], tuple(lines), lines[0] == block.lines[0])
+
+
+def _is_term_line(text: str, above: Line | None, line: Line, following: Line) -> bool:
+    words, below = text[line[0] : line[1]], text[following[0] : following[1]]
+    if above is None and following[2] > line[2]:
+        return len(words) <= _LONGEST_SIGNATURE and not _states(words)
+    if not _is_label(words) or (above and not _ENDS.search(text[above[0] : above[1]][-_TAIL:])):
+        return False
+    if above and text[above[0] : above[1]].endswith(":"):
+        return False
+    if following[2] > line[2]:
+        return True
+    return line[2] >= 2 and following[2] == line[2] and below[:1].isupper() and _states(below)
+
+
+def _is_label(words: str) -> bool:
+    """Return whether a line names something rather than to say something."""
+    return (
+        len(words) <= _LONGEST_TERM
+        and len(words.split()) <= _MOST_TERM_WORDS
+        and not _states(words)
+        and _SPEAKS.search(words) is not None
+    )
+
+
+def _settle(text: str, blocks: Sequence[Block], number: int, headings: AbstractSet[str]) -> Block:
+    """Return a block of prose as what it is between its neighbours: a heading, a term, code or prose."""
+    block = blocks[number]
+    if block.kind != "prose":
+        return block
+    words = text[block.start : block.end]
+    if words in headings:
+        return replace(block, kind="heading")
+    above = blocks[number - 1] if number else None
+    announced = above is not None and text[above.start : above.end].endswith((":", "::"))
+    if looks_like_code(words, announced=announced):
+        return replace(block, kind="code")
+    below = blocks[number + 1] if number + 1 < len(blocks) else None
+    alone = len(block.lines) == 1 and block.after_gap and below is not None and below.after_gap
+    if alone and not announced and (_is_label(words) or (words.endswith("?") and len(words) <= _LONGEST_TERM)):
+        deeper = below is not None and below.kind in ("prose", "code") and below.indent > block.indent
+        return replace(block, kind="term" if deeper else "heading")
+    return block
+
+
+def _states(words: str) -> bool:
+    """Return whether words end as a sentence or a part of one does."""
+    return _STATES.search(words[-_TAIL:]) is not None
+
+
+def looks_like_code(words: str, *, announced: bool = False) -> bool:
+    """Return whether a paragraph is code; one that a colon announces need not look much like it."""
+    prose = _INLINE_CODE.sub("", words)
+    visible = sum(not char.isspace() for char in prose)
+    share = sum(char.isalnum() for char in prose) / visible if visible else 1.0
+    if _states(words) and words[:1].isupper() and share >= _LEAST_WORD_SHARE:
+        return False
+    if share < _LEAST_WORD_SHARE or _CODE.search(prose) is not None:
+        return True
+    return announced and not words[:1].isupper() and not _states(words)

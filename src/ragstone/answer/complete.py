@@ -1,0 +1,116 @@
+"""Whole quotes: what a unit depends on comes with it, and nothing between quoted neighbours is left out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.quotes import Quote, Statement
+from ragstone.answer.score import leans
+from ragstone.answer.units import Unit
+from ragstone.language.analyzer import analyze
+
+LONGEST_LEAD = 400
+"""Characters of a sentence that is quoted because another depends on it."""
+MOST_BETWEEN = 250
+"""Characters between two quotes of one paragraph that are quoted with them."""
+_MARKS = re.compile(r"\s*(?:(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|:)\s+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    quote: Quote
+    plain: bool = True
+    """A sentence of prose, which is a statement of its own also right beside another."""
+
+
+def complete_units(
+    chosen: Sequence[Unit], units: Sequence[Unit], most: int, beside: Sequence[Unit] = ()
+) -> list[Statement]:
+    """Return the statements of the chosen units with what they depend on, in the order of reading.
+
+    The first of the chosen is always said; the others, and then those `beside` them, as long as there are no more than
+    `most` statements.
+    """
+    spans: list[_Span] = []
+    for unit in (*chosen, *beside):
+        added = [span for span in _spread(unit, units) if not _is_said(span.quote, spans)]
+        joined = _join([*spans, *added])
+        if not spans or len(joined) <= most:
+            spans = joined
+    return [_build_statement(span.quote) for span in spans[:most]]
+
+
+def _spread(unit: Unit, units: Sequence[Unit]) -> Iterator[_Span]:
+    """Yield what a unit depends on, and the unit."""
+    quote = unit.quote
+    if unit.kind == "row":
+        yield _Span(quote)
+        return
+    if unit.term and _needs_term(unit):
+        yield _Span(unit.term, plain=False)
+    leaning = leans(unit.text)
+    if unit.lead and len(unit.lead.text) <= LONGEST_LEAD:
+        yield _Span(unit.lead, plain=False)
+    elif leaning and unit.before and len(unit.before.text) <= LONGEST_LEAD:
+        yield _Span(unit.before)
+    elif leaning and unit.heading and unit.before is None:
+        yield _Span(unit.heading, plain=False)
+    announced = _find_announced(unit, units) if unit.text.endswith((":", "：")) else None
+    yield _Span(quote, plain=unit.kind == "sentence" and announced is None)
+    if announced:
+        yield _Span(announced, plain=False)
+
+
+def _needs_term(unit: Unit) -> bool:
+    return unit.term is not None and not set(analyze(unit.term.text)[:3]) <= set(analyze(unit.text))
+
+
+def _find_announced(unit: Unit, units: Sequence[Unit]) -> Quote | None:
+    """Return the list or the code that a unit announces."""
+    for other in units:
+        if other.quote.hit is unit.quote.hit and other.quote.end > unit.quote.end:
+            if other.kind == "list" and other.quote.start == unit.quote.start:
+                return other.quote
+            if other.kind in ("code", "item") and other.lead and other.lead.start == unit.quote.start:
+                return other.quote
+    return None
+
+
+def _is_said(quote: Quote, spans: Sequence[_Span]) -> bool:
+    document, start, end = quote.place
+    return any(
+        document == other and first <= start and end <= last
+        for other, first, last in (span.quote.place for span in spans)
+    )
+
+
+def _join(spans: Sequence[_Span]) -> list[_Span]:
+    """Return spans by document and place, as one where they overlap or little lies between them."""
+    documents = list(dict.fromkeys(span.quote.hit.document_id for span in spans))
+    ordered = sorted(spans, key=lambda span: (documents.index(span.quote.hit.document_id), span.quote.place))
+    joined: list[_Span] = []
+    for span in ordered:
+        before = joined[-1] if joined else None
+        if before is not None and _belong_together(before, span):
+            end = max(before.quote.end, span.quote.end)
+            joined[-1] = _Span(Quote(span.quote.hit, before.quote.start, end), plain=False)
+        else:
+            joined.append(span)
+    return joined
+
+
+def _belong_together(before: _Span, after: _Span) -> bool:
+    first, second = before.quote, after.quote
+    if first.hit is not second.hit or first.head or second.head:
+        return False
+    between = first.hit.text[first.end : second.start]
+    if not between.strip():
+        return second.start < first.end or not (before.plain and after.plain)
+    return bool(_MARKS.fullmatch(between)) or (len(between) <= MOST_BETWEEN and "\n" not in between)
+
+
+def _build_statement(quote: Quote) -> Statement:
+    """Return the statement of a quote; a row of a table rests on its header, too."""
+    return Statement(quote.text, "quoted", (quote, quote.head) if quote.head else (quote,))

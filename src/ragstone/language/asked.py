@@ -1,0 +1,145 @@
+"""The kind of thing that an English question asks for, and whether a text holds such a thing.
+
+Only the question's own words tell its kind, so that a question in another language has none and nothing is preferred.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from ragstone.language.names import find_inner_names
+
+AskedKind = Literal[
+    "reason",
+    "duration",
+    "date",
+    "size",
+    "default",
+    "number",
+    "person",
+    "place",
+    "command",
+    "setting",
+    "list",
+    "steps",
+    "definition",
+    "yes-no",
+    "other",
+]
+STRICT: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person", "command", "setting"])
+"""Kinds that a text without such a thing hardly answers."""
+_WHICH = r"\b(?:what|which)\b[^?,;]{0,40}\b"
+_SETTINGS = (
+    r"option|setting|parameter|variable|flag|switch|directive|argument|keyword|attribute|field|property|key|function"
+    r"|method|class|decorator|header|module|macro|signal|extension|privilege|permission|table|view|type|format"
+    r"|exception|character|symbol|prefix|suffix|sequence"
+)
+_PATTERNS: dict[AskedKind, str] = {
+    "reason": (
+        r"\bwhy\b|\bhow come\b|\bwhat (?:is|was) the (?:reason|purpose|point)\b|\bwhat causes\b|\bfor what reason"
+    ),
+    "duration": (
+        r"\bhow (?:long|often|frequently|soon|quickly|old)\b(?! is the (?:name|line|string|key))|\bhow much time\b"
+        rf"|\bhow many (?:milli|micro)?(?:seconds|minutes|hours|days|weeks|months|years)\b"
+        rf"|{_WHICH}(?:timeout|time-out|interval|duration|period|delay|lifetime|time limit)\b"
+    ),
+    "date": r"\b(?:what|which) (?:year|date|day|month)\b|\bsince when\b|\bwhen (?:was|were|did)\b",
+    "size": (
+        rf"\bhow (?:large|big|wide|tall|heavy|deep)\b|\bhow much (?:memory|space|disk|room|data)\b|{_WHICH}sizes?\b"
+    ),
+    "default": r"\bdefaults?\b",
+    "number": (
+        r"\bhow (?:many|much|far|high|low|fast)\b"
+        r"|\b(?:what|which) (?:number|percentage|share|port|version|value|level|temperature|age|mode|code)\b"
+        rf"|{_WHICH}(?:maximum|minimum|limit|number|count|port|factor|percentage|threshold)\b"
+    ),
+    "person": (
+        r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|people|author|developer|maintainer|company|organi[sz]ation)\b"
+    ),
+    "place": rf"\bwhere\b|{_WHICH}(?:director(?:y|ies)|folder|file|path|location|place|city|country)\b",
+    "command": rf"{_WHICH}(?:command|tool|program|utility|subcommand|statement|script|call)\b",
+    "list": (
+        r"\b(?:what|which) (?:\w+ )?(?:kinds|types|sorts|ways|things|values|options|steps|methods|levels|modes) "
+        r"|\b(?:what|which) are\b|\blist (?:the|all)\b|\bname (?:the|all|two|three|four)\b"
+        r"|\b(?:what|which) (?:two|three|four|five|six)\b"
+    ),
+    "setting": rf"{_WHICH}(?:{_SETTINGS})s?\b|\bwhat (?:do|should|must) i (?:set|add|pass|write|put|use)\b",
+    "steps": r"\bhow (?:do|does|can|could|should|would|to|must|might)\b|\bwhat (?:do|should|must) i do\b|\bsteps\b",
+    "definition": r"^what (?:is|are|does|do|happens)\b|\bdefine\b|\bmeaning of\b|\bmeant by\b|\bstands? for\b",
+    "yes-no": r"^(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may|am)\b",
+}
+_ASKED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS.items())
+_NUMBER = (
+    r"(?:\d+|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|sixty"
+    r"|ninety|hundred|thousand|million|half|twice|once|unlimited|no limit)\b)"
+)
+_TIME = r"(?:(?:milli|micro|nano)?seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[mun]?s|ms|min|hr?s?|d)\b"
+_HELD: dict[AskedKind, re.Pattern[str]] = {
+    "reason": re.compile(
+        r"\b(?:because|since|so that|in order to|due to|as a result|otherwise|therefore|thus|hence|reasons?|owing to"
+        r"|avoids?|prevents?|ensures?|allows?|means|causes?|protects?|"
+        r"to (?:avoid|prevent|ensure|allow|make|keep|protect|reduce|improve|save))\b",
+        re.I,
+    ),
+    "duration": re.compile(
+        rf"{_NUMBER}[ -]?{_TIME}|\b(?:hourly|daily|weekly|monthly|yearly|annually|forever|indefinitely|immediately"
+        r"|every (?:second|minute|hour|day|week|month|year|time)|an hour|a (?:second|minute|day|week|month|year)|never"
+        r"|no timeout|until)\b",
+        re.I,
+    ),
+    "date": re.compile(
+        r"\b(?:1[5-9]|20)\d\d\b|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
+        r"|\b(?:version|release|since) v?\d",
+        re.I,
+    ),
+    "size": re.compile(
+        rf"{_NUMBER}[ -]?(?:[kmgt]i?b?|bytes?|bits?|characters?|chars?|octets?|pages?|blocks?|lines?|rows?|entries"
+        r"|(?:kilo|mega|giga|tera)bytes?|pixels?|percent|%|m|km|kg|metres?|meters?|feet|inches)\b|\b\d+%",
+        re.I,
+    ),
+    "number": re.compile(_NUMBER, re.I),
+    "default": re.compile(r"\b(?:defaults?|initially|unless|out of the box|if (?:not|un)\w*)\b", re.I),
+    "place": re.compile(
+        r"(?<![\w.-])[~/.]?/?[\w.-]{1,60}/[\w.-]|\b\w+\.[a-z]{1,5}\b"
+        r"|\b(?:in|under|at|on|inside|within|to) (?:the|your|a|an)\b"
+        r"|\b(?:director(?:y|ies)|folder|file|path|located|stored|found)\b",
+        re.I,
+    ),
+    "setting": re.compile(
+        r"\w_\w|(?<!\w)--?[a-z]|`[^`]+`|\b[A-Z]{3,}\b|\b\w+\(\)|\b[a-z]+[A-Z]\w|\w\.[a-z]\w*\b|[\"“'‘][\w$@.#-]{1,60}[\"”'’]"
+        r"|<[a-z]|\w=|@\w|\$\w"
+    ),
+    "command": re.compile(
+        r"`[^`]+`|(?<!\w)--?[a-z]|\b[a-z]+[-_][a-z]+\b|\b[A-Z]{3,}\b|\$ |\b(?:run|use|type|call|execute)\b"
+    ),
+    "list": re.compile(r":\s*\n|,[^,.]{1,80}(?:,| and | or )|\b(?:both|either)\b", re.I),
+    "steps": re.compile(
+        r"\b(?:use|using|used|run|set|call|type|enter|install|add|create|click|press|edit|specify|pass|choose|select"
+        r"|open|start|stop|remove|delete|configure|enable|disable"
+        r"|you (?:can|must|should|need|have)|by \w+ing)\b|^\W{0,3}\d+[.)]",
+        re.I,
+    ),
+    "definition": re.compile(
+        r"\b(?:is|are|means?|refers? to|stands? for|specif(?:y|ies)|determines?|controls?|sets?|defines?|describes?"
+        r"|causes?|used (?:to|for|as)|enables?|allows?|represents?|contains?|returns?|prints?|shows?)\b",
+        re.I,
+    ),
+}
+_LONGEST = 4000
+"""Characters of a text that are looked at."""
+
+
+def find_asked_kind(question: str) -> AskedKind:
+    """Return the kind of thing that a question asks for; "other" where its words do not tell."""
+    asked = " ".join(question.split())[:_LONGEST]
+    return next((kind for kind, pattern in _ASKED if pattern.search(asked)), "other")
+
+
+def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
+    """Return whether a text holds a thing of the kind; what the question says itself is no answer to it."""
+    if kind == "person":
+        known = set(question.casefold().split())
+        return any(name.casefold() not in known for name in find_inner_names(text[:_LONGEST]))
+    pattern = _HELD.get(kind)
+    return pattern is None or pattern.search(text[:_LONGEST]) is not None
