@@ -33,7 +33,7 @@ _SPEAKS = re.compile(r"[^\W\d_]")
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class PassageBlock:
     """A span of a passage, free of white space around it."""
 
     start: int
@@ -45,13 +45,13 @@ class Block:
     """A blank line or another kind of block stands before it."""
 
 
-def find_blocks(text: str, headings: AbstractSet[str] = frozenset()) -> list[Block]:
+def find_blocks(text: str, headings: AbstractSet[str] = frozenset()) -> list[PassageBlock]:
     """Return the blocks of a text in order; lines that equal one of the `headings` are headings."""
     rough = [part for block in _find_rough(text) for part in _split_at_terms(text, block)]
     return [_settle(text, rough, number, headings) for number in range(len(rough))]
 
 
-def _find_rough(text: str) -> Iterator[Block]:
+def _find_rough(text: str) -> Iterator[PassageBlock]:
     """Yield blocks as blank lines, marks and fences part them."""
     builder = _Builder()
     for match in LINE.finditer(text):
@@ -71,7 +71,7 @@ class _Builder:
         self._after_gap = self._gap = True
         self._fenced = False
 
-    def add(self, line: str, start: int) -> Iterator[Block]:
+    def add(self, line: str, start: int) -> Iterator[PassageBlock]:
         """Take the next line, whose words begin at `start`, and yield the block that it ends."""
         words = line.strip()
         place = (start, start + len(words), measure_indent(line))
@@ -93,11 +93,11 @@ class _Builder:
             yield from self.close(gap=self._gap)
             self._open(line, words, place)
 
-    def close(self, *, gap: bool = True) -> Iterator[Block]:
+    def close(self, *, gap: bool = True) -> Iterator[PassageBlock]:
         """Yield the block that is open; `gap` says whether the next one stands apart from it."""
         if self._lines:
             (start, _, indent), (_, end, _) = self._lines[0], self._lines[-1]
-            yield Block(start, end, self._kind, indent, tuple(self._lines), self._after_gap)
+            yield PassageBlock(start, end, self._kind, indent, tuple(self._lines), self._after_gap)
         self._lines, self._kind = [], "prose"
         self._after_gap, self._gap = gap, gap
 
@@ -125,7 +125,7 @@ def _opens(line: str, words: str) -> bool:
     return bool(ROW.match(line) or ITEM.match(line) or _HEADING.match(words) or _DESCRIBES.match(words))
 
 
-def _split_at_terms(text: str, block: Block) -> Iterator[Block]:
+def _split_at_terms(text: str, block: PassageBlock) -> Iterator[PassageBlock]:
     """Yield a paragraph as terms and what is said of each, where its lines look like entries."""
     if block.kind != "prose" or len(block.lines) < 2:
         yield block
@@ -137,15 +137,15 @@ def _split_at_terms(text: str, block: Block) -> Iterator[Block]:
         if following and _is_term_line(text, above, line, following):
             yield from _join_lines(body, block)
             body = []
-            yield Block(line[0], line[1], "term", line[2], (line,), block.after_gap)
+            yield PassageBlock(line[0], line[1], "term", line[2], (line,), block.after_gap)
         else:
             body.append(line)
     yield from _join_lines(body, block)
 
 
-def _join_lines(lines: Sequence[Line], block: Block) -> Iterator[Block]:
+def _join_lines(lines: Sequence[Line], block: PassageBlock) -> Iterator[PassageBlock]:
     if lines:
-        yield Block(lines[0][0], lines[-1][1], "prose", lines[0][2], tuple(lines), lines[0] == block.lines[0])
+        yield PassageBlock(lines[0][0], lines[-1][1], "prose", lines[0][2], tuple(lines), lines[0] == block.lines[0])
 
 
 def _is_term_line(text: str, above: Line | None, line: Line, following: Line) -> bool:
@@ -171,7 +171,7 @@ def _is_label(words: str) -> bool:
     )
 
 
-def _settle(text: str, blocks: Sequence[Block], number: int, headings: AbstractSet[str]) -> Block:
+def _settle(text: str, blocks: Sequence[PassageBlock], number: int, headings: AbstractSet[str]) -> PassageBlock:
     """Return a block of prose as what it is between its neighbours: a heading, a term, code or prose."""
     block = blocks[number]
     if block.kind != "prose":

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.score import leans
-from ragstone.answer.units import Unit
+from ragstone.answer.units import AnswerUnit
 from ragstone.language.analyzer import analyze
 
 LONGEST_LEAD = 400
@@ -26,7 +26,7 @@ class _Span:
 
 
 def complete_units(
-    chosen: Sequence[Unit], units: Sequence[Unit], most: int, beside: Sequence[Unit] = ()
+    chosen: Sequence[AnswerUnit], units: Sequence[AnswerUnit], most: int, beside: Sequence[AnswerUnit] = ()
 ) -> list[Statement]:
     """Return the statements of the chosen units with what they depend on, in the order of reading.
 
@@ -42,7 +42,7 @@ def complete_units(
     return [_build_statement(span.quote) for span in spans[:most]]
 
 
-def _spread(unit: Unit, units: Sequence[Unit]) -> Iterator[_Span]:
+def _spread(unit: AnswerUnit, units: Sequence[AnswerUnit]) -> Iterator[_Span]:
     """Yield what a unit depends on, and the unit."""
     quote = unit.quote
     if unit.kind == "row":
@@ -63,11 +63,11 @@ def _spread(unit: Unit, units: Sequence[Unit]) -> Iterator[_Span]:
         yield _Span(announced, plain=False)
 
 
-def _needs_term(unit: Unit) -> bool:
+def _needs_term(unit: AnswerUnit) -> bool:
     return unit.term is not None and not set(analyze(unit.term.text)[:3]) <= set(analyze(unit.text))
 
 
-def _find_announced(unit: Unit, units: Sequence[Unit]) -> Quote | None:
+def _find_announced(unit: AnswerUnit, units: Sequence[AnswerUnit]) -> Quote | None:
     """Return the list or the code that a unit announces."""
     for other in units:
         if other.quote.hit is unit.quote.hit and other.quote.end > unit.quote.end:

@@ -11,7 +11,7 @@ from ragstone.answer.complete import complete_units
 from ragstone.answer.missing import find_missing_names
 from ragstone.answer.quotes import Quote, Statement, select_for_question, select_words
 from ragstone.answer.score import ScoredUnit, cover_units, leans, read_in_context
-from ragstone.answer.units import Unit, find_units
+from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
@@ -84,7 +84,7 @@ class Extractor:
             degraded = (f"answer: sentences chosen by words only: {error}",)
         return await asyncio.to_thread(_decide, question, replace(found, short=short), max_sentences, shared, degraded)
 
-    async def _closeness(self, question: str, units: Sequence[Unit]) -> list[float]:
+    async def _closeness(self, question: str, units: Sequence[AnswerUnit]) -> list[float]:
         terms = frozenset(asked_terms(question))
         asked = await self._embedder.embed([question], "query")
         unrelated = await self._unrelated.load(self._embedder, asked.model)
@@ -97,7 +97,7 @@ class Extractor:
 class _Found:
     """Units that could be said, the best of them by words, and names asked for that no passage has."""
 
-    units: Sequence[Unit]
+    units: Sequence[AnswerUnit]
     short: Sequence[ScoredUnit]
     missing: tuple[str, ...]
 
@@ -134,9 +134,9 @@ def is_enough(item: ScoredUnit, *, only_shared: bool = False) -> bool:
     return item.strength >= least + ONLY_SHARED * only_shared
 
 
-def choose(ranked: Sequence[ScoredUnit]) -> list[Unit]:
+def choose(ranked: Sequence[ScoredUnit]) -> list[AnswerUnit]:
     """Return the best units that say different things, best first."""
-    chosen: list[Unit] = []
+    chosen: list[AnswerUnit] = []
     for item in ranked:
         if len(chosen) == MOST_UNITS or item.score < KEEP * ranked[0].score:
             break
@@ -145,11 +145,11 @@ def choose(ranked: Sequence[ScoredUnit]) -> list[Unit]:
     return chosen
 
 
-def find_beside(chosen: Sequence[Unit], units: Sequence[Unit], question: str) -> list[Unit]:
+def find_beside(chosen: Sequence[AnswerUnit], units: Sequence[AnswerUnit], question: str) -> list[AnswerUnit]:
     """Return the sentences that go on about what a chosen one says: the next one may answer what one repeats."""
     by_place = {unit.quote.place: unit for unit in units}
     asked = set(asked_terms(question))
-    beside: list[Unit] = []
+    beside: list[AnswerUnit] = []
     for unit in chosen:
         after = by_place.get(unit.after.place) if unit.after and unit.kind == "sentence" else None
         if after is not None and len(unit.text) + len(after.text) <= LONGEST_TOGETHER and _goes_on(unit, after, asked):
@@ -157,11 +157,11 @@ def find_beside(chosen: Sequence[Unit], units: Sequence[Unit], question: str) ->
     return beside
 
 
-def _goes_on(unit: Unit, after: Unit, asked: AbstractSet[str]) -> bool:
+def _goes_on(unit: AnswerUnit, after: AnswerUnit, asked: AbstractSet[str]) -> bool:
     return leans(after.text) or not set(analyze(after.text)).isdisjoint({*asked, *analyze(unit.text)})
 
 
-def _widen_to_list(unit: Unit, units: Sequence[Unit], kind: AskedKind) -> Unit:
+def _widen_to_list(unit: AnswerUnit, units: Sequence[AnswerUnit], kind: AskedKind) -> AnswerUnit:
     """Return the list of an item where all of it is asked for."""
     if unit.kind != "item" or kind not in ("list", "steps"):
         return unit

@@ -1,4 +1,4 @@
-"""How well each unit answers a question: by the words of it and of what stands over it, by meaning, by kind.
+"""Score units against a question: by their words and those that stand over them, by meaning, and by kind.
 
 What a unit is about is not only in its own words: "The default is five minutes." is about the setting that its entry
 is headed with. So words of the heading, the term, the sentences around, the section and the title count as well, each
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 from ragstone.answer.quotes import select_words
 from ragstone.answer.sanitize import strip_hidden
-from ragstone.answer.units import Unit
+from ragstone.answer.units import AnswerUnit
 from ragstone.language.analyzer import analyze
 from ragstone.language.asked import STRICT, AskedKind, find_asked_kind, holds_kind
 from ragstone.language.relevance import COVERAGE_WEIGHT, asked_terms, weigh_terms
 
 ABOVE, NEAR, SECTION, TITLE = 0.9, 0.6, 0.8, 0.5
-"""What a term counts where it stands over the unit, next to it, in the section path or in the title."""
+"""The worth of a term that stands over the unit, next to it, in the section path or in the title; 1 is in it."""
 KIND_FOUND, KIND_MISSED = 0.1, 0.15
 HIT_WEIGHT = 0.25
 _LONGEST_READ, _LONGEST_LEAD = 500, 200
@@ -43,11 +43,11 @@ def leans(text: str) -> bool:
 class ScoredUnit:
     """A unit and what speaks for it; `closeness` is None where no model could be asked."""
 
-    unit: Unit
+    unit: AnswerUnit
     coverage: float
     closeness: float | None = None
     kind: float = 0.0
-    """What it adds that the unit holds the kind of thing that is asked for, or takes away that it does not."""
+    """Positive when the unit holds the kind of thing that is asked for, negative when it should and does not."""
 
     @property
     def strength(self) -> float:
@@ -61,7 +61,7 @@ class ScoredUnit:
         return self.strength + HIT_WEIGHT * self.unit.quote.hit.score
 
 
-def cover_units(question: str, units: Sequence[Unit]) -> list[ScoredUnit]:
+def cover_units(question: str, units: Sequence[AnswerUnit]) -> list[ScoredUnit]:
     """Return each unit with how much of the question it covers and what its kind adds."""
     asked, kind = asked_terms(question), find_asked_kind(question)
     known: dict[str, frozenset[str]] = {}
@@ -74,7 +74,7 @@ def cover_units(question: str, units: Sequence[Unit]) -> list[ScoredUnit]:
 
 
 def _read_layers(
-    unit: Unit, asked: AbstractSet[str], known: dict[str, frozenset[str]]
+    unit: AnswerUnit, asked: AbstractSet[str], known: dict[str, frozenset[str]]
 ) -> Iterator[tuple[frozenset[str], float]]:
     """Yield the terms of a unit and of what stands around it, each with what they count."""
 
@@ -103,7 +103,7 @@ def _cover(weights: Mapping[str, float], layers: Sequence[tuple[AbstractSet[str]
     return covered / total
 
 
-def _weigh_kind(kind: AskedKind, unit: Unit, question: str) -> float:
+def _weigh_kind(kind: AskedKind, unit: AnswerUnit, question: str) -> float:
     if kind in ("other", "yes-no"):
         return 0.0
     if kind == "list" and unit.kind == "list":
@@ -117,7 +117,7 @@ def _weigh_kind(kind: AskedKind, unit: Unit, question: str) -> float:
     return -KIND_MISSED if kind in STRICT else 0.0
 
 
-def read_in_context(unit: Unit, asked: AbstractSet[str]) -> str:
+def read_in_context(unit: AnswerUnit, asked: AbstractSet[str]) -> str:
     """Return the text by which a model judges a unit: the term or sentence that it depends on, and its own words."""
     depends_on = unit.term or unit.lead or (unit.before if leans(unit.text) else None)
     lead = f"{depends_on.text[:_LONGEST_LEAD]}: " if depends_on else ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from ragstone.answer.blocks import Block, find_blocks
+from ragstone.answer.blocks import PassageBlock, find_blocks
 from ragstone.answer.budget import MOST_SENTENCES
 from ragstone.answer.quotes import Quote, rows
 from ragstone.answer.sanitize import has_image, has_link
@@ -35,7 +35,7 @@ _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</")
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class AnswerUnit:
     """A part of a passage that can be quoted, and what it is about besides its own words."""
 
     quote: Quote
@@ -43,7 +43,7 @@ class Unit:
     block: int
     """The number of its block in the passage."""
     term: Quote | None = None
-    """What its entry explains."""
+    """The term that its entry explains."""
     lead: Quote | None = None
     """The sentence that announces it."""
     heading: Quote | None = None
@@ -64,9 +64,9 @@ class Unit:
         return "\n".join(quote.text for quote in (self.heading, self.term, self.lead) if quote)
 
 
-def find_units(hits: Sequence[Hit], *, addresses: bool) -> list[Unit]:
+def find_units(hits: Sequence[Hit], *, addresses: bool) -> list[AnswerUnit]:
     """Return the units of the hits that could be quoted, each place once, in order of hit and text."""
-    units: dict[tuple[str, int, int], Unit] = {}
+    units: dict[tuple[str, int, int], AnswerUnit] = {}
     found = (unit for hit in hits for unit in read_units(hit))
     for unit in islice(found, MOST_SENTENCES):
         if addresses or not has_link(unit.text):
@@ -107,25 +107,25 @@ def _find_inner(places: Iterable[tuple[str, int, int]]) -> set[tuple[str, int, i
     return inner
 
 
-def read_units(hit: Hit) -> Iterator[Unit]:
+def read_units(hit: Hit) -> Iterator[AnswerUnit]:
     """Yield the units of one passage."""
     blocks = find_blocks(hit.text, _headings(hit))
     in_tables = rows(hit)
-    reader = _Reader(hit, blocks)
+    reader = _UnitReader(hit, blocks)
     for number, block in enumerate(blocks):
         if block.kind == "row":
             reader.leave_paragraph()
             row = in_tables.get(block.start)
             if row is not None and not has_image(row.text):
-                yield Unit(row, "row", number, heading=reader.heading)
+                yield AnswerUnit(row, "row", number, heading=reader.heading)
         else:
             yield from reader.read(number)
 
 
-class _Reader:
+class _UnitReader:
     """Reads the blocks of a passage in order and knows what stands over the next one."""
 
-    def __init__(self, hit: Hit, blocks: Sequence[Block]) -> None:
+    def __init__(self, hit: Hit, blocks: Sequence[PassageBlock]) -> None:
         self._hit = hit
         self._blocks = blocks
         self.heading: Quote | None = None
@@ -135,7 +135,7 @@ class _Reader:
         self._last: Quote | None = None
         self._topic: Quote | None = None
 
-    def read(self, number: int) -> Iterator[Unit]:
+    def read(self, number: int) -> Iterator[AnswerUnit]:
         block = self._blocks[number]
         if block.kind == "heading":
             self.heading, self._term, self._lead, self._last = self._quote(block), None, None, None
@@ -156,7 +156,7 @@ class _Reader:
         """Forget the sentences before: nothing that follows leans on them."""
         self._lead = self._last = self._topic = None
 
-    def _leave_term(self, block: Block) -> None:
+    def _leave_term(self, block: PassageBlock) -> None:
         if self._term is None:
             return
         if self._body_indent < 0:
@@ -164,10 +164,10 @@ class _Reader:
         elif block.kind == "prose" and block.indent < self._body_indent:
             self._term = None
 
-    def _quote(self, block: Block) -> Quote:
+    def _quote(self, block: PassageBlock) -> Quote:
         return Quote(self._hit, block.start, block.end)
 
-    def _keep(self, units: Iterable[Unit]) -> Iterator[Unit]:
+    def _keep(self, units: Iterable[AnswerUnit]) -> Iterator[AnswerUnit]:
         for unit in units:
             self._last = unit.quote
             if _says_something(unit) and not self._is_cut_off(unit.quote):
@@ -176,50 +176,52 @@ class _Reader:
     def _is_cut_off(self, quote: Quote) -> bool:
         return quote.start == 0 < self._hit.start and self._hit.text[0].islower() and self._term is None
 
-    def _read_prose(self, number: int) -> Iterator[Unit]:
+    def _read_prose(self, number: int) -> Iterator[AnswerUnit]:
         block, term = self._blocks[number], self._term
         follows = number and self._blocks[number - 1].kind == "term"
         last = number + 1 == len(self._blocks) or self._blocks[number + 1].kind in ("term", "heading")
         if term and follows and last and block.end - term.start <= SHORT:
-            yield Unit(replace(term, end=block.end), "entry", number, heading=self.heading)
+            yield AnswerUnit(replace(term, end=block.end), "entry", number, heading=self.heading)
             return
         quotes = self._sentences(block)
         self._topic = self._topic if term and not follows else None
         for place, quote in enumerate(quotes):
             before = quotes[place - 1] if place else self._last
             after = quotes[place + 1] if place + 1 < len(quotes) else None
-            yield Unit(quote, "sentence", number, term, None, self.heading, before, after, self._topic)
+            yield AnswerUnit(quote, "sentence", number, term, None, self.heading, before, after, self._topic)
             self._topic = self._topic or quote
 
-    def _sentences(self, block: Block) -> list[Quote]:
+    def _sentences(self, block: PassageBlock) -> list[Quote]:
         spans = sentence_spans(self._hit.text[block.start : block.end])
         return [Quote(self._hit, block.start + start, block.start + end) for start, end in spans]
 
-    def _read_code(self, number: int) -> Iterator[Unit]:
+    def _read_code(self, number: int) -> Iterator[AnswerUnit]:
         block = self._blocks[number]
         quote = Quote(self._hit, block.start, min(block.end, block.start + LONGEST_CODE))
         lead = self._last if number and self._blocks[number - 1].kind in ("prose", "item") else None
         if block.end - block.start <= LONGEST_CODE:
-            yield Unit(quote, "code", number, self._term, lead, self.heading, self._last)
+            yield AnswerUnit(quote, "code", number, self._term, lead, self.heading, self._last)
 
-    def _read_list(self, number: int) -> Iterator[Unit]:
+    def _read_list(self, number: int) -> Iterator[AnswerUnit]:
         first = number == 0 or self._blocks[number - 1].kind not in ("item", "code", "row")
         if first:
             self._lead = self._last if number and self._blocks[number - 1].kind == "prose" else None
             yield from self._read_whole_list(number)
         block = self._blocks[number]
         if block.end - block.start <= SHORT:
-            yield from self._keep([Unit(self._quote(block), "item", number, self._term, self._lead, self.heading)])
+            yield from self._keep(
+                [AnswerUnit(self._quote(block), "item", number, self._term, self._lead, self.heading)]
+            )
             return
         quotes = self._sentences(block)
         units = [
-            Unit(quote, "item" if place == 0 else "sentence", number, self._term, self._lead, self.heading,
+            AnswerUnit(quote, "item" if place == 0 else "sentence", number, self._term, self._lead, self.heading,
                  quotes[place - 1] if place else None)
             for place, quote in enumerate(quotes)
         ]  # fmt: skip
         yield from self._keep(units)
 
-    def _read_whole_list(self, number: int) -> Iterator[Unit]:
+    def _read_whole_list(self, number: int) -> Iterator[AnswerUnit]:
         """Yield a list of two items or more with the sentence that announces it, as far as it may be long."""
         start = self._lead.start if self._lead else self._blocks[number].start
         end, items = start, 0
@@ -228,12 +230,12 @@ class _Reader:
                 break
             end, items = block.end, items + 1
         if items > 1:
-            unit = Unit(Quote(self._hit, start, end), "list", number, self._term, None, self.heading, self._last)
+            unit = AnswerUnit(Quote(self._hit, start, end), "list", number, self._term, None, self.heading, self._last)
             if not has_image(unit.text):
                 yield unit
 
 
-def _says_something(unit: Unit) -> bool:
+def _says_something(unit: AnswerUnit) -> bool:
     """Return whether a unit states something: no question, no crumb, no image; of prose also no code."""
     if has_image(unit.text):
         return False

@@ -8,7 +8,7 @@ from ragstone.answer.extract import is_enough
 from ragstone.answer.missing import find_missing_names
 from ragstone.answer.quotes import Quote
 from ragstone.answer.score import ScoredUnit
-from ragstone.answer.units import Unit
+from ragstone.answer.units import AnswerUnit
 from ragstone.core.types import Hit
 
 MakeHit = Callable[..., Hit]
@@ -30,7 +30,7 @@ def test_what_is_enough(
     make_hit: MakeHit, close: float | None, covered: float, only_shared: bool, enough: bool
 ) -> None:
     hit = make_hit("The pump runs.")
-    unit = Unit(Quote(hit, 0, len(hit.text)), "sentence", 0)
+    unit = AnswerUnit(Quote(hit, 0, len(hit.text)), "sentence", 0)
     assert is_enough(ScoredUnit(unit, covered, close), only_shared=only_shared) is enough
 
 

@@ -8,7 +8,7 @@ import pytest
 from ragstone.answer.complete import complete_units
 from ragstone.answer.extract import SHORTLIST, Extractor, choose, find_candidates
 from ragstone.answer.score import ScoredUnit
-from ragstone.answer.units import Unit, find_units, is_sentence
+from ragstone.answer.units import AnswerUnit, find_units, is_sentence
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
 from ragstone.language.relevance import UNRELATED
@@ -95,7 +95,7 @@ def scored(hits: list[Hit], *closeness: float) -> list[ScoredUnit]:
     return sorted(items, key=lambda item: item.score, reverse=True)
 
 
-def texts(units: list[Unit]) -> list[str]:
+def texts(units: list[AnswerUnit]) -> list[str]:
     return [unit.text for unit in units]
 
 
