@@ -19,7 +19,7 @@ from ragstone.ingest.parsers.draft import KINDS, printable
 
 SOURCE = "upload"
 _INSIDE = re.compile(r"!/|#\d+:")
-CONTAINERS = frozenset({".zip", ".mbox"})
+CONTAINERS = frozenset({".zip", ".mbox", ".gz"})
 SECONDS = 120.0
 COPIES = "ragstone-scan-"
 """The beginning of the names of folders that hold a copy for the scanner."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from pathlib import PurePosixPath
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, RagstoneError, UnsupportedFormat
@@ -22,6 +23,9 @@ PARSERS = Registry(
         "rst": "ragstone.ingest.parsers.markup.rst:parse_rst",
         "asciidoc": "ragstone.ingest.parsers.markup.asciidoc:parse_asciidoc",
         "man": "ragstone.ingest.parsers.markup.man:parse_man",
+        "org": "ragstone.ingest.parsers.markup.org:parse_org",
+        "notebook": "ragstone.ingest.parsers.text.notebook:parse_notebook",
+        "subtitles": "ragstone.ingest.parsers.text.subtitles:parse_subtitles",
         "html": "ragstone.ingest.parsers.web.html:parse_html",
         "pdf": "ragstone.ingest.parsers.pdf.parser:parse_pdf",
         "docx": "ragstone.ingest.parsers.office.docx:parse_docx",
@@ -56,16 +60,19 @@ _CALLED = {
 _BY_SHAPE = frozenset({"text", "man", ".asc"})
 """Kinds and suffixes that say little: the text decides which markup it is, if any."""
 _SUPPORTED = (
-    "text, Markdown, reStructuredText, AsciiDoc, man pages, HTML, PDF, DOCX, RTF, PPTX, XLSX, CSV, EPUB, JSON, EML, "
-    "code and picture files can be read"
+    "text, Markdown, reStructuredText, AsciiDoc, Org, man pages, notebooks, subtitles, HTML, PDF, DOCX, RTF, PPTX, "
+    "XLSX, CSV, EPUB, JSON, EML, code and picture files can be read, and one file packed by gzip"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
+_GZIP = b"\x1f\x8b\x08"
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 def parse(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Turn a file into text and blocks, or raise a `ParseError` that names it. The name is never opened."""
     shown = printable(name)
+    if content.startswith(_GZIP):
+        content, shown = _unpack(content, shown, options), shown.removesuffix(".gz")
     kind = _kind(content, shown)
     try:
         parsed: Parsed = PARSERS.load(kind)(content, shown, options)
@@ -84,6 +91,23 @@ def parse(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
             f"{shown} could not be read as {kind}: {type(problem).__name__}: {problem!s:.200}",
             hint="the file may be damaged; open it and save it again",
         ) from problem
+
+
+def _unpack(content: bytes, name: str, options: ParseOptions) -> bytes:
+    """Return what a file packed by gzip holds, such as a man page, within the limit of unpacked files."""
+    unpacker = zlib.decompressobj(wbits=31)
+    most = options.unpacked_mb * 1024 * 1024
+    try:
+        unpacked = unpacker.decompress(content, most)
+    except zlib.error as problem:
+        raise ParseError(f"{name} is a damaged gzip file: {problem}", hint="copy or download it again") from problem
+    if unpacker.unconsumed_tail:
+        raise ParserLimit(
+            f"{name} unpacks to more than {options.unpacked_mb:,} MB", hint="unpack it and split the file"
+        )
+    if not unpacker.eof:
+        raise ParseError(f"{name} is a damaged gzip file: its end is missing", hint="copy or download it again")
+    return unpacked
 
 
 def _kind(content: bytes, name: str) -> str:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ragstone.core.errors import EmptyDocument, NoTextSeen, ParserLimit
 from ragstone.core.types import Block, BlockKind, Json, Parsed
+from ragstone.ingest.parsers.blobs import drop_blobs
 
 _SUFFIXES = {
     "text": ".txt .text .log",
@@ -19,6 +20,9 @@ _SUFFIXES = {
     "asciidoc": ".adoc .asciidoc .asc",
     "man": ".1 .2 .3 .4 .5 .6 .7 .8 .9 .man .mdoc",
     "markdown": ".md .markdown .mdx",
+    "org": ".org",
+    "notebook": ".ipynb",
+    "subtitles": ".srt .vtt",
     "html": ".html .htm .xhtml",
     "pdf": ".pdf",
     "docx": ".docx",
@@ -153,6 +157,7 @@ class Draft:
     def __init__(self, name: str) -> None:
         self.name = name
         self.hidden = 0
+        self.blobs = 0
         self.warnings: list[str] = []
         self._pieces: list[str] = []
         self._blocks: list[Block] = []
@@ -162,11 +167,13 @@ class Draft:
         """Append one block; text without a visible character is left out."""
         cleaned = clean(text)
         self.hidden += cleaned.hidden
-        visible = cleaned.text.rstrip().lstrip("\n") if kind == "code" else cleaned.text.strip()
+        readable, blobs = drop_blobs(cleaned.text)
+        self.blobs += blobs
+        visible = readable.rstrip().lstrip("\n") if kind == "code" else readable.strip()
         if not visible:
             return
         if kind == "heading":
-            label = one_line(label)
+            label = one_line(drop_blobs(label).text)
             kind, level = ("heading", level) if label else ("paragraph", 0)
         start = self._length + (len(GAP) if self._blocks else 0)
         self._length = start + len(visible)
@@ -202,6 +209,8 @@ class Draft:
             kind = NoTextSeen if unseen_hint else EmptyDocument
             raise kind(f"no text was found in {self.name}", hint=unseen_hint or empty_hint)
         notes = [*warnings, *self.warnings]
+        if self.blobs:
+            notes.append(f"{self.blobs} stretches of encoded data were left out")
         if self.hidden:
             notes.append(f"{self.hidden} hidden characters were removed")
         return Parsed(

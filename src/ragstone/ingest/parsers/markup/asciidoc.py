@@ -207,12 +207,8 @@ class _Blocks:
             self._items.pop()
         siblings = self._items[-1].part.inside if self._items else self._parts
         if numbered:
-            count = 0
-            for before in reversed(siblings):
-                if before.kind != "item":
-                    break
-                count += 1
-            part.text = f"{count + 1}. "
+            before = siblings[-1].text if siblings and siblings[-1].kind == "item" else ""
+            part.text = f"{int(before.rstrip('. ')) + 1 if before[:1].isdigit() else 1}. "
         before_it = siblings[-1] if siblings else None
         if part.kind == "term" and before_it and before_it.kind == "term" and not before_it.inside:
             before_it.terms += part.terms

@@ -137,7 +137,7 @@ def parse_markdown(content: bytes, name: str, options: ParseOptions = DEFAULT) -
     page = without_markup(cleaned.text[header.body_start :], mdx=name.lower().endswith(".mdx"))
     draft = Draft(name)
     draft.hidden = cleaned.hidden
-    _add_blocks(draft, page)
+    add_markdown(draft, page)
     metadata = dict(header.metadata)
     title = metadata.pop("title", None)
     return draft.finish(
@@ -148,7 +148,8 @@ def parse_markdown(content: bytes, name: str, options: ParseOptions = DEFAULT) -
     )
 
 
-def _add_blocks(draft: Draft, page: str) -> None:
+def add_markdown(draft: Draft, page: str) -> None:
+    """Add the blocks of a page, each of which is a slice of its source."""
     from markdown_it import MarkdownIt
 
     lines = page.splitlines(keepends=True)
