@@ -14,7 +14,7 @@ from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import Answer, AnswerReady
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, StoreFull
-from ragstone.core.search import Question, SearchQuery
+from ragstone.core.search import Exchange, Question, SearchQuery
 from ragstone.engine import conversations
 from ragstone.stores.activity import conversations as rows
 from ragstone.stores.activity.conversations import ConversationRepository
@@ -238,3 +238,36 @@ async def test_each_follow_up_is_answered_by_its_own_words(data_dir: Path) -> No
         )
         told = {question: await workspace_of(engine).ask(Question(question, conversation="talk")) for question in asked}
     assert {question: answer.sentences[0].text for question, answer in told.items()} == asked
+
+
+GUIDES = {
+    "Cache": (
+        "# Cache\n\nThe cache keeps values in memory. A value is stored with set().\n\n"
+        "## Removing\n\nA single entry is deleted with delete(). The whole cache is emptied with clear().\n"
+    ),
+    "Blog": "# Blog\n\nAn entry of the blog is written by its owner. The owner deletes the entry in the admin.\n",
+    "Museum": "# Museum\n\nAda Lind runs the museum. It is open on Sundays.\n",
+}
+
+
+@pytest.mark.parametrize("way", ["conversation", "earlier"])
+async def test_a_follow_up_without_a_pronoun_stays_with_the_topic(data_dir: Path, way: str) -> None:
+    """With the model itself, and with what was said before kept here or by the caller."""
+    items = [
+        Item("test", name, f"{name}.md", text, title=name, media_type="text/markdown") for name, text in GUIDES.items()
+    ]
+    asked = {
+        "How do I store a value in the cache?": "Cache",
+        "How do I delete one entry?": "Cache",
+        "And how is the whole of it emptied?": "Cache",
+        "Who runs the museum?": "Museum",
+    }
+    sources, earlier = {}, list[Exchange]()
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await workspace_of(engine).documents.ingest_items(items)
+        for question in asked:
+            options = {"conversation": "talk"} if way == "conversation" else {"earlier": tuple(earlier)}
+            answer = await workspace_of(engine).ask(Question(question, **options))
+            earlier.append(Exchange(question, answer.answer if answer.sentences else ""))
+            sources[question] = answer.citations[0].title if answer.citations else answer.answer
+    assert sources == asked

@@ -7,6 +7,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 from ragstone.answer.budget import MOST_CHARS, StepBudget, cut_passages
 from ragstone.answer.check import Checker
@@ -150,6 +151,12 @@ def drop_repeats(hits: Iterable[Hit]) -> tuple[Hit, ...]:
     for hit in hits:
         first.setdefault(hit.chunk_id, hit)
     return tuple(first.values())
+
+
+def interleave(*found: Sequence[Hit]) -> Iterator[Hit]:
+    """Yield the first hits of all searches, then the second ones, and so on."""
+    for hits in zip_longest(*found):
+        yield from (hit for hit in hits if hit is not None)
 
 
 class Judge:

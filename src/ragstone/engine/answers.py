@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 from bisect import bisect_right
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from ragstone.answer.ask import KbState, Part, drop_repeats, look_up
+from ragstone.answer.ask import KbState, Part, drop_repeats, interleave, look_up
 from ragstone.answer.cache import Asked
 from ragstone.answer.quotes import all_words
 from ragstone.core.answers import (
@@ -32,7 +32,8 @@ from ragstone.core.types import Block, Hit, Parsed
 from ragstone.engine.access import TenantScope
 from ragstone.engine.search import Search, Talk
 from ragstone.language.detector import language_of_query
-from ragstone.language.questions import split_question
+from ragstone.language.follow_ups import changes_subject, join_questions, lean_on
+from ragstone.language.questions import split_question, telling_terms
 from ragstone.language.terms import reading
 from ragstone.query.context import checked_choice, checked_count, checked_query
 from ragstone.query.rollout import use_phase
@@ -47,6 +48,10 @@ MOST_TEXT = 1_000_000
 """Characters of a text."""
 PROSE = ("paragraph", "list", "quote")
 """Blocks of a document whose sentences may claim something."""
+MOST_SAID = 200
+"""Characters of the last answer that a search for what was talked about has."""
+MOST_TIMES = 2
+"""The passages of a follow-up, as a multiple of what one search finds."""
 NAMED_PASSAGES = 5
 """Passages that are looked at for a name which the passages of a question do not have."""
 
@@ -160,7 +165,43 @@ class Answers:
 
         found = await self._search.search_and_log("ask", talk, query)
         whole = talk.question if talk.goes_on else found.query
-        return found, await look_up(split_question(whole), step, passages_of, found)
+        parts = await look_up(split_question(whole), step, passages_of, found)
+        return found, parts if talk.leaning == "no" else await self._add_topic(talk, parts, query, found)
+
+    async def _add_topic(
+        self, talk: Talk, parts: Sequence[Part], query: SearchQuery, found: SearchResult
+    ) -> tuple[Part, ...]:
+        """Return the parts of a follow-up with passages on what was talked about; as they are if it leaves that."""
+        on_topic = await self._search_topic(talk, query)
+        own, others = passages_of(found), [passages_of(result) for result in on_topic]
+        if talk.leaning == "maybe" and await asyncio.to_thread(changes_subject, talk.query, own, others[-1]):
+            return tuple(parts)
+        question = talk.question if talk.leaning == "yes" else lean_on(talk.question, talk.basis)
+        shared = frozenset(telling_terms(question) - telling_terms(talk.question))
+        most = MOST_TIMES * max(len(own), *map(len, others))
+        degraded = [note for result in on_topic for note in result.degraded]
+        return tuple(
+            replace(
+                part,
+                hits=drop_repeats(interleave(part.hits or own, *others))[:most],
+                degraded=(*part.degraded, *degraded),
+            )
+            for part in parts or [Part(question, (), shared=shared)]
+        )
+
+    async def _search_topic(self, talk: Talk, query: SearchQuery) -> list[SearchResult]:
+        """Search for a follow-up with the question before it, and in the document that answered that one."""
+
+        async def step(text: str, where: Mapping[str, Any] | None = query.where) -> SearchResult:
+            return await self._search.step(replace(query, text=text, where=where))
+
+        said = talk.earlier[-1].answer[:MOST_SAID]
+        joined, before = await asyncio.gather(
+            step(join_questions(talk.basis, talk.query)), step(f"{talk.basis} {said}".strip())
+        )
+        if query.where or not before.hits:
+            return [joined, before]
+        return [joined, await step(talk.question, {"document_id": before.hits[0].document_id})]
 
     async def _keep_turn(self, talk: Talk, answer: Answer, hits: Sequence[Hit], kb: str | None) -> Answer:
         """Return the answer to what was asked, and keep it in its conversation."""

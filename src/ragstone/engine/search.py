@@ -26,6 +26,7 @@ from ragstone.core.search import (
 from ragstone.core.tenants import MonthBudget
 from ragstone.core.types import Hit, KnowledgeBase, Mode, Role
 from ragstone.engine.access import TenantScope
+from ragstone.language.follow_ups import Leaning, resolve_follow_up
 from ragstone.models import tokenizer_of
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
 from ragstone.query.rollout import fall_back
@@ -50,6 +51,9 @@ class Talk:
     earlier: tuple[Exchange, ...] = ()
     note: str = ""
     """Why what was said before is not known, if so."""
+    leaning: Leaning = "no"
+    basis: str = ""
+    """The question that it leans on, or may lean on."""
 
     @property
     def goes_on(self) -> bool:
@@ -80,7 +84,6 @@ class Search:
         if asked.conversation is None and not given:
             return Talk(asked.text, asked.text, asked.text)
         from ragstone.engine.conversations import REMEMBERED, read_recent_turns
-        from ragstone.language.follow_ups import resolve_follow_up
 
         most = self._scope.settings.limits.query_chars
         words = checked_query(asked.text, most)
@@ -91,8 +94,9 @@ class Search:
         else:
             turns, note = await read_recent_turns(self._scope, asked.conversation, asked.kb)
             earlier = tuple(Exchange(turn.question, turn.answer) for turn in turns)
-        meant = resolve_follow_up(words, [one.question for one in earlier], most)
-        return Talk(words, meant.search, meant.question, asked.conversation or "", earlier, note)
+        meant = resolve_follow_up(words, earlier, most)
+        name = asked.conversation or ""
+        return Talk(words, meant.search, meant.question, name, earlier, note, meant.leaning, meant.basis)
 
     async def keep_turn(self, talk: Talk, answer: str, hits: Sequence[Hit], kb: str | None) -> list[str]:
         """Keep a turn of a conversation; return what went wrong with it before or now."""

@@ -7,8 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ragstone.language.questions import complete, insert_topic, is_question, lacks_subject, points_back, telling_terms
-from ragstone.language.topics import find_topic, has_own_subject
+from ragstone.core.search import Exchange
+from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze
+from ragstone.language.questions import (
+    AUXILIARY,
+    complete,
+    is_question,
+    is_swap,
+    lacks_subject,
+    points_back,
+    telling_terms,
+)
+from ragstone.language.topics import find_head, find_topic, has_own_subject
 
 ENOUGH_WORDS = 3
 """Words with a meaning of their own that words have which need nothing said before."""
@@ -17,7 +28,12 @@ _GOES_ON = re.compile(
     r"(?:and|but|so|then|or|also|otherwise|instead|what about|how about|what if|why not|anything else|what else)\b",
     re.I,
 )
-_SWAPS = re.compile(r"(?:and |but |so )?(?:what|how) about\s+\S", re.I)
+_BARE = re.compile(r"(?:and |but |so )?(?P<word>why|when|where|how|since when|until when|by whom|how often)\W*", re.I)
+_CLAUSE = re.compile(rf"(?:\w+ )?(?:how|when|where|why|what)(?: \w+)? (?P<rest>{AUXILIARY} .+)", re.I)
+_PLACE = re.compile(r"\b(?:with|in|on|for|of|from|via) (?!an?\b|the\b|one\b)([\w-]+)", re.I)
+"""A bare noun that says what a question is asked of: "with rsync"."""
+_DEFINES = re.compile(r"(?:what|who)(?:'s|’s| (?:is|are|was|were))(?: an?)? [\w-]+\W*", re.I)
+"""Asks for something new, whatever was said before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,54 +46,86 @@ class FollowUp:
     """`maybe` where the words do not tell: the texts are the question's own, and what is found has to decide."""
     basis: str = ""
     """The question that it leans on, or may lean on."""
+    complete: bool = False
+    """True where the text to answer has all that the question leaves out."""
 
     @property
     def alone(self) -> bool:
         return self.leaning != "yes"
 
 
-def resolve_follow_up(question: str, earlier: Sequence[str], most_chars: int) -> FollowUp:
+def resolve_follow_up(question: str, earlier: Sequence[Exchange], most_chars: int) -> FollowUp:
     """Resolve a question that follows earlier ones, oldest first.
 
     "it" and the like are replaced by what an earlier question was about. Else a few words that are no question of their
     own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.
     """
-    basis, told = "", FollowUp(question, question)
-    for asked in (*earlier, question):
-        told = _resolve(asked, basis, most_chars)
-        if told.alone or points_back(asked) or _SWAPS.match(asked):
+    basis = ""
+    for turn in earlier:
+        told = _resolve(turn.question, basis, most_chars)
+        if told.leaning == "maybe" and _stays_with(basis, turn.answer):
+            basis = lean_on(turn.question, basis)
+        elif told.alone or told.complete:
             basis = told.question
-    return told
+    return _resolve(question, basis, most_chars)
 
 
-def lean_on(question: str, topic: str) -> str:
-    """Return a question with the topic that it leaves out."""
-    return f"{question.rstrip(' ?!.')} ({topic})?"
+def _stays_with(basis: str, answer: str) -> bool:
+    """Return whether an answer has words of the topic of the question before, or there is none."""
+    return not answer or not telling_terms(find_topic(basis)).isdisjoint(analyze(answer))
+
+
+def join_questions(basis: str, question: str) -> str:
+    """Return a question behind the one that it leans on, to search for both."""
+    return f"{basis.rstrip(' ?!.')} {question}"
+
+
+def lean_on(question: str, basis: str) -> str:
+    """Return a question with the topic of the one that it leans on."""
+    topic = find_topic(basis)
+    return f"{question.rstrip(' ?!.')} ({topic})?" if topic else question
+
+
+def changes_subject(question: str, found: Sequence[Hit], on_topic: Sequence[Hit]) -> bool:
+    """Return whether a question is about something else than what was talked about before.
+
+    It is where no passage on the topic so far has its noun, or where what was found for it alone is titled with a word
+    of it that these passages do not have. Its verbs do not tell: it says "get rid of" where a text says "delete".
+    """
+    known = {term for hit in on_topic for term in analyze(f"{hit.title}\n{hit.section}\n{hit.text}")}
+    if known.isdisjoint(analyze(find_head(question)) or [""]):
+        return True
+    titles = {term for hit in found for term in analyze(f"{hit.title}\n{hit.section}")}
+    place = set(analyze(" ".join(_PLACE.findall(question)))).intersection(*(analyze(hit.text) for hit in found[:1]))
+    return not titles.isdisjoint(telling_terms(question) - known) or not place <= known
 
 
 def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
     leaning = _find_leaning(question) if basis else "no"
     if leaning != "yes":
         return FollowUp(question, question, leaning, basis if leaning == "maybe" else "")
-    pointed = _fill_in(question, basis)
-    joined = f"{basis.rstrip(' ?!.')} {question}"
-    if len(max(joined, pointed, key=len)) > most_chars:
+    filled, joined = _fill_in(question, basis), join_questions(basis, question)
+    if len(max(joined, filled, key=len)) > most_chars:
         return FollowUp(question, question)
-    if pointed != question:
-        return FollowUp(pointed, pointed, "yes", basis)
+    if filled != question:
+        return FollowUp(filled, filled, "yes", basis, complete=True)
     own = telling_terms(question) and not points_back(question)
     # Answered by its own words where it has any: a sentence about the one before would be found as well.
     return FollowUp(joined, question if own else joined, "yes", basis)
 
 
 def _fill_in(question: str, basis: str) -> str:
-    if _SWAPS.match(question):
-        return complete(question, basis, "")
-    return insert_topic(question, find_topic(basis)) if points_back(question) else question
+    """Return a question with what it leaves out: "Why?" behind "When was it built?" asks "Why was it built?"."""
+    asked = _BARE.fullmatch(question)
+    if asked and (clause := _CLAUSE.fullmatch(basis)):
+        return f"{asked['word'].capitalize()} {clause['rest']}"
+    return complete(question, basis, find_topic(basis)) if points_back(question) or is_swap(question) else question
 
 
 def _find_leaning(question: str) -> Leaning:
     told = len(telling_terms(question))
+    if _DEFINES.fullmatch(question) and told:
+        return "no"
     if points_back(question) or lacks_subject(question) or _GOES_ON.match(question):
         return "yes"
     if not is_question(question):

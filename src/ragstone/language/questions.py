@@ -10,10 +10,10 @@ from ragstone.language.topics import find_topic, has_own_subject
 
 MOST_PARTS = 4
 _LONGEST = 1000
-_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may)"
-_ASKING_WORD = rf"(?:how|what|who|whom|whose|which|(?:when|where|why)(?='s|’s|\s+{_AUXILIARY}\b))"
+AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may)"
+_ASKING_WORD = rf"(?:how|what|who|whom|whose|which|(?:when|where|why)(?='s|’s|\s+{AUXILIARY}\b))"
 _VERB_FIRST = (
-    rf"{_AUXILIARY}(?:n't|n’t)?\s+"
+    rf"{AUXILIARY}(?:n't|n’t)?\s+"
     r"(?:it|its|they|their|he|she|this|that|these|those|there|the|an?|i|you|we|one|any|all|my|your|(?-i:[A-Z])\w*)"
 )
 _PREPOSITION = r"(?:(?:in|on|at|by|for|from|to|with|of|under|until|since)\s+)?"
@@ -32,7 +32,7 @@ _BETWEEN = re.compile(
 )
 _COMPARE = re.compile(r"^(?:please\s)?(?:compare|contrast)\s", re.I)
 _AND = re.compile(r"\s(?:and|with|to)\s", re.I)
-_ASKS = re.compile(rf"{_PREPOSITION}(?:how|what|when|where|why|who|whom|whose|which|{_AUXILIARY})\b", re.I)
+_ASKS = re.compile(rf"{_PREPOSITION}(?:how|what|when|where|why|who|whom|whose|which|{AUXILIARY})\b", re.I)
 _POLITE = re.compile(r"(?:please\s+)?(?:(?:can|could) you\s+)?(?:tell me|explain|describe)\s+(?=how|what|who|wh)", re.I)
 _THING = r"(?:\s+(?:ones?|values?|settings?|options?|parameters?|commands?|files?|limits?|numbers?))?"
 _POINTING = re.compile(
@@ -41,7 +41,7 @@ _POINTING = re.compile(
     re.I,
 )
 _DEFINITE = re.compile(r"\bthe\s+\w+\W*$", re.I)
-_ABOUT = re.compile(r"(?:and |but |so )?(?:what|how) about\s+(?P<other>.+)", re.I)
+_ABOUT = re.compile(r"(?:and |but |so )?(?:what|how) about\s+(?!\w+ing\b)(?P<other>.+)", re.I)
 _NAME = re.compile(r"(?<=\s)[A-Z][\w'’-]+(?: [A-Z0-9][\w'’-]*)*")
 _OWNING = re.compile(r"\b(?:its|their|his|her)\b", re.I)
 
@@ -112,6 +112,11 @@ def complete(part: str, before: str, topic: str) -> str:
     if points_back(part):
         return insert_topic(part, topic)
     return f"{part} ({topic})" if topic and lacks_subject(part) else part
+
+
+def is_swap(question: str) -> bool:
+    """Return whether a question asks the same of something else: "What about Windows?"."""
+    return _ABOUT.match(question) is not None
 
 
 def swap_name(question: str, other: str) -> str:

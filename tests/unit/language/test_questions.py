@@ -56,7 +56,7 @@ def test_a_huge_query_is_left_alone(piece: str) -> None:
         (("Where is the east slip", "is it open on Sundays"), "is the east slip open on Sundays"),
         (("How do I reset the pump", "what happens when it fails"), "what happens when the pump fails"),
         (("What does the council do", "who are its members"), "who are the council's members"),
-        (("When did the Eider enter service", "who built her"), "who built Eider"),
+        (("When did the Eider enter service", "who built her"), "who built the Eider"),
         (("In which year was the slip built", "who owns it"), "who owns the slip"),
         (("What is the fare to Sula", "how long does the crossing take"), "how long does the crossing take"),
         (("Why does that happen", "who decides it"), "who decides it"),
