@@ -118,10 +118,10 @@ def _switch_off(function: FunctionType) -> Callable[..., Any] | None:
         return lambda *_, **__: False
     if NoneType in get_args(result):
         return lambda *_, **__: None
-    if result is str and function.__name__.lstrip("_").startswith("find_"):
+    if "" in get_args(result) or (result is str and function.__name__.lstrip("_").startswith("find_")):
         return lambda *_, **__: ""
     if Objection in get_args(result):
-        return lambda *_, **__: get_origin(result)() if get_origin(result) in (list, tuple) else ()
+        return lambda *_, **__: [] if get_origin(result) is list else ()
     return (lambda claim: [claim]) if function.__name__ == "split_claim" else None
 
 
