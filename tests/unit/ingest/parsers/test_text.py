@@ -124,3 +124,10 @@ def test_names_in_messages_are_safe_to_print() -> None:
     assert len(printable("x" * 500 + ".txt")) == 200
     assert printable("x" * 500 + ".txt").endswith("x.txt")
     assert one_line(" two\n words ") == "two words"
+
+
+def test_letters_printed_over_each_other_are_read_once() -> None:
+    bold = "".join(f"{letter}\b{letter}" for letter in "NAME")
+    underlined = "".join(f"_\b{letter}" for letter in "café")
+    parsed = parse_text(f"{bold}\n\npump - opens the {underlined}\n".encode(), "pump.txt")
+    assert parsed.text == "NAME\n\npump - opens the café"

@@ -29,6 +29,8 @@ _WESTERN = frozenset(
 )
 _ASCII = re.compile(rb"[\x20-\x7e]")
 _SIGN_IN_WORD = re.compile("[a-z][¡-¶¸-¿][a-z]")
+_OVERSTRUCK = re.compile(rb"(?:[\x20-\x7e]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08")
+"""A character that the next one is printed over: printed manuals write bold and underlined letters like this."""
 _BINARY_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
@@ -65,6 +67,7 @@ def decode(content: bytes, name: str, *, declared: str = "") -> Decoded:
             return _check(_with_replacements(content[len(mark) :].decode(encoding, "replace"), encoding), name)
     if b"\x00" in content:
         return _check(_unmarked_utf16(content, name), name)
+    content = _OVERSTRUCK.sub(b"", content)
     sample = content[:SAMPLE]
     if len(_BINARY_BYTES.findall(sample)) > len(sample) // 50:
         raise _binary(name)
