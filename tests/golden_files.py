@@ -9,6 +9,8 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
+from ragstone.samples import corpus_path
+
 FOLDER = Path(__file__).parent / "golden"
 WORDS = frozenset({
     "about", "detail", "error", "fix", "get", "hint", "message", "reason", "repair", "skipped",
@@ -52,7 +54,11 @@ def steady(value: Any, here: Path, key: str = "") -> Any:
         case str() if key == "skipped" or (value and (key in WORDS or key in NAMED)):
             return "<text>"
         case str():
-            told = value.replace(str(here), "<here>").replace(str(here.parent), "<base>")
+            told = (
+                value.replace(str(corpus_path()), "<samples>")
+                .replace(str(here), "<here>")
+                .replace(str(here.parent), "<base>")
+            )
             return MOMENT.sub("<moment>", ID.sub("<id>", told))
         case _:
             return value

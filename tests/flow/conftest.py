@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,8 @@ def _own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def stone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
     """The sample corpus in the default kb, with real parsers and the default model. Write into other kbs only."""
     with Ragstone(data_dir=tmp_path_factory.mktemp("flow")) as stone:
-        stone.ingest(corpus_path())
+        with chdir(corpus_path().parent):
+            stone.ingest(corpus_path())
         yield stone
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -69,7 +70,8 @@ def test_pdf_docx_and_text_carry_name_and_date(
 
 def test_a_second_run_finds_nothing_to_do(stone: Ragstone) -> None:
     before = stone.stats()
-    report = stone.ingest(corpus_path())
+    with chdir(corpus_path().parent):
+        report = stone.ingest(corpus_path())
     assert (report.added, report.updated, report.unchanged, report.failed) == (0, 0, 10, ())
     assert stone.stats() == before
 

@@ -7,6 +7,7 @@ Floors stand a little under what was measured: nDCG@10 0.979 lexical, 0.928 dens
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import chdir
 from typing import Literal
 
 import pytest
@@ -70,7 +71,8 @@ LEAST_RIGHT = 24
 @pytest.fixture(scope="module")
 def stone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
     with Ragstone(data_dir=tmp_path_factory.mktemp("quality")) as stone:
-        report = stone.ingest(corpus_path())
+        with chdir(corpus_path().parent):
+            report = stone.ingest(corpus_path())
         assert (report.failed, report.degraded) == ((), ())
         yield stone
 

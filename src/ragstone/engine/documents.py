@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -79,13 +79,12 @@ class Documents:
         failures those with the code `skipped` are pictures that were not named themselves.
         """
         from ragstone.ingest.diff import SourceDiff
-        from ragstone.ingest.sources.files.read import scan_paths
         from ragstone.ingest.work import JobBatch, RunReport, WorkItem
 
         tenant = await self._scope.admit()
         scope, seed = await self._open_kb(tenant, self._scope.kb_name(kb))
         diff = SourceDiff(self._ledger, self._components.preparer, tenant, scope, RunReport(), seed=seed)
-        entries, listings = await scan_paths(paths, self._scope.settings.limits)
+        entries, listings = await self._scan(tenant, scope, paths)
         for listing in listings:
             await diff.expect_listing(listing)
         queued: list[DocumentStatus] = []
@@ -110,9 +109,9 @@ class Documents:
         self, *paths: str | Path, kb: str | None = None, on_progress: OnProgress | None = None
     ) -> IngestReport:
         """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
-        from ragstone.ingest.sources.files.read import scan_paths
-
-        items, listings = await scan_paths(paths, self._scope.settings.limits)
+        tenant = await self._scope.admit()
+        known = await self._ledger.of(tenant).kb(self._scope.kb_name(kb))
+        items, listings = await self._scan(tenant, known, paths)
         return await self.ingest_items(items, kb=kb, on_progress=on_progress, listings=listings)
 
     @within_kbs
@@ -160,14 +159,25 @@ class Documents:
     ) -> IngestReport:
         """Report what `ingest` would do: files are read, no model is asked and nothing is written."""
         from ragstone.ingest.dry_run import dry_run
-        from ragstone.ingest.sources.files.read import scan_paths
 
         limits = self._scope.settings.limits
-        items, listings = await scan_paths(paths, limits)
         tenant = await self._scope.admit()
         scope = await self._ledger.of(tenant).kb(self._scope.kb_name(kb))
+        items, listings = await self._scan(tenant, scope, paths)
         preparer = self._components.preparer
         return await dry_run(self._ledger, preparer, tenant, scope, items, listings, limits, on_progress)
+
+    async def _scan(
+        self, tenant: str, kb: KnowledgeBase | None, paths: Sequence[str | Path]
+    ) -> tuple[Iterator[Item | Failure], Sequence[SourceListing]]:
+        """Return the documents at these paths that no source has brought, and a listing of each folder."""
+        from ragstone.ingest.sources.files.owners import find_path_owners
+        from ragstone.ingest.sources.files.read import scan_paths
+
+        sources = self._components.stores.sources.of(tenant)
+        named = [Path(path) for path in paths]
+        owners = await find_path_owners(self._ledger, sources, tenant, kb, named) if kb else {}
+        return await scan_paths(named, self._scope.settings.limits, owners)
 
     @within_kbs
     async def list(

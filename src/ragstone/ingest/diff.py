@@ -12,9 +12,10 @@ from ragstone.core.errors import LeaseLost
 from ragstone.core.ids import content_hash, document_id
 from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
-from ragstone.core.types import Failure, Item, KnowledgeBase, LiveContent
+from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveContent
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.sources.files.read import expand
+from ragstone.ingest.sources.files.walk import keep_shown_path
 from ragstone.ingest.work import JobBatch, RunReport, SourceListing, Watch, WorkItem
 from ragstone.settings.tree import LimitSettings
 
@@ -144,16 +145,25 @@ class SourceDiff:
             live.update({(source, external_id): document for external_id, document in found.items()})
         todo, current = [], []
         for work in work_items:
+            known = live.get((work.item.source, work.item.external_id))
+            work = replace(work, item=keep_shown_path(work.item, known.uri if known else ""))
             item = work.item
             self._seen.add((item.source, item.external_id))
-            known = live.get((item.source, item.external_id))
-            if self.preparer.is_current(item, known):
-                current.append(replace(work, document_id=known.id if known else ""))
+            if known and self.preparer.is_current(item, known) and await self._show_under(known, item):
+                current.append(replace(work, document_id=known.id))
             elif known:
                 todo.append(replace(work, document_id=known.id, known=True))
             else:
                 todo.append(await self._match_move(work))
         return await self._replace_queued(await self._assign_ids(todo), current)
+
+    async def _show_under(self, known: Document, item: Item) -> bool:
+        """Show a live document under another path; False when its attachments must be read to follow it."""
+        if known.uri == item.uri:
+            return True
+        if known.metadata.get("has_attachments"):
+            return False
+        return self.dry or await self._move(known.id, (item.source, item.external_id), item)
 
     async def _replace_queued(
         self, todo: list[WorkItem], current: list[WorkItem]

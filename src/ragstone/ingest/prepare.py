@@ -25,6 +25,7 @@ from ragstone.ingest.enrich.summary import summarize
 from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract, normalize
 from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
+from ragstone.ingest.sources.files.walk import name_of
 from ragstone.ingest.work import StageTimes, WorkItem
 from ragstone.language.analyzer import FINGERPRINT
 from ragstone.language.terms import analyze_chunks
@@ -113,9 +114,8 @@ class Preparer:
         """Return a name for the way this item is made into a document."""
         # A file that was only touched keeps its recipe; one with new metadata from its source does not.
         given = {key: value for key, value in item.metadata.items() if key not in ("modified_date", "scraped_date")}
-        return content_hash(json.dumps([self._fingerprint, item.uri, item.title, given], sort_keys=True, default=str))[
-            :32
-        ]
+        named = name_of(item)
+        return content_hash(json.dumps([self._fingerprint, named, item.title, given], sort_keys=True, default=str))[:32]
 
     async def prepare(self, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
         """Extract, normalize, chunk and enrich. Raises `ParseError` for an item that cannot be a document."""

@@ -81,6 +81,7 @@ def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = _write_pages(place / "pages")
     with pytest.MonkeyPatch.context() as patch:
         use_fake_model(patch)
+        patch.chdir(place)
         assert main(["ingest", str(folder), "--data-dir", str(place / "data"), "--quiet"]) == 0
     return place / "data"
 

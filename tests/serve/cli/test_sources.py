@@ -459,6 +459,7 @@ def test_a_folder_that_was_ingested_is_warned_of(cli: Cli, pages: Path) -> None:
     assert ran.code == 0
     assert f"'ragstone ingest' has brought 3 documents under {pages} already" in said
     assert f"ragstone documents delete {' '.join(ids)}; to undo this: ragstone sources remove wiki" in said
+    assert "this source passes them over" in said
     (pages.parent / "elsewhere").mkdir()
     assert "warning: " not in cli("sources", "add", "files", "part", "path=elsewhere").err
 

@@ -17,7 +17,8 @@ MEGABYTE = 1024 * 1024
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
     folder = tmp_path / "docs"
     folder.mkdir()
     return folder
@@ -77,27 +78,35 @@ def test_several_paths_come_in_the_order_they_were_named(folder: Path, tmp_path:
     assert [item.uri for item in items(single, folder)] == ["single.md", "docs/a.txt"]
 
 
-@pytest.mark.parametrize("path", [Path(), Path("../docs"), Path("sub/..")])
-def test_a_folder_is_shown_by_its_own_name_however_it_is_spelt(
-    folder: Path, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("path", ["docs", "./docs/", "docs/sub/..", "link", "{here}/docs", "docs/sub/a.txt", "."])
+def test_a_file_is_shown_by_its_path_from_the_working_folder_however_it_is_named(folder: Path, path: str) -> None:
     write(folder / "sub" / "a.txt")
-    monkeypatch.chdir(folder)
-    (item,) = items(path)
+    (folder.parent / "link").symlink_to(folder)
+    (item,) = items(Path(path.format(here=folder.parent)))
     assert (item.uri, item.external_id) == ("docs/sub/a.txt", (folder / "sub" / "a.txt").as_posix())
+
+
+@pytest.mark.parametrize("here", ["docs/sub", "/"])
+def test_a_file_outside_of_the_working_folder_is_shown_by_its_absolute_path(
+    folder: Path, here: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = write(folder / "a.txt")
+    (folder / "sub").mkdir()
+    monkeypatch.chdir(here)
+    assert [item.uri for item in items(folder)] == [file.as_posix()]
 
 
 def test_a_file_named_alone_is_the_same_document_as_through_its_folder(folder: Path) -> None:
     file = write(folder / "a.txt")
     (alone,), (found,) = items(file), items(folder)
     assert alone.external_id == found.external_id
-    assert (alone.uri, found.uri) == ("a.txt", "docs/a.txt")
+    assert (alone.uri, found.uri) == ("docs/a.txt", "docs/a.txt")
 
 
 def test_a_file_that_is_named_twice_comes_once(folder: Path) -> None:
     file = write(folder / "a.txt")
     write(folder / "b.txt")
-    assert [item.uri for item in items(file, folder, folder)] == ["a.txt", "docs/b.txt"]
+    assert [item.uri for item in items(file, folder, folder)] == ["docs/a.txt", "docs/b.txt"]
 
 
 @pytest.mark.parametrize("name", [".hidden.txt", ".git/config.txt", "sub/.cache/page.html"])
@@ -127,7 +136,7 @@ def test_pictures_in_a_folder_are_skipped_and_it_is_said_how_they_are_read(
 
 @pytest.mark.parametrize("name", ["logo.png", ".hidden.txt"])
 def test_what_is_named_itself_is_read_whatever_it_is(folder: Path, name: str) -> None:
-    assert [item.uri for item in items(write(folder / name))] == [name]
+    assert [item.uri for item in items(write(folder / name))] == [f"docs/{name}"]
 
 
 @pytest.mark.parametrize("name", ["data.csv", "archive.zip", "no_suffix"])

@@ -25,6 +25,7 @@ from ragstone.ingest.backfill import SpaceMaintenance
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.ingest.jobs.sync import Sync, SyncReport
 from ragstone.ingest.prepare import Preparer
+from ragstone.ingest.sources.files.owners import find_source_owners
 from ragstone.schemas.jobs import WebhookSchema
 from ragstone.settings.tree import FetchSettings, JobSettings
 
@@ -107,7 +108,8 @@ class Maintenance:
             try:
                 owner = await self._tenants.get(tenant) if self._tenants else None
                 seed = owner.seed if owner else ""
-                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket, seed)
+                owners = await find_source_owners(self._ledger, self._sources.of(tenant), tenant, kb, record)
+                sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket, seed, owners)
                 report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
             finally:
                 await source.close()

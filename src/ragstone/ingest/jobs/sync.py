@@ -31,6 +31,7 @@ from ragstone.ingest.diff import MEMBER, SourceDiff
 from ragstone.ingest.enrich.near_duplicates import twin_of
 from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.prepare import Preparer, find_unusable
+from ragstone.ingest.sources.files.owners import Owners, report_owned
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
 from ragstone.ingest.work import JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
 
@@ -94,6 +95,8 @@ class Sync:
     ticket: Ticket | None = None
     seed: str = ""
     """Seed of the ids of new documents; the tenant's name unless the tenant was renamed."""
+    owners: Owners = field(default_factory=dict)
+    """Which of its files are documents already that others have brought, by external id."""
     report: SyncReport = field(default_factory=SyncReport)
     afresh: bool = False
     """Try items again that failed before."""
@@ -123,7 +126,7 @@ class Sync:
     async def _queue_page(self, page: Page, diff: SourceDiff) -> None:
         work_items = []
         for entry in page.items:
-            failure = entry if isinstance(entry, Failure) else find_unusable(entry)
+            failure = entry if isinstance(entry, Failure) else find_unusable(entry) or self._find_owned(entry)
             if failure:
                 (self.report.skipped if failure.code == SKIPPED else self.report.unread).append(failure)
             elif isinstance(entry, Item):
@@ -142,6 +145,10 @@ class Sync:
                 self.report.removed += bool(gone and await tx.delete(gone))
             await tx.advance(self.record.id, page.cursor)
         self.report.queued += len(jobs)
+
+    def _find_owned(self, item: Item) -> Failure | None:
+        owner = self.owners.get(item.external_id.partition(MEMBER)[0])
+        return report_owned(item.uri, owner) if owner else None
 
     def _gave_nothing(self, lists_all: bool) -> bool:
         """Return whether the source gave nothing at all, neither new nor known."""

@@ -43,12 +43,12 @@ def test_a_mailbox_that_is_named_gives_its_messages(folder: Path) -> None:
     assert isinstance(first, Item)
     assert isinstance(second, Item)
     assert first.external_id == f"{(folder / 'inbox.mbox').as_posix()}!/1@example.org"
-    assert first.uri == "inbox.mbox!/1@example.org.eml"
+    assert first.uri == "docs/inbox.mbox!/1@example.org.eml"
     assert first.media_type == "message/rfc822"
     assert isinstance(first.content, bytes)
     assert first.content.startswith(b"Message-ID: <1@example.org>")
-    named = dict.fromkeys(("filename", "mailbox", "source"), "inbox.mbox")
-    assert first.metadata == {"source_type": "email", **named}
+    named = dict.fromkeys(("mailbox", "source"), "docs/inbox.mbox")
+    assert first.metadata == {"source_type": "email", "filename": "inbox.mbox", **named}
     assert first.modified_at is not None
     assert first.modified_at.isoformat() == "2026-01-05T10:00:00+00:00"
 

@@ -217,7 +217,7 @@ def test_an_archive_that_is_named_itself_is_opened(folder: Path) -> None:
     (item,) = read_files([folder / "b.zip"])
     assert isinstance(item, Item)
     assert item.external_id == f"{(folder / 'b.zip').as_posix()}!/sub/x.txt"
-    assert item.uri == "b.zip!/sub/x.txt"
+    assert item.uri == "docs/b.zip!/sub/x.txt"
 
 
 async def test_limits_bound_single_files(folder: Path) -> None:

@@ -8,13 +8,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from ragstone.core.clock import current_read_time
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.types import SKIPPED, Failure, Item
+from ragstone.ingest.parsers.draft import KINDS
+from ragstone.ingest.parsers.mail.shape import MAX_HEAD, begins_mailbox
 from ragstone.ingest.sources.files.archives import MEGABYTE, is_archive_file, list_archive, read_archive
+from ragstone.ingest.sources.files.owners import Owners, report_owned
 from ragstone.ingest.sources.files.walk import FoundFile, as_text, find, is_document, own_name, real
 from ragstone.ingest.sources.mail.mailboxes import is_mailbox, read_mailbox
 from ragstone.ingest.work import SourceListing
@@ -24,15 +27,17 @@ SOURCE = "files"
 
 
 async def scan_paths(
-    paths: Sequence[str | Path], limits: LimitSettings
+    paths: Sequence[str | Path], limits: LimitSettings, owners: Owners | None = None
 ) -> tuple[Iterator[Item | Failure], list[SourceListing]]:
-    """Return the documents at these paths, and a listing of each path that is a folder."""
+    """Return the documents at these paths but for those of `owners`, and a listing of each path that is a folder."""
     named = [Path(path) for path in paths]
-    items = read_files(named, limits)
+    items = read_files(named, limits, owners)
     return items, await asyncio.to_thread(folder_listings, named, limits)
 
 
-def read_files(paths: Sequence[Path], limits: LimitSettings | None = None) -> Iterator[Item | Failure]:
+def read_files(
+    paths: Sequence[Path], limits: LimitSettings | None = None, owners: Owners | None = None
+) -> Iterator[Item | Failure]:
     """Yield each file named, and each document under each folder named, in order of path, each once.
 
     A file is known by its absolute path, so that naming it alone or through its folder is the same document.
@@ -42,15 +47,17 @@ def read_files(paths: Sequence[Path], limits: LimitSettings | None = None) -> It
     for path in paths:
         if not path.exists():
             raise InputError(f"{path} does not exist", hint="check the spelling; nothing was ingested")
-    return _read_each(paths, limits or LimitSettings())
+    return _read_each(paths, limits or LimitSettings(), owners or {})
 
 
-def _read_each(paths: Sequence[Path], limits: LimitSettings) -> Iterator[Item | Failure]:
+def _read_each(paths: Sequence[Path], limits: LimitSettings, owners: Owners) -> Iterator[Item | Failure]:
     for found in _each_once(paths):
         if isinstance(found, Failure):
             yield found
+        elif owner := owners.get((origin := origin_of(found)).external_id):
+            yield report_owned(found.shown, owner)
         else:
-            yield from read_documents(found, origin_of(found), limits)
+            yield from read_documents(found, origin, limits)
 
 
 def _each_once(paths: Sequence[Path]) -> Iterator[FoundFile | Failure]:
@@ -68,7 +75,7 @@ def _each_once(paths: Sequence[Path]) -> Iterator[FoundFile | Failure]:
 def origin_of(found: FoundFile) -> Item:
     """Return the item of a file that is known by its absolute path, without its content."""
     external_id = own_name(as_text(real(found.path).as_posix()))
-    return Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE})
+    return Item(SOURCE, external_id, found.shown, b"", metadata={"source_type": SOURCE}, media_type=found.media_type)
 
 
 def count_files(paths: Sequence[Path], limits: LimitSettings | None = None) -> int:
@@ -102,7 +109,7 @@ def read_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Ite
             return
         facts = found.path.stat()
         origin = _add_dates(found, origin, facts)
-        if is_container(uri):
+        if is_container(uri) or _is_unnamed_mailbox(found):
             with found.path.open("rb") as file:
                 if inside := read_container(file, origin, limits):
                     yield from inside
@@ -125,9 +132,17 @@ def _add_dates(found: FoundFile, origin: Item, facts: os.stat_result) -> Item:
 
 def read_container(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure] | None:
     """Return the documents inside an open file; None for one that only has the name of an archive."""
-    if is_mailbox(origin.uri):
+    if is_mailbox(origin.uri) or not is_container(origin.uri):
         return read_mailbox(file, origin, limits)
     return read_archive(file, origin, limits) if is_archive_file(file, origin.uri) else None
+
+
+def _is_unnamed_mailbox(found: FoundFile) -> bool:
+    """Return whether a file is a mailbox that its name does not show, such as `Inbox`, by its first lines."""
+    if found.media_type or PurePosixPath(found.shown).suffix.lower() in KINDS:
+        return False
+    with found.path.open("rb") as file:
+        return begins_mailbox(file.read(MAX_HEAD))
 
 
 def expand(item: Item, limits: LimitSettings) -> Iterator[Item | Failure]:

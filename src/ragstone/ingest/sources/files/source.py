@@ -14,6 +14,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import TenantSources
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.config import SourceContext, StatelessSource
+from ragstone.ingest.sources.files.owners import folder_of, is_one_in_the_other
 from ragstone.ingest.sources.files.read import SOURCE, is_container, list_ids, read_documents
 from ragstone.ingest.sources.files.walk import FoundFile, Patterns, Selection, as_text, find, real
 from ragstone.ingest.sources.paging import in_batches
@@ -72,7 +73,9 @@ class FilesSource(StatelessSource):
                 yield from read_documents(entry, self._origin(entry), self._limits)
 
     def _origin(self, found: FoundFile) -> Item:
-        return Item(self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE})
+        return Item(
+            self._name, found.relative, found.shown, b"", metadata={"source_type": SOURCE}, media_type=found.media_type
+        )
 
 
 def _files_before_links(entries: Sequence[FoundFile | Failure]) -> Iterator[FoundFile | Failure]:
@@ -144,7 +147,7 @@ async def find_overlaps(ledger: Ledger, sources: TenantSources, tenant: str, add
     meeting = (
         other
         for other in await sources.all(added.kb)
-        if other.name != added.name and other.kind == SOURCE and _meets(folder, str(other.config["path"]))
+        if other.name != added.name and (root := folder_of(other)) and is_one_in_the_other(folder, root)
     )
     ids = await _list_ingested(ledger, tenant, added.kb, folder)
     return Overlaps(folder, sources=tuple(meeting), document_ids=tuple(ids))
@@ -162,11 +165,4 @@ async def _list_ingested(ledger: Ledger, tenant: str, name: str, folder: Path) -
 
 
 def _resolve(path: str) -> Path:
-    return Path(path).expanduser().resolve()
-
-
-def _meets(folder: Path, other: str) -> bool:
-    if "${" in other:
-        return False
-    there = _resolve(other)
-    return folder.is_relative_to(there) or there.is_relative_to(folder)
+    return real(Path(path).expanduser())

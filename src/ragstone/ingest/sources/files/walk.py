@@ -7,14 +7,14 @@ import hashlib
 import os
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from ragstone.core.types import SKIPPED, Failure
+from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.parsers.images import ocr
 
 # Kinds that are never documents: found inside a folder they are passed over without a word.
@@ -25,6 +25,10 @@ PASSED_OVER = re.compile(
 )
 # OCR takes seconds for a photo and a minute for a full screen: it is for those who ask for it.
 PICTURES = re.compile(r"\.(bmp|jpe?g|png|webp)", re.IGNORECASE)
+MAIL = "message/rfc822"
+_MAILDIR = frozenset({"cur", "new", "tmp"})
+_MAILDIR_FILE = re.compile(r"dovecot|courier|subscriptions$|maildirfolder$|maildirsize$")
+"""Files that mail servers keep beside the messages."""
 _LIKE_A_MEMBER = re.compile(r"(\.(?:mbox|zip))!/", re.IGNORECASE)
 Wait = Callable[[float], Awaitable[None]]
 
@@ -106,6 +110,8 @@ class FoundFile:
     path: Path
     relative: str
     shown: str
+    media_type: str = ""
+    """Known of a message in a Maildir; empty when the name and the bytes must tell."""
 
 
 def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[FoundFile | Failure]:
@@ -115,8 +121,8 @@ def find(path: Path, selection: Selection = EVERYTHING) -> Iterator[FoundFile | 
     `Failure`, after everything that could be.
     """
     if not path.is_dir():
-        name = as_text(path.name)
-        return iter([FoundFile(path, name, name)])
+        mail = MAIL if _holds_messages(path.parent) else ""
+        return iter([FoundFile(path, as_text(path.name), shown_path(real(path.parent) / path.name), mail)])
     return _walk(path, selection)
 
 
@@ -125,27 +131,81 @@ def _walk(folder: Path, selection: Selection) -> Iterator[FoundFile | Failure]:
     closed: list[OSError] = []
     for parent, folders, names in os.walk(folder, onerror=closed.append):
         under = Path(parent).relative_to(folder)
+        mailboxes = _list_maildirs(Path(parent), folders)
+        holds_mail = _holds_messages(Path(parent))
         folders[:] = sorted(
             name
             for name in folders
-            if not name.startswith(".") and selection.enters(as_text((under / name).as_posix()))
+            if (not name.startswith(".") or name in mailboxes)
+            and not (mailboxes and name == "tmp")
+            and selection.enters(as_text((under / name).as_posix()))
         )
         for name in sorted(names):
             file = Path(parent) / name
             relative = as_text((under / name).as_posix())
-            wanted, shown = is_document(relative, selection), _display_path(root, under / name)
+            # The folders of a Maildir begin with a dot, and are not hidden.
+            meant = relative.replace("/.", "/").removeprefix(".") if holds_mail else relative
+            wanted, shown = is_document(meant, selection), shown_path(root / under / name)
             if not wanted and is_skipped(relative, selection):
                 yield report_skipped(shown)
             if not wanted or (file.is_symlink() and not real(file).is_relative_to(root)):
                 continue
-            yield FoundFile(file, own_name(relative), shown)
+            if not (mailboxes and _MAILDIR_FILE.match(name)):
+                yield FoundFile(file, own_name(relative), shown, MAIL if holds_mail else "")
     for problem in closed:
-        shown = _display_path(root, Path(os.fsdecode(problem.filename)).relative_to(folder))
+        shown = shown_path(root / Path(os.fsdecode(problem.filename)).relative_to(folder))
         yield Failure(shown, "unreadable", f"{shown} cannot be read: {problem.strerror or problem}")
 
 
-def _display_path(root: Path, under: Path) -> str:
-    return own_name(as_text((Path(root.name) / under).as_posix()))
+def _list_maildirs(parent: Path, folders: Sequence[str]) -> frozenset[str]:
+    """Return `.` and the folders below, such as `.Sent`, that are Maildirs; none when the folder itself is not one."""
+    if not _MAILDIR.issubset(folders):
+        return frozenset()
+    inside = (name for name in folders if name.startswith(".") and _is_maildir(parent / name))
+    return frozenset({".", *inside})
+
+
+def _is_maildir(folder: Path) -> bool:
+    return all((folder / name).is_dir() for name in _MAILDIR)
+
+
+def _holds_messages(folder: Path) -> bool:
+    """Return whether a folder is where a Maildir has its messages, which have names without a kind."""
+    place = real(folder)
+    return place.name in ("cur", "new") and _is_maildir(place.parent)
+
+
+def shown_path(path: Path) -> str:
+    """Return a path as people see it and can open it: from the working folder if it is in there, else absolute.
+
+    It is the same however the folder that it was found in was named.
+    """
+    here = Path.cwd()
+    inside = here != Path(here.anchor) and path.is_relative_to(here)
+    return own_name(as_text((path.relative_to(here) if inside else path).as_posix()))
+
+
+def is_from_disk(item: Item) -> bool:
+    """Return whether an item is shown by the path of a file: its own, or that of the archive or mailbox it is in."""
+    return item.metadata.get("source_type") == "files" or "mailbox" in item.metadata or "archive" in item.metadata
+
+
+def name_of(item: Item) -> str:
+    """Return what an item is called: where its file lies and how that is shown may change, and it stays the same."""
+    return item.uri.rpartition("/")[2] if is_from_disk(item) and "!/" not in item.uri else item.uri
+
+
+def keep_shown_path(item: Item, known: str) -> Item:
+    """Return a file's item under the path that its document is shown by, as long as that path leads to it from here."""
+    if not known or item.uri == known or not is_from_disk(item):
+        return item
+    (before, *member), (after, *known_member) = item.uri.split("!/", 1), known.split("!/", 1)
+    if member != known_member or os.path.realpath(before) != os.path.realpath(after):
+        return item
+    given = item.metadata
+    containers = {key: str(given[key]) for key in ("archive", "mailbox", "source") if key in given}
+    kept = {key: after + path.removeprefix(before) for key, path in containers.items() if path.startswith(before)}
+    return replace(item, uri=known, metadata={**given, **kept})
 
 
 def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:

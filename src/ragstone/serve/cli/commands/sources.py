@@ -204,7 +204,7 @@ def describe_overlaps(overlaps: Overlaps, added: SourceRecord, options: Common) 
         return [f"there is no {overlaps.folder} yet: a sync fails until there is"]
     remove = options.command("sources", "remove", added.name)
     warnings = [
-        f"source '{other.name}' reads {other.config['path']} too, so what both read is there twice; "
+        f"source '{other.name}' reads {other.config['path']} too: what both read stays with the first; "
         f"to undo this: {remove}"
         for other in overlaps.sources
     ]
@@ -212,7 +212,7 @@ def describe_overlaps(overlaps: Overlaps, added: SourceRecord, options: Common) 
         named = " ".join(ids) if len(ids) <= NAMED else "ID… (ids: ragstone documents)"
         warnings.append(
             f"'ragstone ingest' has brought {pluralize(len(ids), 'document')} under {overlaps.folder} already, and "
-            f"this source will bring them again; to keep those of the source: ragstone documents delete "
+            f"this source passes them over; to have it bring them instead: ragstone documents delete "
             f"{named}{options.as_typed()}; to undo this: {remove}"
         )
     return warnings
