@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 import zipfile
 import zlib
 from pathlib import PurePosixPath
@@ -12,6 +13,7 @@ from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit, Ragston
 from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, KINDS, ParseOptions, printable
+from ragstone.ingest.parsers.mail.shape import looks_like_mail
 from ragstone.ingest.parsers.markup.shape import find_markup
 from ragstone.ingest.parsers.text.text import looks_like_text
 
@@ -32,10 +34,12 @@ PARSERS = Registry(
         "rtf": "ragstone.ingest.parsers.office.rtf:parse_rtf",
         "pptx": "ragstone.ingest.parsers.office.pptx:parse_pptx",
         "xlsx": "ragstone.ingest.parsers.office.xlsx:parse_xlsx",
+        "xls": "ragstone.ingest.parsers.office.xls:parse_xls",
         "csv": "ragstone.ingest.parsers.text.structured:parse_csv",
         "epub": "ragstone.ingest.parsers.office.epub:parse_epub",
         "json": "ragstone.ingest.parsers.text.structured:parse_json",
         "mail": "ragstone.ingest.parsers.mail.parser:parse_mail",
+        "outlook": "ragstone.ingest.parsers.mail.outlook:parse_outlook",
         "image": "ragstone.ingest.parsers.images.image:parse_image",
         "code": "ragstone.ingest.parsers.code:parse_code",
     },
@@ -47,6 +51,7 @@ _MAIN_PARTS = {
     "xlsx": "xl/workbook.xml",
     "epub": "META-INF/container.xml",
 }
+_OLE_PARTS = {"xls": {"workbook", "book"}, "outlook": {"__properties_version1.0"}}
 _CALLED = {
     "pdf": "a PDF",
     "image": "a picture",
@@ -54,14 +59,17 @@ _CALLED = {
     "rtf": "an RTF",
     "pptx": "a PPTX",
     "xlsx": "an XLSX",
+    "xls": "an XLS",
+    "outlook": "an Outlook message",
     "epub": "an EPUB",
 }
 """Kinds whose bytes show what they are: a file that only has the name is refused."""
+_NEVER_MAIL = frozenset({"code", "csv", "json"})
 _BY_SHAPE = frozenset({"text", "man", ".asc"})
 """Kinds and suffixes that say little: the text decides which markup it is, if any."""
 _SUPPORTED = (
     "text, Markdown, reStructuredText, AsciiDoc, Org, man pages, notebooks, subtitles, HTML, PDF, DOCX, RTF, PPTX, "
-    "XLSX, CSV, EPUB, JSON, EML, code and picture files can be read, and one file packed by gzip"
+    "XLSX, XLS, CSV, EPUB, JSON, EML, MSG, code and picture files can be read, and one file packed by gzip"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _GZIP = b"\x1f\x8b\x08"
@@ -115,28 +123,64 @@ def _kind(content: bytes, name: str) -> str:
         raise EmptyDocument(f"{name} is empty", hint="remove it, or put text in it")
     suffix = PurePosixPath(name).suffix.lower()
     named = KINDS.get(suffix)
+    is_text = looks_like_text(content)
+    if kind := _kind_by_mark(content, name, named):
+        return kind
+    media = "" if is_text else _media_type(content)
+    if media in _PICTURES and named not in _CALLED.keys() - {"image"}:
+        return "image"
+    if named == "xls" and is_text:
+        # Programs that write a web page or plain rows under the name of a workbook are many.
+        return "html" if _HTML.match(content[:1024]) or b"<table" in content[:4096].lower() else "csv"
+    if named in _CALLED:
+        raise _not_what_it_says(content, name, _CALLED[named])
+    if media:
+        raise UnsupportedFormat(f"{name} is {media}, which cannot be read", hint=_SUPPORTED)
+    return _kind_of_text(content, name, suffix, is_text=is_text)
+
+
+def _kind_by_mark(content: bytes, name: str, named: str | None) -> str:
+    """Return what the first bytes of a file say it is; empty when they say nothing."""
     if b"%PDF-" in content[:1024] and named in (None, "pdf"):
         return "pdf"
     if content.startswith(b"{\\rtf") and named in (None, "rtf", "text"):
         return "rtf"
     if content.startswith(b"PK\x03\x04"):
         return _kind_of_archive(content, name, named)
-    media = "" if looks_like_text(content) else _media_type(content)
-    if media in _PICTURES and named not in _CALLED.keys() - {"image"}:
-        return "image"
-    if named in _CALLED:
-        raise _not_what_it_says(content, name, _CALLED[named])
-    if media:
-        raise UnsupportedFormat(f"{name} is {media}, which cannot be read", hint=_SUPPORTED)
+    return _kind_of_ole(content, name, named) if content.startswith(_OLE) else ""
+
+
+def _kind_of_text(content: bytes, name: str, suffix: str, *, is_text: bool) -> str:
+    named = KINDS.get(suffix)
+    if named not in _NEVER_MAIL and looks_like_mail(content):
+        return "mail"
     if named == "text" and name.lower().endswith(".rst.txt"):
         return "rst"
     if named and named not in _BY_SHAPE and suffix not in _BY_SHAPE:
         return named
-    if looks_like_text(content):
+    if is_text:
         return "html" if not named and _HTML.match(content[:1024]) else find_markup(content) or "text"
     if named:
         return "text"
     raise UnsupportedFormat(f"{name} is of a kind that cannot be read", hint=_SUPPORTED)
+
+
+def _kind_of_ole(content: bytes, name: str, named: str | None) -> str:
+    """Return which of the old Office formats a file has; empty when none of those that are read."""
+    import olefile
+
+    try:
+        with olefile.OleFileIO(io.BytesIO(content)) as file:
+            streams = {path[0].lower() for path in file.listdir()}
+    except (OSError, ValueError, IndexError, struct.error) as problem:
+        if named in _OLE_PARTS:
+            raise ParseError(
+                f"{name} is damaged: {problem!s:.200}", hint="it may have been cut off; copy or download it again"
+            ) from problem
+        return ""
+    if "encryptedpackage" in streams:
+        raise ParseError(f"{name} is encrypted: it cannot be read", hint="save it without a password")
+    return next((kind for kind, parts in _OLE_PARTS.items() if parts & streams), "")
 
 
 def _media_type(content: bytes) -> str:

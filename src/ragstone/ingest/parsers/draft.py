@@ -29,10 +29,12 @@ _SUFFIXES = {
     "rtf": ".rtf",
     "pptx": ".pptx",
     "xlsx": ".xlsx",
+    "xls": ".xls .xlt",
     "csv": ".csv .tsv",
     "epub": ".epub",
     "json": ".json .jsonl .ndjson",
     "mail": ".eml",
+    "outlook": ".msg",
     "image": ".png .jpg .jpeg .webp .bmp .tif .tiff",
     "code": ".py .js .mjs .cjs .jsx .ts .tsx .go .rs .java",
 }

@@ -15,7 +15,7 @@ from ragstone.core.errors import ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, MAX_TITLE, Draft, ParseOptions
 from ragstone.ingest.parsers.office.archive import office_properties, open_archive
-from ragstone.ingest.parsers.tables import add_row_groups
+from ragstone.ingest.parsers.sheets import add_named_sheet
 
 _NUMBER = re.compile(r"(?P<thousands>#,##)?(?P<whole>0+)(?:\.(?P<decimals>0+))?(?P<percent>%)?")
 _SIGN_OF_LOCALE = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
@@ -127,12 +127,7 @@ def _add_sheet(draft: Draft, sheet: Any, cells_left: int) -> int:
     # What a file says about its own size may be wrong, and then cells would be missing.
     sheet.reset_dimensions()
     rows = _Rows(sheet.iter_rows(), draft.name, cells_left)
-    named = False
-    for region in _regions(rows):
-        if not named:
-            draft.add("heading", sheet.title, level=1, label=sheet.title)
-            named = True
-        _add_region(draft, region)
+    add_named_sheet(draft, sheet.title, rows)
     return rows.cells_left
 
 
@@ -153,26 +148,3 @@ class _Rows:
                     hint="split it, or save the part that is to be found as CSV",
                 )
             yield [format_value(cell.value, getattr(cell, "number_format", "General")) for cell in row]
-
-
-def _regions(rows: Iterable[list[str]]) -> Iterator[list[list[str]]]:
-    """Yield rows that stand together, apart from others by an empty row."""
-    region: list[list[str]] = []
-    for row in rows:
-        if any(row):
-            region.append(row)
-        elif region:
-            yield region
-            region = []
-    if region:
-        yield region
-
-
-def _add_region(draft: Draft, region: list[list[str]]) -> None:
-    """Add a table; lines of one cell above it, as titles are, and regions of one column become text."""
-    while region and sum(map(bool, region[0])) == 1:
-        draft.add("paragraph", next(filter(None, region.pop(0))))
-    if not region:
-        return
-    first = min(next(place for place, cell in enumerate(row) if cell) for row in region)
-    add_row_groups(draft, (row[first:] for row in region))

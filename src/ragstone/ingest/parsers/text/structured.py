@@ -13,7 +13,7 @@ from typing import Any
 from ragstone.core.errors import ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, MAX_CHARS, Draft, ParseOptions, clean, one_line, too_long
-from ragstone.ingest.parsers.tables import add_row_groups
+from ragstone.ingest.parsers.sheets import add_rows
 from ragstone.ingest.parsers.text.text import decode
 
 SAMPLE_ROWS = 50
@@ -41,7 +41,7 @@ def parse_csv(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Par
         draft.warnings.append("a quotation mark was never closed; all of them were read as text")
     lines = io.StringIO(text, newline="")
     plain = csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE)
-    add_row_groups(draft, csv.reader(lines, delimiter=delimiter) if quoted else plain)
+    add_rows(draft, csv.reader(lines, delimiter=delimiter) if quoted else plain)
     return draft.finish(
         "text/tab-separated-values" if delimiter == "\t" else "text/csv",
         metadata={"encoding": decoded.encoding},
