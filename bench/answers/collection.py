@@ -37,6 +37,7 @@ class LabelledClaim:
     text: str
     is_true: bool
     gold: str
+    document: str
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ def _question(line: dict[str, Any]) -> AskedQuestion:
 
 
 def _claim(line: dict[str, Any]) -> LabelledClaim:
-    return LabelledClaim(line["id"], line["kind"], line["claim"], line["true"], line["gold"])
+    return LabelledClaim(line["id"], line["kind"], line["claim"], line["true"], line["gold"], line.get("document", ""))
 
 
 def _statement(line: dict[str, Any]) -> LabelledStatement:
