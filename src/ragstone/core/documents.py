@@ -133,6 +133,14 @@ class OriginalFile:
 
 
 @dataclass(frozen=True, slots=True)
+class FileKind:
+    """A file, and what it was taken for."""
+
+    uri: str
+    media_type: str
+
+
+@dataclass(frozen=True, slots=True)
 class IngestReport:
     """The outcome of an ingest run."""
 
@@ -155,6 +163,8 @@ class IngestReport:
     stages: tuple[Stage, ...] = ()
     skipped: int = 0
     """Pictures that nobody asked for by name, or without words."""
+    files: tuple[FileKind, ...] = ()
+    """The files that a dry run read, with what they were taken for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from ragstone.core.documents import IngestReport
+from ragstone.core.documents import FileKind, IngestReport
 from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import Failure, Item, KnowledgeBase, Parsed, Stats, failure_of
@@ -116,6 +116,7 @@ class _DryRun:
 
     async def _count(self, document: Prepared) -> None:
         work = document.work
+        self.report.files.append(FileKind(work.item.uri, document.parsed.media_type))
         if await self._is_left_out(document):
             self.report.duplicates += 1
         else:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from ragstone.core.clock import ReadTime, current_read_time
-from ragstone.core.documents import IngestReport
+from ragstone.core.documents import FileKind, IngestReport
 from ragstone.core.errors import kb_gone
 from ragstone.core.jobs import STAGES, JobProgress, Ticket
 from ragstone.core.ledger import Ledger
@@ -285,6 +285,7 @@ class RunReport:
     degraded: dict[str, None] = field(default_factory=dict)
     times: StageTimes = field(default_factory=StageTimes)
     sizes: ChunkSizes = field(default_factory=ChunkSizes)
+    files: list[FileKind] = field(default_factory=list)
 
     def note_progress(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
         """Tell the caller how far a long document is; without a stage, that a document has ended."""
@@ -320,6 +321,7 @@ class RunReport:
             duplicates=self.duplicates,
             skipped=len(self.skipped),
             stages=self.times.stages(),
+            files=tuple(self.files),
         )
 
 

@@ -59,10 +59,18 @@ class IngestRoundSchema(IngestSchema, TimedSchema):
     """The outcome of one round of a watched folder."""
 
 
+class FileKindSchema(Schema):
+    """A file, and what it was taken for."""
+
+    uri: str
+    media_type: str
+
+
 class DryRunSchema(IngestSchema):
-    """The expected outcome of an ingest run."""
+    """The expected outcome of an ingest run, with the files that were read for it."""
 
     dry_run: bool
+    files: list[FileKindSchema]
 
 
 class DocumentSchema(Schema):

@@ -180,6 +180,18 @@ def test_a_dry_run_tells_what_the_run_then_does(cli: Cli, pages: Path) -> None:
     assert [told[name] for name in counts] == [done[name] for name in counts] == [1, 1, 1, 1]
 
 
+def test_a_dry_run_tells_what_each_file_is_taken_for(cli: Cli, tmp_path: Path) -> None:
+    folder = tmp_path / "manual"
+    folder.mkdir()
+    (folder / "ferry.1").write_text(".TH FERRY 1\n.SH NAME\nferry \\- cross the sound\n")
+    (folder / "rules.txt").write_text("Rules\n=====\n\n.. note:: Keep right.\n\nSee :ref:`tides`.\n")
+    (folder / "plain.txt").write_text("Some words.")
+    told = cli("ingest", folder, "--dry-run", "--json").json
+    kinds = {Path(file["uri"]).name: file["media_type"] for file in told["files"]}
+    assert kinds == {"ferry.1": "text/troff", "rules.txt": "text/x-rst", "plain.txt": "text/plain"}
+    assert "text/troff" in cli("ingest", folder, "--dry-run").out
+
+
 def test_a_dry_run_survives_what_the_run_survives(cli: Cli, pages: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def spring(*_: object, **__: object) -> None:
         raise RuntimeError("sprung")

@@ -13,7 +13,7 @@ from ragstone.core.errors import InputError
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.render.failures import draw_failures
-from ragstone.serve.cli.render.ingest import draw_counts, draw_report, in_words, outcome, remarks
+from ragstone.serve.cli.render.ingest import draw_counts, draw_files, draw_report, in_words, outcome, remarks
 from ragstone.serve.cli.render.output import console, one_line, table, text, write_json_line
 from ragstone.serve.cli.render.progress import ingest_progress
 from ragstone.serve.cli.session import CliSession
@@ -38,7 +38,7 @@ async def ingest(
         bool, typer.Option("--watch", help="Keep running and ingest files again whenever they change, until Ctrl-C.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the files and report what would be done; write nothing.")
+        bool, typer.Option("--dry-run", help="Read the files and report what each is taken for and what would be done.")
     ] = False,
     queue: Annotated[bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")] = False,
     stages: Annotated[bool, typer.Option("--stages", help="Show how long each stage took.")] = False,
@@ -82,6 +82,7 @@ async def _preview(session: CliSession, paths: list[Path]) -> int:
 
     def draw(out: Console) -> None:
         draw_counts(out, report)
+        draw_files(out, report.files)
         out.print()
         out.print("This is what would be done; nothing was written.")
 

@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 
 from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
 from ragstone.serve.cli.render.failures import draw_failures
-from ragstone.serve.cli.render.output import pluralize, table, text
+from ragstone.serve.cli.render.output import one_line, pluralize, table, text
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.core.documents import IngestReport
+    from ragstone.core.documents import FileKind, IngestReport
     from ragstone.core.search import Stage
 
 SOMETIMES = ("removed", "moved", "duplicates", "skipped")
 """Counts that are shown only when there is something to count."""
+MOST_FILES = 100
 
 
 def outcome(report: IngestReport) -> int:
@@ -64,6 +65,19 @@ def draw_counts(out: Console, report: IngestReport) -> None:
     if report.failed:
         out.print()
         draw_failures(out, report.failed)
+
+
+def draw_files(out: Console, files: Sequence[FileKind]) -> None:
+    """Draw what each file was taken for, up to a screen or two of them."""
+    if not files:
+        return
+    out.print()
+    rows = table("taken for", "file")
+    for file in files[:MOST_FILES]:
+        rows.add_row(file.media_type, text(one_line(file.uri)))
+    out.print(rows)
+    if len(files) > MOST_FILES:
+        out.print(f"… and {len(files) - MOST_FILES:,} more; --json lists them all")
 
 
 def draw_stages(out: Console, stages: Sequence[Stage]) -> None:
