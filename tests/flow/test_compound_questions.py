@@ -1,4 +1,4 @@
-"""A question that asks for several things gets an answer to each, in order, or hears which has none."""
+"""A question that asks for several things gets an answer to each, or hears what is open, missing or to come."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ragstone import Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
+from ragstone.core.search import Question
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
@@ -33,3 +34,24 @@ async def test_a_part_without_support_is_named_in_a_stream_too(data_dir: Path, f
         assert [sentence.text for sentence in last.answer.sentences] == [RUN]
         assert last.answer.unanswered == ("which colour has a zebra",)
         assert last.answer == await workspace_of(engine).ask(question)
+
+
+async def test_a_reply_without_an_answer_says_what_is_missing_and_to_come(
+    data_dir: Path, fake_model: FakeEmbedder
+) -> None:
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        workspace = workspace_of(engine)
+        await workspace.documents.ingest_items(ITEMS)
+        await workspace.documents.upload(b"Flask-Caching is a library.", "library.txt")  # no worker reads it
+        answer = await workspace.ask("Who wrote the scheduler of Flask-Caching and Maria Lind?")
+        assert (answer.status, answer.waiting, answer.missing) == ("no_evidence", 1, ("Flask-Caching",))
+        assert "1 document is still being read. No passage mentions Flask-Caching." in answer.answer
+        assert (await workspace.receipts.check(await workspace.receipts.make(answer))).holds
+
+
+async def test_a_name_that_other_passages_have_is_not_missing(data_dir: Path, fake_model: FakeEmbedder) -> None:
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        workspace = workspace_of(engine)
+        await workspace.documents.ingest_items(ITEMS)
+        asked = Question("Which zebra did Maria Lind and Linus Torvalds paint in Kyoto?", k=1)
+        assert (await workspace.ask(asked)).missing == ("Linus Torvalds", "Kyoto")

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 
+NOTHING = "Nothing in the knowledge base answers this question. No passage mentions Reykjavik."
+
+
 def test_an_answer_quotes_the_document(filled: Cli) -> None:
     ran = filled("ask", "In which year was the lighthouse painted?", "--json")
     assert (ran.code, ran.json["status"]) == (0, "answered")
@@ -31,7 +34,7 @@ def test_no_evidence_is_nothing_found(filled: Cli) -> None:
     ran = filled("ask", "Who won the chess championship of Reykjavik?", "--json")
     assert (ran.code, ran.json["status"], ran.json["citations"]) == (4, "no_evidence", [])
     ran = filled("ask", "Who won the chess championship of Reykjavik?")
-    assert (ran.code, ran.out) == (4, "Nothing in the knowledge base answers this question.\n")
+    assert (ran.code, ran.out) == (4, f"{NOTHING}\n")
 
 
 @pytest.mark.parametrize("where", ['{"filename": "fares.md"}'])
@@ -59,7 +62,7 @@ def test_streamed_sentences_for_people(filled: Cli) -> None:
     ran = filled("ask", "In which year was the lighthouse painted?", "--stream")
     assert ran.out.splitlines()[:3] == ["The lighthouse was painted in 1931. [1]", "", "[1] harbour.txt"]
     ran = filled("ask", "Who won the chess championship of Reykjavik?", "--stream")
-    assert (ran.code, ran.out) == (4, "Nothing in the knowledge base answers this question.\n")
+    assert (ran.code, ran.out) == (4, f"{NOTHING}\n")
 
 
 @pytest.mark.req("R-ANS-08")
@@ -206,4 +209,19 @@ def test_a_part_without_an_answer_is_named(filled: Cli) -> None:
     lines = ran.out.splitlines()
     assert lines[0].startswith("The lighthouse was painted in 1931. [1]")
     assert lines[1] == "Still open: who won the chess cup of Reykjavik?"
+    assert lines[2] == "No passage mentions Reykjavik."
     assert filled("ask", question, "--json").json["unanswered"] == ["who won the chess cup of Reykjavik"]
+
+
+@pytest.mark.parametrize("options", [[], ["--stream"]], ids=["whole", "stream"])
+def test_what_comes_near_is_shown_as_no_answer(filled: Cli, options: list[str]) -> None:
+    question = "How many windows does the lighthouse have?"
+    ran = filled("ask", question, *options)
+    lines = ran.out.splitlines()
+    assert (ran.code, lines[0]) == (4, "No passage states this. The nearest say:")
+    assert lines[1].endswith("[1]")
+    assert lines[3] == "[1] harbour.txt"
+    ran = filled("ask", question, *options, "--json")
+    told = json.loads(ran.out.splitlines()[-1]) if options else ran.json
+    assert (told["outcome"], told["status"], told["sentences"]) == ("nearest", "no_evidence", [])
+    assert told["nearest"][0]["citations"] == [1]
