@@ -1,4 +1,4 @@
 """EXTRACT: the bytes of a file → text and blocks, in a child process that may die without harm."""
 
-FINGERPRINT = "parsers-7"
+FINGERPRINT = "parsers-8"
 """Changes whenever the same file would give another text: documents of another fingerprint are read again."""

@@ -131,3 +131,18 @@ def test_letters_printed_over_each_other_are_read_once() -> None:
     underlined = "".join(f"_\b{letter}" for letter in "café")
     parsed = parse_text(f"{bold}\n\npump - opens the {underlined}\n".encode(), "pump.txt")
     assert parsed.text == "NAME\n\npump - opens the café"
+
+
+def test_underlined_lines_are_headings() -> None:
+    text = "Harbour\n=======\n\nWords.\n\nFees\n----\nTwelve.\n\nTotal of it all\n---\n42\n\nRules\n=====\n"
+    parsed = parse_text(text.encode(), "README")
+    blocks = [(block.kind, block.level, parsed.text[block.start : block.end]) for block in parsed.blocks]
+    assert parsed.title == "Harbour"
+    assert blocks == [
+        ("heading", 1, "Harbour"),
+        ("paragraph", 0, "Words."),
+        ("heading", 2, "Fees"),
+        ("paragraph", 0, "Twelve."),
+        ("paragraph", 0, "Total of it all\n---\n42"),
+        ("heading", 1, "Rules"),
+    ]

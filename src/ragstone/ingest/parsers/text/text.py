@@ -1,4 +1,4 @@
-"""Plain text: bytes are decoded, and blank lines keep paragraphs apart."""
+"""Plain text: bytes are decoded, blank lines keep paragraphs apart, and underlined lines are headings."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
+_UNDERLINED = re.compile(r"([^\W_][^\n]{1,150})\n(([=~^*#-])\3{2,})[ \t]*(?:\n|$)")
 SAMPLE = 64 * 1024
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -40,9 +41,23 @@ def parse_text(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     cleaned = clean(decoded.text)
     draft = Draft(name)
     draft.hidden = cleaned.hidden
+    marks: list[str] = []
     for paragraph in split_paragraphs(cleaned.text):
-        draft.add("paragraph", paragraph)
+        title = _UNDERLINED.match(paragraph)
+        level = _heading_level(title, marks) if title else 0
+        if title and level:
+            draft.add("heading", title[1], level=level, label=title[1])
+        draft.add("paragraph", paragraph[title.end() :] if title and level else paragraph)
     return draft.finish("text/plain", metadata={"encoding": decoded.encoding}, warnings=decoded.warnings)
+
+
+def _heading_level(title: re.Match[str], marks: list[str]) -> int:
+    """Return the level of an underlined line, 0 for a line over a rule; the marks count in order of appearance."""
+    if abs(len(title[1].rstrip()) - len(title[2])) > 2:
+        return 0
+    if title[3] not in marks:
+        marks.append(title[3])
+    return min(marks.index(title[3]) + 1, 6)
 
 
 def split_paragraphs(text: str) -> list[str]:
