@@ -117,7 +117,8 @@ def test_research_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
         "took_ms",
     ]
     assert (found["topic"], len(found["findings"])) == ("dogs on board", 5)
-    assert list(found["sources"]) == ["guides/animals-on-board.html", "guides/accessibility.md"]
+    guides = corpus_path() / "guides"
+    assert list(found["sources"]) == [str(guides / "animals-on-board.html"), str(guides / "accessibility.md")]
     assert found["searches"] == len(found["queries"])
     assert main(["research", "dogs on board", "--depth", "quick", *data]) == 0
     drawn = capsys.readouterr().out

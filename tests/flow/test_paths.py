@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
+from tests.conformance import postgres_server
+from tests.conformance.postgres_server import server
 
-from ragstone import Ragstone
+from ragstone import Item, Ragstone
+from ragstone.ingest.sources.files.read import read_files
 from ragstone.testing.fakes import FakeEmbedder
+
+postgres_databases = postgres_server.postgres_databases
 
 
 @pytest.fixture
@@ -85,3 +93,30 @@ def test_a_source_passes_over_a_file_that_was_ingested(stone: Ragstone, docs: Pa
         ("files", "fares.md"),
         ("handbook", "pets.md"),
     ]
+
+
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_documents_that_were_shown_from_their_folder_are_found_again(
+    docs: Path, fake_model: FakeEmbedder, tmp_path: Path, store: str
+) -> None:
+    """As earlier versions stored them: `docs/…` wherever the folder was, and an archive's members under it."""
+    mail = EmailMessage()
+    mail["From"], mail["Subject"] = "anna@example.org", "Rota"
+    mail.set_content("The rota is attached.")
+    mail.add_attachment("Ola has the watch.", filename="rota.txt")
+    (docs / "rota.eml").write_bytes(bytes(mail))
+    with zipfile.ZipFile(docs / "old.zip", "w") as archive:
+        archive.writestr("lights.txt", "The light of the pier is green.")
+    items = [item for item in read_files([docs]) if isinstance(item, Item)]
+    old = [replace(item, uri=f"docs{item.external_id.removeprefix(str(docs))}") for item in items]
+    ledger = {"ledger": {"dsn": server(18).database(tmp_path)}} if store == "postgres" else {}
+    with Ragstone(data_dir=tmp_path / "data", store=ledger) as stone:
+        stone.ingest_items(old)
+        before = shown(stone)
+        assert (len(before), "docs/rota.eml" in before) == (5, True)
+        report = stone.ingest(docs)
+        assert (report.added, report.removed, report.failed) == (0, 0, ())
+        after = shown(stone)
+    assert {identity: f"project/{uri}" for uri, identity in before.items()} == {
+        identity: uri for uri, identity in after.items()
+    }

@@ -489,3 +489,14 @@ def test_two_sources_of_one_folder_are_warned_of(
     ran = sourced("sources", "add", "files", "second", f"path={path}")
     assert ran.code == 0
     assert ("source 'wiki' reads" in " ".join(ran.err.split())) == warned
+
+
+def test_files_of_a_source_are_not_ingested_again_and_it_is_said(sourced: Cli) -> None:
+    assert sourced("sources", "sync", "wiki").code == 0
+    listed = sourced("documents", "--json").json["documents"]
+    found = sourced("ingest", listed[0]["uri"], "--json").json
+    assert (found["added"], found["skipped"], found["documents"]) == (0, 1, len(listed))
+    assert (
+        sourced("ingest", listed[0]["uri"]).err
+        == f"warning: {listed[0]['uri']} skipped: already in the kb by source 'wiki'\n"
+    )

@@ -14,21 +14,24 @@ from ragstone.ingest.parsers.tables import add_row_groups, one_header
 Row = Sequence[str]
 SAMPLE_ROWS = 50
 """So many rows show what a table is like."""
+MAX_MERGED = 10_000
 _FIGURE = re.compile(r"\d")
 _YEAR = re.compile(r"(?:19|20)\d\d(?:[-/]\d\d(?:\d\d)?)?")
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Rows under names, and which columns hold figures."""
+    """The names of the columns of a table, where the first of them stands, and which columns hold figures."""
 
     names: list[str]
+    first: int
     figures: frozenset[int]
 
     def goes_on(self, row: Row) -> bool:
         """Return whether a row is one more of this table: a figure stands where it has figures, and nothing beyond."""
-        filled = _filled(row)
-        return not _is_names(row) and bool(self.figures & filled) and max(filled) < len(self.names)
+        filled = {column - self.first for column in _filled(row)}
+        within = min(filled) >= 0 and max(filled) < len(self.names)
+        return within and not _is_names(row) and bool(self.figures & filled)
 
 
 def add_named_sheet(draft: Draft, name: str, rows: Iterable[Row]) -> None:
@@ -37,19 +40,38 @@ def add_named_sheet(draft: Draft, name: str, rows: Iterable[Row]) -> None:
     for number, region in enumerate(_regions(rows)):
         if not number:
             draft.add("heading", name, level=1, label=name)
-        start = _count_notes(region)
-        first = min((min(_filled(row)) for row in region[start:]), default=0)
-        body: list[Row] = [row[first:] for row in region[start:]]
+        start = 0 if table and table.goes_on(region[0]) else _count_notes(region)
         for note in region[:start]:
             draft.add("paragraph", " ".join(filter(None, note)))
-        if not body:
+        rest = region[start:]
+        if not rest:
             continue
-        if table and table.goes_on(body[0]):
-            names = table.names
+        if table is None or not table.goes_on(rest[0]):
+            first = min(min(_filled(row)) for row in rest)
+            names, rest = _split_names([row[first:] for row in rest])
+            table = _Table(names, first, _figure_columns(rest))
         else:
-            names, body = _split_names(body)
-            table = _Table(names, _figure_columns(body))
-        add_row_groups(draft, [names, *body])
+            rest = [row[table.first :] for row in rest]
+        add_row_groups(draft, [table.names, *rest])
+
+
+def fill_down(rows: Iterable[Row], merged: Iterable[tuple[int, int, int]]) -> Iterator[list[str]]:
+    """Yield rows in which all cells of an area that was merged downwards show its text; other empty rows stay empty.
+
+    Areas are given by their first row, the row behind their last, and their column.
+    """
+    ends = {(top, column): bottom for top, bottom, column in islice(merged, MAX_MERGED) if bottom > top + 1}
+    shown: dict[int, tuple[int, str]] = {}
+    for number, row in enumerate(rows):
+        cells = list(row)
+        if ends and any(cells):
+            for column, (bottom, text) in shown.items():
+                if number < bottom and column < len(cells) and not cells[column]:
+                    cells[column] = text
+        for column, cell in enumerate(cells if ends else ()):
+            if cell and (number, column) in ends:
+                shown[column] = ends[number, column], cell
+        yield cells
 
 
 def add_rows(draft: Draft, rows: Iterable[Row]) -> None:
@@ -106,7 +128,7 @@ def _is_group(upper: Row, lower: Row, below: Sequence[Row]) -> bool:
     if len(spans) == 1 and spans[0] >= _filled(lower):
         return False  # a title over all of the table
     return any(len(span) > 1 for span in spans) and all(
-        len(span) > 1 or not _cell(lower, column) for span in spans for column in span
+        len(span) > 1 or _cell(lower, column) in ("", upper[column]) for span in spans for column in span
     )
 
 

@@ -95,3 +95,31 @@ def test_a_workbook_shows_it_too(make_xlsx: Callable[[Callable[[Any], None]], by
         "Sheet\n\nHarbours 2026\n\nPrinted 2026-01-01\n\n"
         "| Harbour | Berths | Fee | Master |\n| --- | --- | --- | --- |\n| Ansa | 110 | 20.5 | Ola |"
     )
+
+
+def test_a_sum_under_its_column_alone_stays_in_the_table() -> None:
+    assert blocks([["", *NAMES], *([["", *row] for row in BODY]), [], ["", "", "230"]])[-1][1].endswith(
+        "|  | 230 |  |  |"
+    )
+
+
+def test_cells_merged_downwards_say_the_same_in_every_row(make_xlsx: Callable[[Callable[[Any], None]], bytes]) -> None:
+    def write(book: Any) -> None:
+        sheet = book.active
+        for row in (
+            ["All harbours"],
+            [],
+            ["Coast", "Harbour", "Fee", None],
+            [None, None, "Day", "Night"],
+            ["North", "Ansa", 20, 31],
+            [None, "Brevik", 21, 32],
+            ["South", "Corvo", 22, 33],
+        ):
+            sheet.append(row)
+        for area in ("A1:D2", "A3:A4", "B3:B4", "C3:D3", "A5:A6"):
+            sheet.merge_cells(area)
+
+    assert parse_xlsx(make_xlsx(write), "a.xlsx").text == (
+        "Sheet\n\nAll harbours\n\n| Coast | Harbour | Fee Day | Fee Night |\n| --- | --- | --- | --- |\n"
+        "| North | Ansa | 20 | 31 |\n| North | Brevik | 21 | 32 |\n| South | Corvo | 22 | 33 |"
+    )

@@ -10,15 +10,13 @@ from ragstone.core.errors import ParseError, ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions
 from ragstone.ingest.parsers.office.xlsx import MAX_CELLS, format_value
-from ragstone.ingest.parsers.sheets import add_named_sheet
+from ragstone.ingest.parsers.sheets import add_named_sheet, fill_down
 
 if TYPE_CHECKING:
     from xlrd.book import Book
     from xlrd.sheet import Sheet
 
 MEDIA_TYPE = "application/vnd.ms-excel"
-MAX_MERGED = 1000
-"""Areas of merged cells in a sheet, and rows in each, that are filled with what they show."""
 _VISIBLE = 0
 
 
@@ -63,16 +61,9 @@ def _open(content: bytes, name: str) -> Book:
 
 
 def _rows(book: Book, sheet: Sheet) -> Iterator[list[str]]:
-    """Yield the rows as people see them; each row of cells that were merged downwards holds what they show."""
-    below: dict[tuple[int, int], tuple[int, int]] = {}
-    for top, bottom, left, _ in sheet.merged_cells[:MAX_MERGED]:
-        below.update({(row, left): (top, left) for row in range(top + 1, min(bottom, top + MAX_MERGED, sheet.nrows))})
-    for number in range(sheet.nrows):
-        cells = [_show(book, cell) for cell in sheet.row(number)]
-        for column, cell in enumerate(cells):
-            if not cell and (place := below.get((number, column))):
-                cells[column] = _show(book, sheet.cell(*place))
-        yield cells
+    """Yield the rows as people see them."""
+    rows = ([_show(book, cell) for cell in sheet.row(number)] for number in range(sheet.nrows))
+    return fill_down(rows, ((top, bottom, left) for top, bottom, left, _ in sheet.merged_cells))
 
 
 def _show(book: Book, cell: Any) -> str:

@@ -15,7 +15,7 @@ from ragstone.core.errors import ParserLimit
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, MAX_TITLE, Draft, ParseOptions
 from ragstone.ingest.parsers.office.archive import office_properties, open_archive
-from ragstone.ingest.parsers.sheets import add_named_sheet
+from ragstone.ingest.parsers.sheets import MAX_MERGED, add_named_sheet, fill_down
 
 _NUMBER = re.compile(r"(?P<thousands>#,##)?(?P<whole>0+)(?:\.(?P<decimals>0+))?(?P<percent>%)?")
 _SIGN_OF_LOCALE = re.compile(r"\[\$([^\]-]*)[^\]]*\]")
@@ -27,6 +27,9 @@ _MOST_AMOUNT = 1e15
 MEDIA_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 MAX_CELLS = 2_000_000
 """Empty ones between filled ones count too: a sheet can place two cells a billion apart."""
+_SHEETS = "xl/worksheets/sheet"
+_MERGED = re.compile(rb'<mergeCell ref="([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})"')
+_LONGEST_MERGED = 60
 _LONGEST_CELL = 100_000
 _NO_VALUE = re.compile(rb"<f(?:\s[^<>]*)?(?:/>|>[^<]*</f>)\s{0,9}(?:<v\s{0,9}/>|<v></v>)?\s{0,9}</c>")
 
@@ -94,11 +97,12 @@ def parse_xlsx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
             draft.warnings.append(
                 f"{unsaved} formulas have no saved value and are empty; save it from a spreadsheet program"
             )
+        merged = {part: _find_merged(archive, part) for part in archive.namelist() if part.startswith(_SHEETS)}
     workbook = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True, keep_links=False)
     cells_left = MAX_CELLS
     for sheet in workbook.worksheets:
         if sheet.sheet_state == "visible":
-            cells_left = _add_sheet(draft, sheet, cells_left)
+            cells_left = _add_sheet(draft, sheet, merged.get(_part_of(sheet), []), cells_left)
         else:
             draft.warnings.append(f"hidden sheet {sheet.title!r} was left out")
     workbook.close()
@@ -110,7 +114,7 @@ def parse_xlsx(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
 
 def _formulas_without_value(archive: zipfile.ZipFile, part: str) -> int:
     """Return how many cells of a sheet were never calculated, as programs that only write files leave them."""
-    if not part.startswith("xl/worksheets/sheet"):
+    if not part.startswith(_SHEETS):
         return 0
     found = 0
     rest = b""
@@ -122,12 +126,33 @@ def _formulas_without_value(archive: zipfile.ZipFile, part: str) -> int:
     return found
 
 
-def _add_sheet(draft: Draft, sheet: Any, cells_left: int) -> int:
+def _find_merged(archive: zipfile.ZipFile, part: str) -> list[tuple[int, int, int]]:
+    """Return first row, row behind the last, and column of cells that were merged downwards."""
+    from openpyxl.utils import column_index_from_string
+
+    found: set[tuple[bytes, bytes, bytes]] = set()
+    rest = b""
+    with archive.open(part) as sheet:
+        while (chunk := sheet.read(1 << 20)) and len(found) < MAX_MERGED:
+            found.update(_MERGED.findall(rest + chunk))
+            rest = chunk[-_LONGEST_MERGED:]
+    return [
+        (int(top) - 1, int(bottom), column_index_from_string(column.decode()) - 1)
+        for column, top, bottom in found
+        if top != bottom
+    ]
+
+
+def _part_of(sheet: Any) -> str:
+    return str(sheet._worksheet_path)
+
+
+def _add_sheet(draft: Draft, sheet: Any, merged: list[tuple[int, int, int]], cells_left: int) -> int:
     """Write a sheet under its name and return how many cells the others may have."""
     # What a file says about its own size may be wrong, and then cells would be missing.
     sheet.reset_dimensions()
     rows = _Rows(sheet.iter_rows(), draft.name, cells_left)
-    add_named_sheet(draft, sheet.title, rows)
+    add_named_sheet(draft, sheet.title, fill_down(rows, merged))
     return rows.cells_left
 
 

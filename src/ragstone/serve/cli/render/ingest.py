@@ -32,7 +32,8 @@ def remarks(report: IngestReport) -> list[str]:
     notes = [*report.warnings, *report.degraded]
     if report.skipped_chunks:
         notes.append(f"{pluralize(report.skipped_chunks, 'chunk')} got no vector: the model refused the text")
-    if not any((report.added, report.updated, report.unchanged, report.failed, report.removed, report.moved)):
+    counts = (report.added, report.updated, report.unchanged, report.failed, report.removed, report.moved)
+    if not any((*counts, report.skipped)):
         notes.append("no documents were found there")
     return notes
 
