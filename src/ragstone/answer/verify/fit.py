@@ -37,6 +37,7 @@ _PIECE_END = re.compile(
 )
 _SUBJECT_WITHIN = 20
 """Characters at the start of a clause within which its subject begins."""
+_LIMITS = frozenset(("at most", "at least", "over", "under"))
 _ENOUGH = 0.5
 """Share of the words around a name that must stand with another for the statement to be about that one."""
 
@@ -148,6 +149,8 @@ def is_same(mine: Figure, theirs: Figure) -> bool:
     """Return whether a source that states `theirs` states `mine`; what numbers count is looked at elsewhere."""
     if isinstance(mine, Moment) or isinstance(theirs, Moment):
         return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.fits(theirs)
+    if mine.bound in _LIMITS and mine.fits(theirs) and mine.written != theirs.written and mine.size == theirs.size:
+        return False  # a limit of 32 is within 64, and yet another limit
     if mine.fits(theirs):
         return True
     if is_measured(mine) or is_measured(theirs):

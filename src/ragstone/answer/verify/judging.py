@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,24 @@ from ragstone.language.analyzer import analyze
 
 BEARS = 0.5
 """Probability from which a sentence takes a stance."""
+_QUOTED, _RESTATED, _CONTRADICTED = 0.95, 0.8, 0.85
+"""Support by a sentence that says a claim in its words or in other words, refutation by one that says otherwise."""
+_HOLDS, _HOLDS_ALONE = 0.5, 0.7
+"""Share of a claim's words that a sentence itself must have to state it with the help of its headings, and without."""
+_SAME_WORDS = 0.85
+_LEANS = re.compile(
+    r"\W{0,6}(?:this|it|its|these|they|that|default|the default|the (?:value|argument|parameter|option"
+    r"|setting)|setting|if"
+    r"|by default|when|specif|set|enable|disable|maximum|minimum|number|-)",
+    re.I,
+)
+"""Beginnings of sentences that do not name what they are about."""
+_AS_NEAR = 0.85
+"""Share of the nearest sentence's nearness from which another has a say."""
+_SAME_SENTENCE = 0.7
+"""Share of a claim's words in the order of a sentence from which it repeats that sentence with another name."""
+_SAME_MATTER = 0.66
+"""Share of a claim's words from which a sentence that says otherwise is about the same."""
 VOID = 0.45
 """Most support by a sentence that speaks of a claim without stating it: too little for a stance."""
 LITERAL = 0.6
@@ -24,7 +43,9 @@ BEARING_WEIGHTS = (-3.91, 5.08, 4.27, -0.83, -0.96)
 """Constant, closeness, coverage, a name is missing, a number or date is missing."""
 AGAINST_WEIGHTS = (-0.88, -2.97, 3.03, 1.38, 2.73, 1.45)
 """Constant, a quotation without conflict, denies, says the opposite, another number or date, turned direction."""
-_NAME_IS_MISSING = 3
+_REFUTING = frozenset(
+    (ObjectionKind.DENIED, ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND, ObjectionKind.OTHER_ORDER)
+)
 _FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
 _DENIAL = {ObjectionKind.DENIED, ObjectionKind.EXCEPTION_DENIED}
 _REVERSAL = {ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND}
@@ -44,6 +65,11 @@ class SentenceJudgement:
         if self.support + self.refutation < BEARS:
             return "unknown"
         return "supported" if self.support >= self.refutation else "refuted"
+
+    @property
+    def nearness(self) -> float:
+        """Return how much of the claim the sentence repeats, in order and in any order."""
+        return self.reading.shared + self.reading.repeated
 
     @property
     def weight(self) -> float:
@@ -79,15 +105,49 @@ def against_features(reading: SentenceReading) -> list[float]:
 
 def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     """Judge a sentence by the explicit checks and the embedding model."""
-    features = bearing_features(reading)
-    bears = _probability(BEARING_WEIGHTS, features)
+    bears = _probability(BEARING_WEIGHTS, bearing_features(reading))
     against = _probability(AGAINST_WEIGHTS, against_features(reading))
-    # Another number said of something else refutes nothing.
-    elsewhere = features[_NAME_IS_MISSING] and reading.findings.conflicts
+    if reading.quote.head is None:
+        return SentenceJudgement(reading, *_weigh_objections(reading, bears * (1 - against)))
+    # The cells of a row have no order, and are read with the names of their columns.
+    elsewhere = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING}) and reading.findings.conflicts
     support, refutation = bears * (1 - against), 0.0 if elsewhere else bears * against
     if reading.findings.voids and refutation <= support:
         return SentenceJudgement(reading, min(support, VOID), 0.0)
+    if not reading.findings.conflicts and not reading.objections and reading.shared >= _HOLDS:
+        return SentenceJudgement(reading, max(support, _RESTATED), 0.0)
     return SentenceJudgement(reading, support, refutation)
+
+
+def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, float]:
+    """Return support and refutation by a sentence, given what keeps the claim from resting on it."""
+    findings = reading.findings
+    missing = has_kind((*findings.gaps, *findings.voids), _FIGURE_MISSING)
+    if not reading.objections and not findings.conflicts and not missing and _holds(reading):
+        sure = reading.told == 1 and max(reading.repeated, reading.literal) >= LITERAL
+        return (_QUOTED if sure else _RESTATED), 0.0
+    if _says_otherwise(reading):
+        return 0.0, _CONTRADICTED
+    return min(support, VOID), 0.0
+
+
+def _holds(reading: SentenceReading) -> bool:
+    """Return whether a sentence has most words of a claim, or half of them and leans on what stands above it."""
+    leans = reading.told == 1 and _LEANS.match(reading.quote.text) is not None
+    return reading.shared >= (_HOLDS if leans else _HOLDS_ALONE)
+
+
+def _says_otherwise(reading: SentenceReading) -> bool:
+    """Return whether a sentence is about the same as the claim and contradicts it."""
+    found = reading.objections
+    if has_kind(found, {ObjectionKind.NAME_MISSING}):
+        # Another name in the same place of the same sentence.
+        return has_kind(found, {ObjectionKind.OTHER_WORD}) and reading.repeated >= _SAME_SENTENCE
+    if has_kind(found, _FIGURE_MISSING) and has_kind(reading.findings.conflicts, OTHER_FIGURE):
+        leans = reading.told == 1 and reading.shared >= _HOLDS
+        return leans or max(reading.shared, reading.repeated) >= _SAME_MATTER
+    same = reading.repeated >= _HOLDS or reading.shared >= _SAME_WORDS
+    return same and reading.shared >= _SAME_MATTER and has_kind(found, _REFUTING)
 
 
 def judge_by_figures(reading: SentenceReading, *, differs: bool) -> SentenceJudgement:
@@ -132,10 +192,17 @@ class JudgedPart:
 
     @property
     def stance(self) -> Stance:
-        stances = {judgement.stance for judgement in self.judgements} - {"unknown"}
+        stances = {judgement.stance for judgement in self._nearest()} - {"unknown"}
         if len(stances) > 1:
             return "mixed"
+        if stances == {"supported"} and self.support <= LIKELY:
+            return "unknown"
         return stances.pop() if stances else "unknown"
+
+    def _nearest(self) -> list[SentenceJudgement]:
+        """Return the judgements by the sentences that are nearest to the claim: others may be about something else."""
+        nearest = max((judgement.nearness for judgement in self.judgements), default=0.0)
+        return [judgement for judgement in self.judgements if judgement.nearness >= _AS_NEAR * nearest]
 
     @property
     def status(self) -> Status:

@@ -26,9 +26,9 @@ from ragstone.core.search import SearchResult
 logger = logging.getLogger(__name__)
 
 Search = Callable[[str], Awaitable[SearchResult]]
-CONSIDERED = 3
+CONSIDERED = 6
 """Sentences whose say counts when only explicit checks judge: further ones bear too little on the claim."""
-KEEP = 0.7
+KEEP = 0.6
 """Share of the strongest sentence's strength under which another has no say: the first is what is meant."""
 PREMISES = 6
 """Sentences that an entailment model reads."""

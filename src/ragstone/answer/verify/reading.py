@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, pairwise
@@ -10,11 +11,13 @@ from itertools import islice, pairwise
 import numpy as np
 
 from ragstone.answer.budget import MOST_SENTENCES, MOST_STEPS, StepBudget, cut_passages
-from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, select_words
+from ragstone.answer.quotes import Quote, caption, render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.verify.checks import check
-from ragstone.answer.verify.objections import Findings
+from ragstone.answer.verify.frame import lay_along
+from ragstone.answer.verify.objections import Findings, Objection
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
+from ragstone.answer.verify.support import find_unsupported
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
@@ -29,6 +32,7 @@ from ragstone.language.relevance import (
     require_model,
 )
 from ragstone.language.sentences import sentence_spans
+from ragstone.language.vocabulary import content_words, read_vocabulary
 
 SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
@@ -36,6 +40,10 @@ REMEMBERED = 2000
 """Sentences whose vectors are kept."""
 _MAX_CHARS = 1000
 _FEWEST_TERMS = 2
+_PATH = re.compile(r"[/.:_?=&#-]+")
+_LONGEST_LEAD = 200
+_BEFORE = 2
+"""Sentences before one that are read with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +58,14 @@ class SentenceReading:
     literal: float
     """Share of the claim's neighbouring terms that stand next to each other here too."""
     findings: Findings
+    objections: tuple[Objection, ...] = ()
+    """Reasons why the claim does not rest on the sentence and the text above it."""
+    shared: float = 0.0
+    """Share of the claim's words that the sentence has in some form."""
+    repeated: float = 0.0
+    """Share of the claim's words that the sentence has in the same order."""
+    told: float = 0.0
+    """Share of the claim's words that the sentence and the text above it have in some form."""
 
     @property
     def strength(self) -> float:
@@ -148,12 +164,18 @@ def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     terms = frozenset(analyze_query(claim))
     quotes = select_for_claim(list(islice(find_sentences(hits), MOST_SENTENCES)), claim, terms)
     read = [select_words(quote, terms) for quote in quotes]
-    headings = [quote.headings for quote in quotes]
+    headings = [f"{quote.headings}\n{_lead(quotes, place)}" for place, quote in enumerate(quotes)]
     covered = measure_coverage(asked_terms(claim), read, headings)
     places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
     return [
         _Candidate(quotes[place], read[place], covered[place], place, (read, headings)) for place in places[:SHORTLIST]
     ]
+
+
+def _lead(quotes: Sequence[Quote], place: int) -> str:
+    """Return the sentence before one in the same passage: a term that it defines, or what it goes on with."""
+    before = quotes[place - 1] if place else None
+    return before.text if before and before.head is None and before.hit is quotes[place].hit else ""
 
 
 def _read_strongest(
@@ -183,11 +205,51 @@ def _read_quote(claim: str, said: str, quote: Quote, near: float, covered: float
     headings = quote.headings
     if quote.head is None:
         findings = check(claim, quote.text, headings, quote.hit.text)
-        return SentenceReading(quote, near, covered, literal_share(said, quote.text), findings)
+        before, headings = read_before(quote), read_above(quote)
+        return SentenceReading(
+            quote,
+            near,
+            covered,
+            literal_share(said, quote.text),
+            findings,
+            *_rest_on(claim, quote.text, before, headings),
+        )
     terms = frozenset(analyze_query(claim))
     findings = check_row(claim, quote, terms, headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
-    return SentenceReading(quote, near, covered, share, findings)
+    told = render_row(quote.text, quote.head.text)
+    return SentenceReading(
+        quote, near, covered, share, findings, *_rest_on(claim, told, [], f"{read_above(quote)}\n{caption(quote.head)}")
+    )
+
+
+def read_above(quote: Quote) -> str:
+    """Return what stands above a quote: title, headings, the name of the file, and the first line of the passage."""
+    hit = quote.hit
+    first = hit.text[:_MAX_CHARS].lstrip().split("\n", 1)[0]
+    return "\n".join((quote.headings, _PATH.sub(" ", hit.uri), first[:_LONGEST_LEAD]))
+
+
+def read_before(quote: Quote) -> list[str]:
+    """Return the sentences before a quote that it may point back to, and the first line of its list or definition."""
+    text = quote.hit.text[max(0, quote.start - _MAX_CHARS) : quote.start]
+    return [text[start:end] for start, end in sentence_spans(text)][-_BEFORE:]
+
+
+def _rest_on(
+    claim: str, sentence: str, before: Sequence[str], headings: str
+) -> tuple[tuple[Objection, ...], float, float, float]:
+    """Return the objections to resting a claim on a sentence, and how much of the claim's words it has."""
+    above = "\n".join((headings, *before))
+    known, words = read_vocabulary(sentence), content_words(claim)
+    around = read_vocabulary(f"{above}\n{sentence}")
+    frame = lay_along(claim, [sentence])
+    return (
+        tuple(find_unsupported(claim, [*before, sentence], f"{above}\n{sentence}")),
+        sum(map(known.has, words)) / len(words) if words else 0.0,
+        frame.share if frame else 0.0,
+        sum(map(around.has, words)) / len(words) if words else 0.0,
+    )
 
 
 def literal_share(claim: str, sentence: str) -> float:
