@@ -72,6 +72,7 @@ class BlockingFeedback(BlockingPart[Feedback]):
     """The searches that were made, votes on what they found, and golden queries."""
 
     vote = Blocking(Feedback.vote)
+    last_passages = Blocking(Feedback.last_passages)
     votes = Blocking(Feedback.votes)
     searches = Blocking(Feedback.searches)
     report = Blocking(Feedback.report)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import Any
@@ -165,6 +165,8 @@ class IngestReport:
     """Pictures that nobody asked for by name, or without words."""
     files: tuple[FileKind, ...] = ()
     """The files that a dry run read, with what they were taken for."""
+    shares: Mapping[str, float] = field(default_factory=dict)
+    """Milliseconds that passed because of each stage, side by side or not; together they are the time of the run."""
 
 
 @dataclass(frozen=True, slots=True)

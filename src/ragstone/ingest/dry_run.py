@@ -16,8 +16,9 @@ from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, next_batch
 from ragstone.ingest.enrich.near_duplicates import NearDuplicates
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable
 from ragstone.ingest.sources.files.read import read_files
+from ragstone.ingest.stage_times import StageTimes
 from ragstone.ingest.store import excuse_picture, is_emptied
-from ragstone.ingest.work import JobBatch, OnProgress, RunReport, SourceListing, StageTimes, WorkItem
+from ragstone.ingest.work import JobBatch, OnProgress, RunReport, SourceListing, WorkItem
 from ragstone.settings.tree import LimitSettings
 
 EMPTY = Stats(documents=0, chunks=0, tokens=0, unembedded=0, sequence=0, bytes=0, model="")

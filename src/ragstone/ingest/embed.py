@@ -14,6 +14,7 @@ import numpy as np
 
 from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
+from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder, EmbedderFor, SpaceBook
@@ -25,14 +26,17 @@ from ragstone.ingest.work import PinnedKb, RunReport, WorkItem
 
 Made = TypeVar("Made")
 logger = logging.getLogger(__name__)
+FIRST_CHUNKS = 16
+"""The first wave is small, so that something can be searched soon."""
 WAVE_CHUNKS = 64
 """Few enough that progress shows on a slow machine, enough for batches of like length."""
-LONG_CHUNKS = 256
+LONG_CHUNKS = 64
 """From this many chunks on a document is a wave of its own, embedded slice by slice."""
 AHEAD_CHUNKS = 4096
 """Chunks that may wait for the model."""
 SLICE_CHUNKS = 32
 """Few enough that progress shows on a slow machine."""
+NUL = "\0"
 SLICES_AHEAD = 3
 """Slices that wait behind the one at work: the model's batches are of like length, and it is never idle."""
 
@@ -45,6 +49,7 @@ class ChunkQueue:
         self._held: Prepared | None = None
         self._waiting = 0
         self._room = asyncio.Condition()
+        self._wave_chunks = FIRST_CHUNKS
 
     async def put(self, document: Prepared) -> None:
         """Wait for room, then add a document."""
@@ -61,7 +66,7 @@ class ChunkQueue:
         """Return the next documents, enough to fill the model's batches, a long one alone; empty at the end."""
         wave: list[Prepared] = []
         chunks = 0
-        while chunks < WAVE_CHUNKS:
+        while chunks < self._wave_chunks:
             document = self._held or await self._queue.get()
             self._held = None
             if document is None:
@@ -72,6 +77,7 @@ class ChunkQueue:
                 break
             wave.append(document)
             chunks += len(document.chunks)
+        self._wave_chunks = WAVE_CHUNKS
         async with self._room:
             self._waiting -= chunks
             self._room.notify_all()
@@ -179,9 +185,9 @@ class WaveEmbedder:
         known = await self.pinned.ledger.of(self.pinned.tenant).known_vectors(kb, texts)
         space = kb.space.model if kb.space else ""
         try:
-            with self.report.times.measure("embed", len(texts)):
+            with self.report.times.measure("embed", len(texts)), self.report.with_model(len(texts)) as come_back:
                 if len(wave) == 1 and len(texts) >= LONG_CHUNKS:
-                    rows, model = await self._embed_long(embedder, wave[0], known, space)
+                    rows, model = await self._embed_long(embedder, wave[0], known, space, come_back)
                 else:
                     rows, model = await self._embed_missing(embedder, texts, known, space)
         except (ModelUnavailable, ModelMismatch):
@@ -227,7 +233,12 @@ class WaveEmbedder:
         return rows, embedded.model
 
     async def _embed_long(
-        self, embedder: Embedder, document: Prepared, known: Mapping[str, Vector], space: str
+        self,
+        embedder: Embedder,
+        document: Prepared,
+        known: Mapping[str, Vector],
+        space: str,
+        come_back: Callable[[int], None],
     ) -> tuple[dict[str, Vector], str]:
         """Embed a long document slice by slice; slices that an earlier attempt embedded are read back."""
         work, total = document.work, len(document.chunks)
@@ -246,7 +257,8 @@ class WaveEmbedder:
                     raise ForeignModel(answered)
                 model = model or answered
                 rows.update(vectors)
-                done = min(done + SLICE_CHUNKS, total)
+                before, done = done, min(done + SLICE_CHUNKS, total)
+                come_back(done - before)
                 work.note_stage("embed", chunks=done, chunks_total=total)
         return rows, model
 
@@ -257,7 +269,8 @@ class WaveEmbedder:
             return {}, ""
         model = space or embedder.model.id
         dimension = embedder.model.dimension
-        part = f"vectors:{first}:{len(wanted)}:{model[:32]}"
+        # Which texts of the slice are wanted depends on what the index held then and holds now.
+        part = f"vectors:{first}:{content_hash(NUL.join(wanted))[:16]}:{model[:32]}"
         kept = await parts.load(part)
         if kept is not None and len(kept) == len(wanted) * dimension * 2:
             vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)
@@ -265,8 +278,18 @@ class WaveEmbedder:
         rows, answered = await self._embed_missing(embedder, wanted, {}, space)
         made = np.stack([rows[text] for text in wanted])
         if answered == model and made.shape[1] == dimension:
-            await parts.save(part, made.astype(np.float16).tobytes())
+            await _finish(parts.save(part, made.astype(np.float16).tobytes()))
         return rows, answered
+
+
+async def _finish(work: Coroutine[None, None, None]) -> None:
+    """Do the work to its end also when it is cancelled: what the model has made is saved for the next run."""
+    task = asyncio.create_task(work)
+    try:
+        await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await task
+        raise
 
 
 def _missing_by_slice(document: Prepared, known: Mapping[str, Vector]) -> Iterator[list[str]]:

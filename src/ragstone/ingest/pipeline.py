@@ -205,14 +205,17 @@ class _Run:
         """Prepare new and changed documents, queue their chunks, and return the ids of all documents."""
         changed, current = await self.diff.compare(work_items)
         for work in current:
+            self.report.read_bytes += work.size
             await self.outcomes.record_unchanged(work)
         preparing = [asyncio.create_task(self._prepare(work)) for work in changed]
         try:
             for work, pending in zip(changed, preparing, strict=True):
                 document = await pending
+                self.report.read_bytes += work.size
                 if isinstance(document, Failure):
                     await self.outcomes.record_failure(work, document)
                 else:
+                    self.report.note_cut(work.size, len(document.chunks))
                     await self._enqueue(document)
         finally:
             for pending in preparing:

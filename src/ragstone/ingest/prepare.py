@@ -26,7 +26,8 @@ from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract, normali
 from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.sources.files.walk import name_of
-from ragstone.ingest.work import StageTimes, WorkItem
+from ragstone.ingest.stage_times import StageTimes
+from ragstone.ingest.work import WorkItem
 from ragstone.language.analyzer import FINGERPRINT
 from ragstone.language.terms import analyze_chunks
 from ragstone.settings.tree import ChunkingSettings, EnrichSettings, Settings

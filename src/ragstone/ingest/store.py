@@ -321,6 +321,7 @@ class Outcomes:
         """Count a document that is left out because it nearly equals another one."""
         uri = document.work.item.uri
         self.report.duplicates += 1
+        self.report.cut -= len(document.chunks)
         self.report.warnings.append(f"{uri}: left out, since it is nearly the same as document {other}")
         self.report.note_progress(uri)
         document.work.batch.failures.append(duplicate_failure(uri, other))

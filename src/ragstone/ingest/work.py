@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from ragstone.core.clock import ReadTime, current_read_time
 from ragstone.core.documents import FileKind, IngestReport
 from ragstone.core.errors import kb_gone
-from ragstone.core.jobs import STAGES, JobProgress, Ticket
+from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger
 from ragstone.core.search import Stage
 from ragstone.core.types import SKIPPED, Chunk, Failure, Item, KnowledgeBase, Stats
+from ragstone.ingest.stage_times import StageTimes
 from ragstone.settings.tree import LimitSettings
 
 MOST_REMARKS = 20
@@ -105,6 +107,11 @@ class WorkItem:
     def read(self) -> ReadTime:
         """Return when its content was read."""
         return self.item.read or ReadTime()
+
+    @property
+    def size(self) -> int:
+        """Return the length of its content, 0 for what came inside another document."""
+        return 0 if self.parent_id else len(self.item.content)
 
     def note_stage(self, stage: str, **counts: int) -> None:
         """Record its progress: for the next heartbeat of its job, or for `watch` at once when it has no job."""
@@ -215,42 +222,15 @@ def _chunks(count: int) -> str:
     return "1 chunk is" if count == 1 else f"{count:,} chunks are"
 
 
-class StageTimes:
-    """Milliseconds, inputs and outputs of each stage. Stages overlap, so their sum exceeds the elapsed time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._seen: dict[str, tuple[float, int, int]] = {}
-
-    @contextmanager
-    def measure(self, stage: str, entered: int = 1) -> Iterator[list[int]]:
-        """Time a block; the block appends its outputs to the list, or else they count as many as its inputs."""
-        left: list[int] = []
-        started = time.perf_counter()
-        ended = False
-        try:
-            yield left
-            ended = True
-        finally:
-            spent = (time.perf_counter() - started) * 1000
-            with self._lock:
-                ms, before_in, before_out = self._seen.get(stage, (0.0, 0, 0))
-                out = (sum(left) if left else entered) if ended else 0
-                self._seen[stage] = (ms + spent, before_in + entered, before_out + out)
-
-    def stages(self) -> tuple[Stage, ...]:
-        """Return all stages that ran, in their order."""
-        with self._lock:
-            return tuple(
-                Stage(name, round(self._seen[name][0], 1), *self._seen[name][1:])
-                for name in STAGES
-                if name in self._seen
-            )
+Phase = Literal["reading", "waiting for the model", "embedding"]
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Progress of a run; `document` has just ended, or is a long one that is at `stage`."""
+    """Progress of a run; `document` has just ended, or is a long one that is at `stage`.
+
+    It is empty when only the phase or the counts of chunks have changed.
+    """
 
     done: int
     chunks: int
@@ -260,6 +240,15 @@ class Progress:
     part: int = 0
     """Pages that are extracted or chunks that are embedded, out of `parts`."""
     parts: int = 0
+    phase: Phase = "reading"
+    embedded: int = 0
+    """Chunks that the model is through with, out of `cut`."""
+    cut: int = 0
+    """Chunks of the documents that were read."""
+    cut_bytes: int = 0
+    """The size of the documents that those chunks are of."""
+    read_bytes: int = 0
+    """The size of all documents that were read, unchanged and failed ones as well."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -286,13 +275,52 @@ class RunReport:
     times: StageTimes = field(default_factory=StageTimes)
     sizes: ChunkSizes = field(default_factory=ChunkSizes)
     files: list[FileKind] = field(default_factory=list)
+    at_model: int = 0
+    """Chunks that are with the model."""
+    embedded: int = 0
+    cut: int = 0
+    cut_bytes: int = 0
+    read_bytes: int = 0
+
+    @property
+    def phase(self) -> Phase:
+        """Return what the run is waiting for most."""
+        if not self.at_model:
+            return "reading"
+        return "embedding" if self.embedded else "waiting for the model"
+
+    def note_cut(self, size: int, chunks: int) -> None:
+        """Record a document that was read and cut into chunks."""
+        self.cut += chunks
+        self.cut_bytes += size
+        self.note_progress("")
+
+    @contextmanager
+    def with_model(self, chunks: int) -> Iterator[Callable[[int], None]]:
+        """Count chunks as being with the model while the block runs; it calls what it is given as they come back."""
+        left = chunks
+
+        def come_back(count: int) -> None:
+            nonlocal left
+            left -= count
+            self.at_model -= count
+            self.embedded += count
+            self.note_progress("")
+
+        self.at_model += chunks
+        self.note_progress("")
+        try:
+            yield come_back
+        finally:
+            come_back(left)
 
     def note_progress(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
         """Tell the caller how far a long document is; without a stage, that a document has ended."""
         if self.on_progress:
             done = self.added + self.updated + self.unchanged + self.duplicates
             done += len(self.failed) + len(self.skipped)
-            self.on_progress(Progress(done, self.chunks, len(self.failed), uri, stage, part, parts))
+            counts = (self.phase, self.embedded, self.cut, self.cut_bytes, self.read_bytes)
+            self.on_progress(Progress(done, self.chunks, len(self.failed), uri, stage, part, parts, *counts))
 
     def note_foreign_model(self, model: str, space: str) -> None:
         """Record that vectors of a fallback model were kept out of a Space of another model (C-07)."""
@@ -322,6 +350,7 @@ class RunReport:
             skipped=len(self.skipped),
             stages=self.times.stages(),
             files=tuple(self.files),
+            shares=self.times.shares(),
         )
 
 
@@ -353,6 +382,7 @@ def merge_reports(first: IngestReport, second: IngestReport) -> IngestReport:
         duplicates=first.duplicates + second.duplicates,
         skipped=first.skipped + second.skipped,
         stages=_sum_stages(first.stages, second.stages),
+        shares=dict(Counter(first.shares) + Counter(second.shares)),
     )
 
 

@@ -45,6 +45,7 @@ def own_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr("ragstone.serve.cli.commands.evaluate.eval_folder", lambda: tmp_path / "eval")
+    monkeypatch.setattr("ragstone.serve.cli.render.progress.FIRST_LINE_SECONDS", 3600.0)
     for name in [name for name in os.environ if name.startswith("RAGSTONE_") and name != "RAGSTONE_CACHE_DIR"]:
         monkeypatch.delenv(name)
 

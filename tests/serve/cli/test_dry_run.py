@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from rich.progress import Progress as Bars
 
-from ragstone.ingest.sources.files.read import count_files
+from ragstone.ingest.sources.files.read import survey_files
 from ragstone.ingest.work import Progress
-from ragstone.serve.cli.render.progress import IngestBars
+from ragstone.serve.cli.render.progress import IngestProgress
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -76,12 +75,12 @@ def test_it_counts_what_has_moved_and_gone(cli: Cli, pages: Path) -> None:
     assert told == done == (0, 0, 1, 1, 1, 1, 0, [])
 
 
-def test_the_bar_grows_with_what_is_found_inside(mixed: Path) -> None:
-    bars = Bars()
-    view = IngestBars(bars, count_files([mixed]))
+def test_the_count_grows_with_what_is_found_inside(mixed: Path) -> None:
+    view = IngestProgress()
+    view.expect(*survey_files([mixed]))
     # The members of the archive are known, the attachments of the mail are not.
-    assert bars.tasks[0].total == 9
-    for done in range(12):
-        view.show(Progress(done, done, 0, "a.md"))
-        assert bars.tasks[0].percentage <= 100
-    assert (bars.tasks[0].completed, bars.tasks[0].total) == (11, 11)
+    assert view.counts == "9 documents found"
+    view.show(Progress(8, 8, 0, "a.md"))
+    assert view.counts == "8 of 9 documents, 8 chunks"
+    view.show(Progress(11, 11, 0, "a.md"))
+    assert view.counts == "11 of 11 documents, 11 chunks"

@@ -1,23 +1,25 @@
 from __future__ import annotations
 
+import asyncio
 import io
 import os
+import signal
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rich.console import Console
-from rich.progress import Progress as Bars
-from rich.progress import TextColumn
 from tests.doubles.web import Reply, WebDouble, html
 
 from ragstone.core.documents import IngestReport
 from ragstone.core.errors import ModelError
 from ragstone.core.jobs import STAGES
+from ragstone.core.model_types import Embeddings
 from ragstone.core.search import Stage
-from ragstone.core.types import Failure
+from ragstone.core.types import Failure, Role
 from ragstone.ingest.work import Progress, merge_reports
-from ragstone.serve.cli.render.progress import IngestBars
+from ragstone.serve.cli.render.progress import IngestProgress, draw_progress
 from ragstone.testing.fakes import FakeEmbedder
 
 if TYPE_CHECKING:
@@ -150,8 +152,13 @@ def test_a_folder_that_was_emptied_is_no_folder_without_documents(cli: Cli, page
 def test_the_time_of_each_stage(cli: Cli, pages: Path) -> None:
     ran = cli("ingest", pages, "--stages")
     lines = [line.split() for line in ran.out.splitlines()]
-    start = lines.index(["stage", "ms", "in", "out"])
+    start = lines.index(["stage", "seconds", "share", "in", "out"])
     assert [line[0] for line in lines[start + 1 : start + 9]] == list(STAGES)
+    *stages, total = lines[start + 1 : start + 11]
+    assert total[0] == "all"
+    seconds = [float(line[1] if line[0] != "start" else line[3]) for line in stages]
+    assert sum(seconds) == pytest.approx(float(total[1]), abs=0.05)
+    assert f"Took {total[1]} s." in ran.out
     cli("kb", "delete", "default", "--yes")
     shape = cli("ingest", pages, "--json").json
     assert [stage["stage"] for stage in shape["stages"]] == list(STAGES)
@@ -292,21 +299,94 @@ def test_two_reports_make_one() -> None:
     )  # fmt: skip
 
 
-def test_the_bars_show_how_far_a_long_document_is() -> None:
-    bars = Bars(TextColumn("{task.description} {task.completed} {task.total} {task.fields[note]}", markup=False))
-    view = IngestBars(bars, total=2)
+def _embedded(done: int, embedded: int, **more: Any) -> Progress:
+    return Progress(done, embedded, 0, "", phase="embedding", embedded=embedded, **more)
 
-    def lines() -> list[str]:
-        written = io.StringIO()
-        Console(file=written, width=100).print(bars.make_tasks_table(bars.tasks))
-        return [" ".join(line.split()) for line in written.getvalue().splitlines()]
 
+def test_the_time_that_is_left_counts_chunks_and_what_is_not_read_yet() -> None:
+    now = 100.0
+    view = IngestProgress(lambda: now)
+    assert (view.phase, view.counts, view.share) == ("starting", "", 0.0)
+    view.expect(40, size=3000)
+    assert view.counts == "40 documents found"
+    view.show(Progress(0, 0, 0, "", cut=100, cut_bytes=1000, read_bytes=1000))
+    assert (view.phase, view.counts) == ("reading", "0 of 40 documents")
+    view.show(_embedded(2, 10, cut=100, cut_bytes=1000, read_bytes=1000))
+    assert view.seconds_left is None  # there is no pace yet: the first chunks waited for the model
+    now += 10
+    view.show(_embedded(5, 60, cut=100, cut_bytes=1000, read_bytes=1000))
+    # 40 chunks are cut, 2000 bytes give 200 more, and 5 chunks a second are made.
+    assert view.seconds_left == pytest.approx(48)
+    assert view.counts == "5 of 40 documents, 60 chunks, about 50 s left"
+    assert view.share == pytest.approx(60 / 300)
+    now += 600
+    assert view.counts.endswith("about 49 min left")  # a run that stands still does not promise its old pace
+
+
+def test_a_long_document_tells_how_far_it_is() -> None:
+    view = IngestProgress()
     view.show(Progress(0, 0, 0, "library/[red]book.pdf", "extract", 50, 1000))
-    assert lines() == ["documents 0 2 0 chunks", "library/[red]book.pdf 50 1000 pages read"]
+    assert view.long_document == "library/[red]book.pdf: 50 of 1,000 pages read"
     view.show(Progress(0, 0, 0, "library/a page.pdf", "extract", 1, 1))
-    view.show(Progress(0, 0, 0, "library/[red]book.pdf", "extract", 1000, 1000))
-    assert lines() == ["documents 0 2 0 chunks", "library/[red]book.pdf 1000 1000 pages read"]
     view.show(Progress(0, 0, 0, "library/[red]book.pdf", "embed", 64, 2150))
-    assert lines()[1] == "library/[red]book.pdf 64 2150 chunks embedded"
+    assert view.long_document == "library/[red]book.pdf: 64 of 2,150 chunks embedded"
+    drawn = io.StringIO()
+    Console(file=drawn, width=100).print(draw_progress(view))
+    assert "[red]book.pdf: 64 of 2,150 chunks embedded" in drawn.getvalue()
     view.show(Progress(1, 0, 1, "library/[red]book.pdf"))
-    assert lines() == ["documents 1 2 0 chunks"]
+    assert view.long_document == ""
+
+
+def test_a_run_that_nobody_watches_at_a_terminal_writes_a_line_now_and_then(
+    cli: Cli, pages: Path, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.serve.cli.render.progress.FIRST_LINE_SECONDS", 0.0)
+    said = cli("ingest", pages).err.splitlines()
+    assert said[0] == "starting …"
+    assert len(said) == 1  # the next one is due much later
+    assert cli("ingest", pages, "--quiet").err == ""
+    assert cli("ingest", pages, "--json").err == ""
+
+
+def test_an_interrupted_run_says_what_is_kept_and_goes_on_there(
+    cli: Cli, tmp_path: Path, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    (folder / "note.txt").write_text("The harbour opens at six.")
+    (folder / "book.txt").write_text("\n\n".join(f"Chapter {number} " + "of ropes " * 300 for number in range(200)))
+    real = embedder.embed
+
+    async def interrupt(texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if any("Chapter 150 " in text for text in texts):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.Event().wait()
+        return await real(texts, role)
+
+    monkeypatch.setattr(embedder, "embed", interrupt)
+    ran = cli("ingest", folder)
+    assert ran.code == 130
+    first, hint = ran.err.splitlines()
+    assert first.startswith("interrupted: 1 of 2 documents are done and can be searched; kept of shelf/book.txt: ")
+    assert hint == "hint: the same command goes on from there"
+    made = {text for texts, _ in embedder.calls for text in texts}
+    embedder.calls.clear()
+    monkeypatch.setattr(embedder, "embed", real)
+    report = cli("ingest", folder, "--json").json
+    assert (report["added"], report["unchanged"]) == (1, 1)
+    again = [text for texts, _ in embedder.calls for text in texts]
+    assert again
+    assert not made & set(again)
+
+
+def test_an_interrupted_run_is_the_same_object_for_programs(
+    cli: Cli, pages: Path, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def interrupt(texts: Sequence[str], role: Role = "document") -> Embeddings:
+        os.kill(os.getpid(), signal.SIGINT)
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    monkeypatch.setattr(embedder, "embed", interrupt)
+    ran = cli("ingest", pages, "--json")
+    assert (ran.code, ran.err) == (130, "")
+    assert (ran.json["error"]["code"], ran.json["error"]["message"]) == ("interrupted", "interrupted")

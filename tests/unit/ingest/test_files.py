@@ -10,7 +10,7 @@ import pytest
 from ragstone.core.errors import InputError
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.parsers.images import ocr
-from ragstone.ingest.sources.files.read import count_files, read_files
+from ragstone.ingest.sources.files.read import read_files, survey_files
 from ragstone.settings.tree import LimitSettings
 
 MEGABYTE = 1024 * 1024
@@ -32,7 +32,7 @@ def write(path: Path, text: str = "words") -> Path:
 
 def read(*paths: Path, file_mb: int = 1) -> Sequence[Item | Failure]:
     entries = list(read_files(paths, LimitSettings(file_mb=file_mb)))
-    assert count_files(paths) == len(entries)
+    assert survey_files(paths)[0] == len(entries)
     return entries
 
 
@@ -238,4 +238,12 @@ def test_an_empty_folder_has_nothing(folder: Path) -> None:
 def test_the_store_in_a_folder_is_not_a_document(tmp_path: Path) -> None:
     for name in ("ledger.db", "ledger.db-wal", "ledger.db-shm", "note.txt"):
         (tmp_path / name).write_text("words")
-    assert count_files([tmp_path]) == 1
+    assert survey_files([tmp_path])[0] == 1
+
+
+def test_short_files_come_first_and_those_of_like_size_in_the_order_of_their_paths(tmp_path: Path) -> None:
+    for name, size in {"a.txt": 300_000, "b.txt": 20, "c.txt": 70_000, "d.txt": 10, "e.txt": 5_000}.items():
+        (tmp_path / name).write_text("x" * size)
+    names = [Path(entry.uri).name for entry in read_files([tmp_path])]
+    assert names == ["b.txt", "d.txt", "e.txt", "c.txt", "a.txt"]
+    assert survey_files([tmp_path]) == (5, 375_030)

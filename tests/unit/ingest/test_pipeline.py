@@ -14,7 +14,7 @@ from ragstone.core.errors import NoTextSeen, StoreFull
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Document, Failure, Item, Parsed, Role
 from ragstone.ingest.diff import LOOK_UP
-from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
+from ragstone.ingest.embed import FIRST_CHUNKS, LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.work import Progress
 from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
@@ -188,6 +188,8 @@ async def test_progress_is_monotone_and_complete(kit: Kit) -> None:
     seen: list[Progress] = []
     report = await kit.run(items, seen=seen)
     assert counts(report) == (2 * LOOK_UP, 0, LOOK_UP, 2)
+    assert {step.phase for step in seen} == {"reading", "waiting for the model", "embedding"}
+    seen = [step for step in seen if step.document]
     assert [step.done for step in seen] == list(range(1, len(items) + 1))
     assert sorted(step.document for step in seen) == sorted(entry.uri for entry in items)
     for before, after in itertools.pairwise(seen):
@@ -204,6 +206,10 @@ async def test_a_long_document_tells_how_far_it_is(kit: Kit) -> None:
     told = [(step.stage, step.part, step.parts) for step in seen if step.document == "test/long"]
     assert told == [*(("embed", part, parts) for part in range(0, parts + 1, SLICE_CHUNKS)), ("", 0, 0)]
     assert [step.stage for step in seen if step.document == "test/short"] == [""]
+    assert [step.embedded for step in seen] == sorted(step.embedded for step in seen)
+    last = seen[-1]
+    assert (last.embedded, last.cut, last.chunks) == (parts + 1, parts + 1, parts + 1)
+    assert last.cut_bytes == last.read_bytes > len(long)
 
 
 async def test_a_source_that_breaks_off_surfaces_its_error_and_what_was_stored_stays(kit: Kit) -> None:
@@ -280,8 +286,8 @@ async def test_documents_larger_than_a_wave_and_many_small_ones(kit: Kit) -> Non
 
 @pytest.mark.req("R-ING-45")
 async def test_the_model_gets_full_batches_of_small_documents(kit: Kit) -> None:
-    await kit.run([item(f"n{number}") for number in range(2 * WAVE_CHUNKS)])
-    assert [len(texts) for texts, _ in kit.embedder.calls] == [WAVE_CHUNKS, WAVE_CHUNKS]
+    await kit.run([item(f"n{number}") for number in range(FIRST_CHUNKS + 2 * WAVE_CHUNKS)])
+    assert [len(texts) for texts, _ in kit.embedder.calls] == [FIRST_CHUNKS, WAVE_CHUNKS, WAVE_CHUNKS]
 
 
 @pytest.mark.req("R-ING-38")

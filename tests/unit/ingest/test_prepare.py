@@ -15,7 +15,8 @@ from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.extract import plain_text
 from ragstone.ingest.parsers.draft import ParseOptions, broken_rules
 from ragstone.ingest.prepare import Prepared, PrepareOptions, Preparer, find_unusable
-from ragstone.ingest.work import JobBatch, StageTimes, WorkItem
+from ragstone.ingest.stage_times import StageTimes
+from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import ChunkingSettings
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -17,6 +17,7 @@ from ragstone.core.types import Block, Candidate, Item, Parsed, Role
 from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS
 from ragstone.ingest.extract import SLICE_PAGES, extract
 from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions
+from ragstone.ingest.stage_times import StageTimes
 from ragstone.ingest.work import SourceListing
 from ragstone.settings.tree import EnrichSettings
 from ragstone.testing.fakes import FakeEmbedder
@@ -317,3 +318,16 @@ async def test_several_documents_are_prepared_at_once(kit: Kit) -> None:
     pipeline._preparer._parse = all_at_once
     items = [Item("test", str(number), f"{number}.txt", f"Text {number}.".encode()) for number in range(5)]
     assert counts(await pipeline.run("t", "default", items)) == (5, 0, 0, 0)
+
+
+def test_the_shares_of_stages_that_work_side_by_side_add_up_to_the_time_that_passed() -> None:
+    now = 0.0
+    times = StageTimes(lambda: now)
+    now = 1.0
+    with times.measure("extract"):
+        now = 3.0
+        with times.measure("embed"), times.measure("embed"):
+            now = 7.0
+    now = 8.0
+    assert times.shares() == {"other": 2000.0, "extract": 4000.0, "embed": 2000.0}
+    assert [(stage.stage, stage.ms) for stage in times.stages()] == [("extract", 6000.0), ("embed", 8000.0)]

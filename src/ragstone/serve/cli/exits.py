@@ -17,6 +17,14 @@ NOTHING_FOUND = 4
 INTERRUPTED = 130
 
 
+class Interrupted(Exception):
+    """A command was told to stop: what it has kept, and how to go on."""
+
+    def __init__(self, kept: str, hint: str) -> None:
+        super().__init__(kept)
+        self.hint = hint
+
+
 def exit_code(error: RagstoneError) -> int:
     """The exit code that an error ends a command with."""
     match error:
@@ -41,7 +49,13 @@ def report_error(error: BaseException, *, as_json: bool, debug: bool) -> int:
         case RagstoneError():
             _report(error, as_json=as_json)
             return exit_code(error)
-        case KeyboardInterrupt():
+        case Interrupted() if not as_json:
+            from ragstone.serve.cli.render.output import say
+
+            say("interrupted", str(error))
+            say("hint", error.hint)
+            return INTERRUPTED
+        case KeyboardInterrupt() | Interrupted():
             report_problem("interrupted", "interrupted", "", as_json=as_json)
             return INTERRUPTED
         case OSError():

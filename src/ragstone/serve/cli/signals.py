@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 STOP = (signal.SIGINT, signal.SIGTERM)
 
 
-async def until_signal(work: Coroutine[Any, Any, None]) -> bool:
+async def until_signal(work: Coroutine[Any, Any, None], on_stop: Callable[[], None] = lambda: None) -> bool:
     """Run until the work is done or the process is told to stop; whether it was told to.
 
-    The work is cancelled and may tidy up. A second signal does not wait for that.
+    The work is cancelled and may tidy up, after `on_stop`. A second signal does not wait for that.
     """
     import asyncio
 
@@ -26,6 +26,7 @@ async def until_signal(work: Coroutine[Any, Any, None]) -> bool:
         told = True
         for number in STOP:
             loop.remove_signal_handler(number)
+        on_stop()
         task.cancel()
 
     for number in STOP:

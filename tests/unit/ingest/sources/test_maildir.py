@@ -8,7 +8,7 @@ import pytest
 from tests.unit.ingest.sources.source_kit import context, entries, pages
 
 from ragstone.core.types import Item
-from ragstone.ingest.sources.files.read import count_files, read_files
+from ragstone.ingest.sources.files.read import read_files, survey_files
 from ragstone.ingest.sources.files.source import FilesConfig, FilesSource
 
 MESSAGE = "Subject: Fog {0}\n\nThe fog of day {0} has lifted.\n"
@@ -30,7 +30,7 @@ def mail(tmp_path: Path) -> Path:
 def test_the_messages_of_a_maildir_are_mail(mail: Path) -> None:
     found = [item for item in read_files([mail]) if isinstance(item, Item)]
     assert {item.uri: item.media_type for item in found} == dict.fromkeys(KEPT, "message/rfc822")
-    assert count_files([mail]) == 3
+    assert survey_files([mail])[0] == 3
 
 
 def test_a_message_that_is_named_alone_is_mail(mail: Path) -> None:

@@ -50,8 +50,9 @@ async def build_corpus(
     settings = _read_settings(session, Path(path), root)
     request = BuildRequest(_locate(path), session.options.kb, overwrite, chunk_size, chunk_overlap, model)
     async with session.workspace(settings, create=True) as workspace:
-        with ingest_progress(session, 1) as on_progress:
-            result = await workspace.collections.build(request, on_progress=on_progress)
+        with ingest_progress(session) as progress:
+            progress.expect(1)
+            result = await workspace.collections.build(request, on_progress=progress.show)
     from ragstone.schemas.knowledge_bases import CorpusBuildSchema
 
     session.show(CorpusBuildSchema.of(result), lambda out: _draw_result(out, result))

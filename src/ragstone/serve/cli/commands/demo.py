@@ -26,15 +26,16 @@ KB = "demo"
 async def demo(session: CliSession) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
     from ragstone import samples
-    from ragstone.ingest.sources.files.read import count_files
+    from ragstone.ingest.sources.files.read import survey_files
     from ragstone.schemas.installation import DemoSchema
 
     settings = session.settings(kb=session.options.kb or KB)
     out = None if session.options.json else console()
     corpus = samples.corpus_path()
     async with session.workspace(settings, create=True) as workspace:
-        with ingest_progress(session, count_files([corpus])) as on_progress:
-            report = await workspace.documents.ingest(corpus, on_progress=on_progress)
+        with ingest_progress(session) as progress:
+            progress.expect(*survey_files([corpus]))
+            report = await workspace.documents.ingest(corpus, on_progress=progress.show)
         if out:
             _draw_start(out, report, settings)
         answers = []

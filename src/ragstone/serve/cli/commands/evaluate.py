@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,9 +105,12 @@ class SessionWatcher:
 
     session: CliSession
 
-    def watch_ingest(self, total: int) -> AbstractContextManager[OnProgress | None]:
+    @contextmanager
+    def watch_ingest(self, total: int) -> Iterator[OnProgress]:
         """Show how far the documents of a data set are."""
-        return ingest_progress(self.session, total)
+        with ingest_progress(self.session) as progress:
+            progress.expect(total)
+            yield progress.show
 
     def watch_queries(self, label: str) -> AbstractContextManager[Advance | None]:
         """Show how many queries a system has answered."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence, Set
 from contextlib import aclosing
 from pathlib import Path
@@ -10,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL, Interrupted
 from ragstone.serve.cli.options import Common
 from ragstone.serve.cli.render.failures import draw_failures
 from ragstone.serve.cli.render.ingest import draw_counts, draw_files, draw_report, in_words, outcome, remarks
 from ragstone.serve.cli.render.output import console, one_line, table, text, write_json_line
-from ragstone.serve.cli.render.progress import ingest_progress
+from ragstone.serve.cli.render.progress import LOOKING, IngestProgress, ingest_progress
 from ragstone.serve.cli.session import CliSession
 from ragstone.serve.cli.signals import until_signal
 
@@ -86,45 +87,61 @@ async def _preview(session: CliSession, paths: list[Path]) -> int:
         out.print()
         out.print("This is what would be done; nothing was written.")
 
-    async with session.workspace(create=True) as workspace:
-        with ingest_progress(session, await _count(session, paths)) as on_progress:
-            report = await workspace.documents.dry_run(*paths, on_progress=on_progress)
+    with ingest_progress(session, lines=True) as progress:
+        async with session.workspace(create=True) as workspace:
+            await _survey(progress, paths)
+            report = await workspace.documents.dry_run(*paths, on_progress=progress.show)
     session.show(DryRunSchema.of(report, dry_run=True), draw)
     session.warn(remarks(report))
     return outcome(report)
 
 
 async def _ingest(session: CliSession, paths: list[Path], urls: list[str], *, stages: bool) -> int:
+    started = time.perf_counter()
+    reports: list[IngestReport] = []
+    with ingest_progress(session, lines=True) as progress:
+        # After the first sign of life: loading the settings and the engine takes its time.
+        settings = session.settings()
+        stopped = await until_signal(_run_ingest(session, settings, paths, urls, progress, reports), progress.stop)
+    if stopped:
+        raise Interrupted(progress.describe_kept(), "the same command goes on from there")
+    from ragstone.ingest.work import merge_reports
     from ragstone.schemas.documents import IngestSchema
 
-    settings = session.settings()
-    report = await _run_ingest(session, settings, paths, urls)
-    session.show(IngestSchema.of(report), lambda out: draw_report(out, report, settings.kb, stages=stages))
+    report = reports[0] if len(reports) == 1 else merge_reports(*reports)
+    took = time.perf_counter() - started
+    session.show(IngestSchema.of(report), lambda out: draw_report(out, report, settings.kb, took, stages=stages))
     session.warn(remarks(report))
     return outcome(report)
 
 
-async def _run_ingest(session: CliSession, settings: Settings, paths: list[Path], urls: list[str]) -> IngestReport:
-    reports = []
+async def _run_ingest(
+    session: CliSession,
+    settings: Settings,
+    paths: list[Path],
+    urls: list[str],
+    progress: IngestProgress,
+    reports: list[IngestReport],
+) -> None:
+    """Ingest files, then web pages, and add the report of each."""
     async with session.workspace(settings, create=True) as workspace:
         if paths:
-            with ingest_progress(session, await _count(session, paths)) as on_progress:
-                reports.append(await workspace.documents.ingest(*paths, on_progress=on_progress))
+            await _survey(progress, paths)
+            reports.append(await workspace.documents.ingest(*paths, on_progress=progress.show))
         if urls:
-            with ingest_progress(session, len(urls)) as on_progress:
-                reports.append(await workspace.documents.ingest_urls(*urls, on_progress=on_progress))
-    from ragstone.ingest.work import merge_reports
-
-    return reports[0] if len(reports) == 1 else merge_reports(*reports)
+            progress.expect(len(urls))
+            reports.append(await workspace.documents.ingest_urls(*urls, on_progress=progress.show))
 
 
-async def _count(session: CliSession, paths: list[Path]) -> int:
-    """About how many documents there are, if somebody watches."""
+async def _survey(progress: IngestProgress, paths: list[Path]) -> None:
+    """Count the documents for whoever watches."""
     import asyncio
 
-    from ragstone.ingest.sources.files.read import count_files
+    from ragstone.ingest.sources.files.read import survey_files
 
-    return await asyncio.to_thread(count_files, paths) if session.shows_progress else 0
+    if progress.is_watched:
+        progress.phase = LOOKING
+        progress.expect(*await asyncio.to_thread(survey_files, paths))
 
 
 async def queue_files(session: CliSession, paths: Sequence[Path]) -> int:

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.documents import FileKind, IngestReport
-    from ragstone.core.search import Stage
 
 SOMETIMES = ("removed", "moved", "duplicates", "skipped")
 """Counts that are shown only when there is something to count."""
@@ -45,15 +44,15 @@ def in_words(report: IngestReport) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing to do"
 
 
-def draw_report(out: Console, report: IngestReport, kb: str, *, stages: bool = False) -> None:
-    """The counts, the failures with their reasons, and what the kb holds now."""
+def draw_report(out: Console, report: IngestReport, kb: str, took: float, *, stages: bool = False) -> None:
+    """The counts, the failures with their reasons, and what the kb holds now; `took` is in seconds."""
     draw_counts(out, report)
     if stages:
         out.print()
-        draw_stages(out, report.stages)
+        draw_stages(out, report, took)
     out.print()
     holds = f"{pluralize(report.documents, 'document')} and {pluralize(report.chunks, 'chunk')}"
-    out.print(f"Knowledge base '{kb}' holds {holds}. Took {report.seconds:.1f} s.")
+    out.print(f"Knowledge base '{kb}' holds {holds}. Took {took:.1f} s.")
 
 
 def draw_counts(out: Console, report: IngestReport) -> None:
@@ -81,9 +80,15 @@ def draw_files(out: Console, files: Sequence[FileKind]) -> None:
         out.print(f"… and {len(files) - MOST_FILES:,} more; --json lists them all")
 
 
-def draw_stages(out: Console, stages: Sequence[Stage]) -> None:
-    """Draw how long each stage worked. They overlap, so the sum may exceed the time of the run."""
-    rows = table("stage", "ms", "in", "out", right=("ms", "in", "out"))
-    for stage in stages:
-        rows.add_row(stage.stage, f"{stage.ms:,.1f}", f"{stage.entered:,}", f"{stage.left:,}")
+def draw_stages(out: Console, report: IngestReport, took: float) -> None:
+    """Draw how the time was spent. Stages work side by side: each moment is shared by those at work."""
+    rows = table("stage", "seconds", "share", "in", "out", right=("seconds", "share", "in", "out"))
+    rest = took
+    for stage in report.stages:
+        seconds = round(report.shares.get(stage.stage, 0.0) / 1000, 1)
+        rest -= seconds
+        counts = (f"{stage.entered:,}", f"{stage.left:,}")
+        rows.add_row(stage.stage, f"{seconds:,.1f}", f"{seconds / took:.0%}", *counts)
+    rows.add_row("start and end", f"{rest:,.1f}", f"{rest / took:.0%}", "", "")
+    rows.add_row("all", f"{took:,.1f}", "100%", "", "")
     out.print(rows)

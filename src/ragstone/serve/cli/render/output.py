@@ -57,6 +57,11 @@ def say(kind: str, message: str) -> None:
     print(f"{label} {clean(message)}", file=sys.stderr)  # noqa: T201
 
 
+def say_plainly(message: str) -> None:
+    """One line on stderr as it is."""
+    print(clean(message), file=sys.stderr, flush=True)  # noqa: T201
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return a console: rich on a terminal, plain unbroken lines elsewhere."""
     from rich.console import Console
