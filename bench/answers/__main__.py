@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             PAGE.write_text(page, encoding="utf-8")
     if options.failures:
         print("\n".join(_render_failures(tables["develop"])))
-    return 0 if all(map(are_met, tables.values())) and all(row.met for row in speed) else 1
+    return 0 if all(map(are_met, tables.values())) and all(row.met is not False for row in speed) else 1
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

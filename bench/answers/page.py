@@ -8,6 +8,7 @@ from bench.answers.collection import Half
 from bench.answers.tables import GRADED, Table, is_answerable, is_unanswerable, render_goals
 from bench.report import Row, machine
 
+_MARKS = {True: "met", False: "**missed**", None: ""}
 INTRODUCTION = """\
 # Answers and verdicts, measured
 
@@ -61,4 +62,4 @@ def _render_speed(rows: Sequence[Row]) -> Iterator[str]:
     if rows:
         yield "| Speed | Measured | Goal | |\n|---|---|---|---|"
         for row in rows:
-            yield f"| {row.what}, {row.part} | **{row.value}** | {row.target} | {'met' if row.met else '**missed**'} |"
+            yield f"| {row.what}, {row.part} | **{row.value}** | {row.target} | {_MARKS[row.met]} |"

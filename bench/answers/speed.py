@@ -32,13 +32,17 @@ async def measure_speed(data: Path, questions: Sequence[AskedQuestion]) -> list[
         workspace = engine.workspace("default")
         for text in asked[:WARM]:
             await workspace.ask(text)
-        seconds = []
+        seconds, processor = [], []
         for text in asked:
-            started = time.perf_counter()
+            started, spent = time.perf_counter(), time.process_time()
             await workspace.ask(text)
             seconds.append(time.perf_counter() - started)
+            processor.append(time.process_time() - spent)
     part = f"{CHUNKS:,} chunks, {len(seconds)} questions"
-    return [
+    rows = [
         Row(part, name, f"{value:.0f} ms", f"≤ {GOALS[name]} ms", value <= GOALS[name])
         for name, value in zip(GOALS, percentiles(seconds), strict=True)
     ]
+    low, high = percentiles(processor)
+    # On a machine that does other work too, this says more than the time that passed.
+    return [*rows, Row(part, "processor time of ask, median and p95", f"{low:.0f} and {high:.0f} ms")]
