@@ -11,8 +11,10 @@ from ragstone.core.answers import Depth
 from ragstone.core.types import Json, Mode
 
 SourceType = Literal["all", "emails", "papers", "rss", "web", "files", "docs", "uploads", "corpus", "database"]
-DOCUMENTATION = ("text/markdown", "text/html", "text/plain")
-"""Media types of files of documentation; reStructuredText and AsciiDoc are plain text."""
+DOCUMENTATION = (
+    "text/markdown", "text/html", "text/plain", "text/x-rst", "text/asciidoc", "text/troff", "text/org",
+)  # fmt: skip
+"""Media types of files of documentation."""
 FILTERS: Mapping[SourceType, Mapping[str, Json] | None] = {
     "all": None,
     "emails": {"source_type": "email"},
