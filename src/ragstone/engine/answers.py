@@ -177,7 +177,7 @@ class Answers:
         if talk.leaning == "maybe" and await asyncio.to_thread(changes_subject, talk.query, own, others[-1]):
             return tuple(parts)
         question = talk.question if talk.leaning == "yes" else lean_on(talk.question, talk.basis)
-        shared = frozenset(telling_terms(question) - telling_terms(talk.question))
+        shared = frozenset(telling_terms(question) - telling_terms(talk.query))
         most = MOST_TIMES * max(len(own), *map(len, others))
         degraded = [note for result in on_topic for note in result.degraded]
         return tuple(

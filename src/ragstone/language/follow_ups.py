@@ -10,6 +10,8 @@ from typing import Literal
 from ragstone.core.search import Exchange
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
+from ragstone.language.grammar import PREPOSITIONS, words_of
+from ragstone.language.names import QUESTION_WORDS
 from ragstone.language.questions import (
     AUXILIARY,
     complete,
@@ -28,6 +30,8 @@ _GOES_ON = re.compile(
     r"(?:and|but|so|then|or|also|otherwise|instead|what about|how about|what if|why not|anything else|what else)\b",
     re.I,
 )
+_LINK = re.compile(r"(?:and|but|so|then|or|also),? ", re.I)
+_OPENINGS = QUESTION_WORDS | PREPOSITIONS | words_of("and but so then or also otherwise instead all every each")
 _BARE = re.compile(r"(?:and |but |so )?(?P<word>why|when|where|how|since when|until when|by whom|how often)\W*", re.I)
 _CLAUSE = re.compile(rf"(?:\w+ )?(?:how|when|where|why|what)(?: \w+)? (?P<rest>{AUXILIARY} .+)", re.I)
 _PLACE = re.compile(r"\b(?:with|in|on|for|of|from|via) (?!an?\b|the\b|one\b)([\w-]+)", re.I)
@@ -77,7 +81,10 @@ def _stays_with(basis: str, answer: str) -> bool:
 
 def join_questions(basis: str, question: str) -> str:
     """Return a question behind the one that it leans on, to search for both."""
-    return f"{basis.rstrip(' ?!.')} {question}"
+    opening = question.split(maxsplit=1)[0].lower()
+    # A capital inside a sentence is read as a name.
+    rest = question[:1].lower() + question[1:] if opening in _OPENINGS else question
+    return f"{basis.rstrip(' ?!.')} {rest}"
 
 
 def lean_on(question: str, basis: str) -> str:
@@ -107,7 +114,7 @@ def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
     filled, joined = _fill_in(question, basis), join_questions(basis, question)
     if len(max(joined, filled, key=len)) > most_chars:
         return FollowUp(question, question)
-    if filled != question:
+    if filled != question and is_question(_LINK.sub("", filled)):
         return FollowUp(filled, filled, "yes", basis, complete=True)
     own = telling_terms(question) and not points_back(question)
     # Answered by its own words where it has any: a sentence about the one before would be found as well.

@@ -17,7 +17,7 @@ HARBOUR = "When does the harbour open in winter?"
         ([], "What does it cost?", "What does it cost?", "What does it cost?"),
         ([HARBOUR], "What does it cost?", "What does the harbour cost?", "What does the harbour cost?"),
         ([HARBOUR], "Who is its master?", "Who is the harbour's master?", "Who is the harbour's master?"),
-        ([HARBOUR], "And on Sundays?", "When does the harbour open in winter And on Sundays?", "And on Sundays?"),
+        ([HARBOUR], "And on Sundays?", "When does the harbour open in winter and on Sundays?", "And on Sundays?"),
         # A short question that is one by itself needs nothing said before.
         ([HARBOUR], "What is granite?", "What is granite?", "What is granite?"),
         (
@@ -27,7 +27,7 @@ HARBOUR = "When does the harbour open in winter?"
             "Which painters worked in northern quarries?",
         ),
         # Nothing to point to is found: the words before are better than none.
-        (["Open daily?"], "What does it cost?", "Open daily What does it cost?", "Open daily What does it cost?"),
+        (["Open daily?"], "What does it cost?", "Open daily what does it cost?", "Open daily what does it cost?"),
     ],
 )
 def test_a_question_by_itself(earlier: list[str], question: str, search: str, answered: str) -> None:
@@ -37,7 +37,7 @@ def test_a_question_by_itself(earlier: list[str], question: str, search: str, an
 
 def test_short_questions_in_a_row_lean_on_the_last_one_that_stands_by_itself() -> None:
     found = resolve_follow_up("And on Mondays?", [Exchange(HARBOUR), Exchange("And on Sundays?")], 1000)
-    assert found.search == "When does the harbour open in winter And on Mondays?"
+    assert found.search == "When does the harbour open in winter and on Mondays?"
 
 
 def test_what_was_pointed_to_is_pointed_to_again() -> None:
@@ -58,8 +58,13 @@ CACHE = "How do I store a value in Django's cache?"
     ("earlier", "question", "leaning", "answered"),
     [
         ([CACHE], "How do I get rid of one entry?", "maybe", "How do I get rid of one entry?"),
-        ([CACHE], "And all of them at once?", "yes", "And all of Django's cache at once?"),
-        ([CACHE, "How do I get rid of one entry?"], "And all of them?", "yes", "And all of Django's cache?"),
+        ([CACHE], "And all of them at once?", "yes", f"{CACHE[:-1]} and all of them at once?"),
+        (
+            [CACHE, "How do I get rid of one entry?"],
+            "And all of them?",
+            "yes",
+            "How do I get rid of one entry (Django's cache) and all of them?",
+        ),
         ([CACHE], "What is the default?", "yes", "What is the default?"),
         ([CACHE], "What is a savepoint?", "no", "What is a savepoint?"),
         ([CACHE], "How do I drop a table in Postgres?", "no", "How do I drop a table in Postgres?"),
