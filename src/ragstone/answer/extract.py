@@ -16,10 +16,10 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.asked import AskedKind, find_asked_kind
+from ragstone.language.asked import MEASURED, STRICT, AskedKind, find_asked_kind, holds_kind
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
-MIN_EVIDENCE = 0.75
+MIN_EVIDENCE = 0.7
 """Strength that the best unit must have for a question to be answered."""
 ONLY_SHARED = 0.25
 """Additional strength needed by a unit that has of a question only what other questions have too."""
@@ -27,11 +27,11 @@ MIN_COVERAGE = 0.6
 """Strength needed without a model."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
-KEEP = 0.85
+KEEP = 0.75
 """Share of the best unit's score that a further one needs to be said too."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
-MOST_UNITS = 2
+MOST_UNITS = 3
 SHORTLIST = 32
 """Most units that the model compares; more cost time and find nothing better."""
 _SAME = 0.8
@@ -116,16 +116,28 @@ def _find_covered(question: str, hits: Sequence[Hit], addresses: bool) -> _Found
 def _decide(
     question: str, found: _Found, max_sentences: int, shared: AbstractSet[str], degraded: tuple[str, ...]
 ) -> Extraction:
-    ranked = sorted(found.short, key=lambda item: item.score, reverse=True)
-    good = [item for item in ranked if is_enough(item, only_shared=_is_only_shared(shared, question, item.unit.quote))]
-    if good and not found.missing:
-        kind = find_asked_kind(question)
-        chosen = [_widen_to_list(unit, found.units, kind) for unit in choose(good)]
-        said = complete_units(chosen, found.units, max_sentences, find_beside(chosen, found.units, question))
+    own = [item for item in found.short if not _lacks_own(item, shared, question)]
+    ranked = sorted(own, key=lambda item: item.score, reverse=True)
+    kind = find_asked_kind(question)
+    chosen = [_widen_to_list(unit, found.units, kind) for unit in choose(ranked)]
+    beside = [*_find_asked(chosen, ranked, kind, question), *find_beside(chosen, found.units, question)]
+    if not found.missing and any(map(is_enough, ranked[:1])) and _holds_measured(kind, [*chosen, *beside], question):
+        said = complete_units(chosen, found.units, max_sentences, beside)
         return Extraction(tuple(said), degraded)
     best = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
     nearest = complete_units(best, found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing)
+
+
+def _lacks_own(item: ScoredUnit, shared: AbstractSet[str], question: str) -> bool:
+    """Return whether a unit is about the topic of several questions only, and not surely about this one."""
+    only_shared = _is_only_shared(shared, question, item.unit.quote)
+    return only_shared and not is_enough(item, only_shared=True)
+
+
+def _holds_measured(kind: AskedKind, units: Sequence[AnswerUnit], question: str) -> bool:
+    """Return whether some unit has the figure or the name that is asked for, where one is."""
+    return kind not in MEASURED or any(holds_kind(kind, unit.text, question) for unit in units)
 
 
 def is_enough(item: ScoredUnit, *, only_shared: bool = False) -> bool:
@@ -155,6 +167,23 @@ def find_beside(chosen: Sequence[AnswerUnit], units: Sequence[AnswerUnit], quest
         if after is not None and len(unit.text) + len(after.text) <= LONGEST_TOGETHER and _goes_on(unit, after, asked):
             beside.append(after)
     return beside
+
+
+def _find_asked(
+    chosen: Sequence[AnswerUnit], ranked: Sequence[ScoredUnit], kind: AskedKind, question: str
+) -> list[AnswerUnit]:
+    """Return the best unit beside the first one that holds what is asked for, where none of the chosen does."""
+    if not chosen or kind not in STRICT or any(holds_kind(kind, unit.text, question) for unit in chosen):
+        return []
+    first = chosen[0]
+    near = (item.unit for item in ranked if _is_of_same_entry(item.unit, first))
+    return [unit for unit in near if holds_kind(kind, unit.text, question)][:1]
+
+
+def _is_of_same_entry(unit: AnswerUnit, other: AnswerUnit) -> bool:
+    if unit.quote.hit is not other.quote.hit:
+        return False
+    return unit.term.place == other.term.place if unit.term and other.term else unit.block == other.block
 
 
 def _goes_on(unit: AnswerUnit, after: AnswerUnit, asked: AbstractSet[str]) -> bool:

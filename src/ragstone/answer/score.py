@@ -16,13 +16,23 @@ from ragstone.answer.quotes import select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.units import AnswerUnit
 from ragstone.language.analyzer import analyze
-from ragstone.language.asked import STRICT, AskedKind, find_asked_kind, holds_kind
+from ragstone.language.asked import STRICT, AskedKind, asks_for_default, find_asked_kind, holds_kind
 from ragstone.language.relevance import COVERAGE_WEIGHT, asked_terms, weigh_terms
 
 ABOVE, NEAR, SECTION, TITLE = 0.9, 0.6, 0.8, 0.5
 """The worth of a term that stands over the unit, next to it, in the section path or in the title; 1 is in it."""
 KIND_FOUND, KIND_MISSED = 0.1, 0.15
-HIT_WEIGHT = 0.25
+HIT_WEIGHT = 0.5
+COMMON = 0.3
+"""The share of its weight that a term keeps which says little about a topic."""
+_COMMON_TERMS = frozenset(
+    analyze(
+        "make let give take want need like look see try put keep come go say tell thing something anything everything "
+        "nothing just only own myself self always ever never still even also very really already again else instead "
+        "without unless otherwise call name work change turn set time long same different other another new default "
+        "kind sort type mean happen possible able first second one two right now once more most less least all every"
+    )
+)
 _LONGEST_READ, _LONGEST_LEAD = 500, 200
 _LEANING = re.compile(
     r"(?:(?:After|Before|Despite|Because of|In|For|With|Use|Using|To do|Like|On|At|From|By) "
@@ -53,20 +63,23 @@ class ScoredUnit:
     def strength(self) -> float:
         """Return a measure that is comparable across questions and embedding models."""
         if self.closeness is None:
-            return self.coverage + self.kind
-        return self.closeness + COVERAGE_WEIGHT * self.coverage + self.kind
+            return self.coverage
+        return self.closeness + COVERAGE_WEIGHT * self.coverage
 
     @property
     def score(self) -> float:
-        return self.strength + HIT_WEIGHT * self.unit.quote.hit.score
+        """Return a measure by which units of one question are compared."""
+        return self.strength + self.kind + HIT_WEIGHT * self.unit.quote.hit.score
 
 
 def cover_units(question: str, units: Sequence[AnswerUnit]) -> list[ScoredUnit]:
     """Return each unit with how much of the question it covers and what its kind adds."""
     asked, kind = asked_terms(question), find_asked_kind(question)
+    terms = frozenset(asked)
     known: dict[str, frozenset[str]] = {}
-    layers = [list(_read_layers(unit, frozenset(asked), known)) for unit in units]
-    weights = weigh_terms(asked, [own for (own, _), *_ in layers])
+    layers = [list(_read_layers(unit, terms, known)) for unit in units]
+    rarity = weigh_terms(asked, [own for (own, _), *_ in layers])
+    weights = {term: weight * (COMMON if term in _COMMON_TERMS else 1.0) for term, weight in rarity.items()}
     return [
         ScoredUnit(unit, _cover(weights, found), None, _weigh_kind(kind, unit, question))
         for unit, found in zip(units, layers, strict=True)
@@ -104,17 +117,24 @@ def _cover(weights: Mapping[str, float], layers: Sequence[tuple[AbstractSet[str]
 
 
 def _weigh_kind(kind: AskedKind, unit: AnswerUnit, question: str) -> float:
-    if kind in ("other", "yes-no"):
-        return 0.0
-    if kind == "list" and unit.kind == "list":
-        return KIND_FOUND
-    if kind in ("steps", "command") and unit.kind == "code":
-        return KIND_FOUND
-    if kind == "setting" and unit.term is not None:
-        return KIND_FOUND
-    if holds_kind(kind, unit.text, question):
-        return KIND_FOUND
-    return -KIND_MISSED if kind in STRICT else 0.0
+    """Return the worth of a unit besides its words: it holds what is asked for, or opens an entry."""
+    worth = 0.0
+    if asks_for_default(question) and holds_kind("default", unit.text):
+        worth += KIND_FOUND
+    if unit.kind == "code" and kind not in ("steps", "command", "setting"):
+        worth -= KIND_MISSED
+    if _opens_entry(unit) and kind in ("definition", "setting", "command", "steps", "other"):
+        worth += KIND_FOUND
+    if kind in ("other", "yes-no", "default"):
+        return worth
+    if (kind in ("list", "steps") and unit.kind == "list") or holds_kind(kind, unit.text, question):
+        return worth + KIND_FOUND
+    return worth - KIND_MISSED if kind in STRICT else worth
+
+
+def _opens_entry(unit: AnswerUnit) -> bool:
+    """Return whether a unit says first what the term over it is."""
+    return unit.kind == "entry" or (unit.term is not None and unit.topic is None and unit.kind == "sentence")
 
 
 def read_in_context(unit: AnswerUnit, asked: AbstractSet[str]) -> str:

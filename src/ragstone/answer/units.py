@@ -197,9 +197,10 @@ class _UnitReader:
 
     def _read_code(self, number: int) -> Iterator[AnswerUnit]:
         block = self._blocks[number]
-        quote = Quote(self._hit, block.start, min(block.end, block.start + LONGEST_CODE))
+        ends = [end for _, end, _ in block.lines if end - block.start <= LONGEST_CODE]
         lead = self._last if number and self._blocks[number - 1].kind in ("prose", "item") else None
-        if block.end - block.start <= LONGEST_CODE:
+        if ends:
+            quote = Quote(self._hit, block.start, ends[-1])
             yield AnswerUnit(quote, "code", number, self._term, lead, self.heading, self._last)
 
     def _read_list(self, number: int) -> Iterator[AnswerUnit]:

@@ -29,6 +29,8 @@ AskedKind = Literal[
 ]
 STRICT: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person", "command", "setting"])
 """Kinds that a text without such a thing hardly answers."""
+MEASURED: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person"])
+"""Kinds that a text without such a thing does not answer."""
 _WHICH = r"\b(?:what|which)\b[^?,;]{0,40}\b"
 _SETTINGS = (
     r"option|setting|parameter|variable|flag|switch|directive|argument|keyword|attribute|field|property|key|function"
@@ -40,11 +42,12 @@ _PATTERNS: dict[AskedKind, str] = {
         r"\bwhy\b|\bhow come\b|\bwhat (?:is|was) the (?:reason|purpose|point)\b|\bwhat causes\b|\bfor what reason"
     ),
     "duration": (
-        r"\bhow (?:long|often|frequently|soon|quickly|old)\b(?! is the (?:name|line|string|key))|\bhow much time\b"
+        r"\bhow (?:long|often|frequently|soon|quickly|old)\b(?! is the (?:name|line|string|key))"
+        r"|\bhow much time\b|\bafter (?:what|which) time\b"
         rf"|\bhow many (?:milli|micro)?(?:seconds|minutes|hours|days|weeks|months|years)\b"
         rf"|{_WHICH}(?:timeout|time-out|interval|duration|period|delay|lifetime|time limit)\b"
     ),
-    "date": r"\b(?:what|which) (?:year|date|day|month)\b|\bsince when\b|\bwhen (?:was|were|did)\b",
+    "date": r"\b(?:what|which) (?:year|date|day|month)\b|\bsince when\b|\bbirthday\b|\bwhen (?:was|were|did)\b",
     "size": (
         rf"\bhow (?:large|big|wide|tall|heavy|deep)\b|\bhow much (?:memory|space|disk|room|data)\b|{_WHICH}sizes?\b"
     ),
@@ -126,6 +129,11 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         re.I,
     ),
 }
+_UNCHANGED = re.compile(
+    r"\bdefaults?\b|\bout of the box\b|\bunless (?:i|you|we|told|configured|set|otherwise)\b|\bif nothing is\b"
+    r"|\b(?:if|when) (?:i|you|we) (?:\w+ ){1,3}(?:nothing|no|none)\b|\bif (?:i|you|we) do(?:n't| not)\b",
+    re.I,
+)
 _LONGEST = 4000
 """Characters of a text that are looked at."""
 
@@ -139,7 +147,12 @@ def find_asked_kind(question: str) -> AskedKind:
 def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
     """Return whether a text holds a thing of the kind; what the question says itself is no answer to it."""
     if kind == "person":
-        known = set(question.casefold().split())
+        known = {word.strip(".,;:?!'\"()") for word in question.casefold().split()}
         return any(name.casefold() not in known for name in find_inner_names(text[:_LONGEST]))
     pattern = _HELD.get(kind)
     return pattern is None or pattern.search(text[:_LONGEST]) is not None
+
+
+def asks_for_default(question: str) -> bool:
+    """Return whether a question asks what holds as long as nobody changes it."""
+    return _UNCHANGED.search(question[:_LONGEST]) is not None

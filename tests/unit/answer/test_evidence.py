@@ -17,11 +17,11 @@ MakeHit = Callable[..., Hit]
 @pytest.mark.parametrize(
     ("close", "covered", "only_shared", "enough"),
     [
-        (0.75, 0.0, False, True),
-        (0.25, 1.0, False, True),
-        (0.3, 0.8, False, False),
-        (0.75, 0.4, True, False),
-        (0.75, 0.5, True, True),
+        (0.7, 0.0, False, True),
+        (0.2, 1.0, False, True),
+        (0.3, 0.7, False, False),
+        (0.7, 0.4, True, False),
+        (0.7, 0.5, True, True),
         (None, 0.6, False, True),
         (None, 0.59, False, False),
     ],

@@ -101,7 +101,7 @@ def texts(units: list[AnswerUnit]) -> list[str]:
 
 def test_choice_is_best_first_and_leaves_the_weak_behind(make_hit: MakeHit) -> None:
     hit = make_hit("Second best of them all. Far too weak for this. Best of them all here. Not enough by a mile.")
-    items = scored([hit], 0.95, 0.7, 1.0, 0.2)
+    items = scored([hit], 0.95, 0.4, 1.0, 0.2)
     assert texts(choose(items)) == ["Best of them all here.", "Second best of them all."]
     assert choose([]) == []
 
@@ -146,3 +146,41 @@ async def test_the_question_is_embedded_as_a_query_and_the_background_once(
         assert [statement.text for statement in extraction.statements] == ["The pump stops at 80 degrees."]
     calls = [("query", 1), ("document", len(UNRELATED)), ("document", 2), ("query", 1), ("document", 2)]
     assert embedder.calls == calls
+
+
+SETTINGS = """\
+pump_timeout (integer)
+  Sets how long the pump may run dry before it is switched off by the controller of the plant, as long as nobody is
+  there to look after it and the lamps are on. If this value is given without units, it is taken as seconds, as it is
+  with most other settings of the plant. The default is five minutes (5min).
+
+fan_timeout (integer)
+  Sets how long the fan may stand still. The default is one hour."""
+
+
+async def test_the_sentence_that_answers_wins_over_the_one_that_repeats_the_question(
+    embedder: RecordingEmbedder, make_hit: MakeHit
+) -> None:
+    question = "How long may the pump run dry before it is switched off?"
+    extraction = await Extractor(embedder).extract(question, [make_hit(SETTINGS)], max_sentences=4)
+    said = " ".join(statement.text for statement in extraction.statements)
+    assert "pump_timeout" in said
+    assert "five minutes" in said
+    assert "one hour" not in said
+
+
+async def test_a_question_for_a_figure_is_not_answered_without_one(
+    embedder: RecordingEmbedder, make_hit: MakeHit
+) -> None:
+    hit = make_hit("The pump of the plant is switched off by the controller.")
+    extraction = await Extractor(embedder).extract("How many pumps has the plant?", [hit], max_sentences=4)
+    assert extraction.statements == ()
+    assert [statement.text for statement in extraction.nearest] == [hit.text]
+
+
+async def test_a_name_that_no_passage_has_is_missing_and_nothing_answers(
+    embedder: RecordingEmbedder, make_hit: MakeHit
+) -> None:
+    hit = make_hit("The pump of the plant is switched off by the controller.")
+    extraction = await Extractor(embedder).extract("Is the pump switched off by Flask-Caching?", [hit], max_sentences=4)
+    assert (extraction.statements, extraction.missing) == ((), ("Flask-Caching",))

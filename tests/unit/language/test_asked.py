@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import pytest
+
+from ragstone.language.asked import asks_for_default, find_asked_kind, holds_kind
+
+
+@pytest.mark.parametrize(
+    ("question", "kind"),
+    [
+        ("How long does the server wait?", "duration"),
+        ("After what time is it dropped?", "duration"),
+        ("How many pumps are there?", "number"),
+        ("Who founded the harbour?", "person"),
+        ("Where is the log file kept?", "place"),
+        ("Which option turns the fan off?", "setting"),
+        ("Which command stops the pump?", "command"),
+        ("What is the default of fan_speed?", "default"),
+        ("Why is the valve closed?", "reason"),
+        ("How do I stop the pump?", "steps"),
+        ("What is a valve?", "definition"),
+        ("Can the pump run dry?", "yes-no"),
+        ("Wie lange wartet der Server?", "other"),
+    ],
+)
+def test_what_a_question_asks_for(question: str, kind: str) -> None:
+    assert find_asked_kind(question) == kind
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "held"),
+    [
+        ("duration", "The default is five minutes (5min).", True),
+        ("duration", "Keys stay in the agent forever.", True),
+        ("duration", "The server waits for a while.", False),
+        ("number", "The default is three.", True),
+        ("number", "There are a few of them.", False),
+        ("person", "It was founded by Ian Murdock.", True),
+        ("person", "It was founded by a student.", False),
+        ("setting", "Set fan_speed to a higher value.", True),
+        ("setting", "The fan turns faster then.", False),
+        ("other", "Anything at all.", True),
+    ],
+)
+def test_what_a_text_holds(kind: str, text: str, held: bool) -> None:
+    assert holds_kind(kind, text) is held  # type: ignore[arg-type]
+
+
+def test_a_name_of_the_question_is_no_answer_to_it() -> None:
+    assert not holds_kind("person", "This is about Pumpo.", "Who founded Pumpo?")
+
+
+@pytest.mark.parametrize(
+    "question", ["Is it on by default?", "How long, if I change nothing?", "Is it on out of the box?"]
+)
+def test_what_holds_as_long_as_nobody_changes_it(question: str) -> None:
+    assert asks_for_default(question)
+    assert not asks_for_default("How do I change the speed?")
