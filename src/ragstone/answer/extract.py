@@ -27,10 +27,14 @@ MIN_COVERAGE = 0.6
 """Strength needed without a model."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
-KEEP = 0.75
-"""Share of the best unit's score that a further one needs to be said too."""
+MEASURED_BONUS = 0.05
+"""Strength that is not needed where the figure or the name that is asked for is there."""
+KEEP = 0.7
+"""Share of the best unit's worth that a further one needs to be said too."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
+NEAR_THE_BEST = 0.85
+"""Share of the best unit's closeness that a further one needs which has no word of the question."""
 MOST_UNITS = 3
 SHORTLIST = 32
 """Most units that the model compares; more cost time and find nothing better."""
@@ -119,9 +123,11 @@ def _decide(
     own = [item for item in found.short if not _lacks_own(item, shared, question)]
     ranked = sorted(own, key=lambda item: item.score, reverse=True)
     kind = find_asked_kind(question)
-    chosen = [_widen_to_list(unit, found.units, kind) for unit in choose(ranked)]
+    chosen = [_widen_to_list(unit, found.units, kind) for unit in choose(ranked, frozenset(asked_terms(question)))]
     beside = [*_find_asked(chosen, ranked, kind, question), *find_beside(chosen, found.units, question)]
-    if not found.missing and any(map(is_enough, ranked[:1])) and _holds_measured(kind, [*chosen, *beside], question):
+    measured = kind in MEASURED
+    enough = any(is_enough(item, measured=measured) for item in ranked[:1])
+    if enough and not found.missing and _holds_measured(kind, [*chosen, *beside], question):
         said = complete_units(chosen, found.units, max_sentences, beside)
         return Extraction(tuple(said), degraded)
     best = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
@@ -140,21 +146,30 @@ def _holds_measured(kind: AskedKind, units: Sequence[AnswerUnit], question: str)
     return kind not in MEASURED or any(holds_kind(kind, unit.text, question) for unit in units)
 
 
-def is_enough(item: ScoredUnit, *, only_shared: bool = False) -> bool:
-    """Return whether a unit may be given as an answer."""
+def is_enough(item: ScoredUnit, *, only_shared: bool = False, measured: bool = False) -> bool:
+    """Return whether a unit may be given as an answer; `measured` where a figure or a name is asked for and there."""
     least = MIN_COVERAGE if item.closeness is None else MIN_EVIDENCE
-    return item.strength >= least + ONLY_SHARED * only_shared
+    return item.strength >= least + ONLY_SHARED * only_shared - MEASURED_BONUS * measured
 
 
-def choose(ranked: Sequence[ScoredUnit]) -> list[AnswerUnit]:
+def choose(ranked: Sequence[ScoredUnit], asked: AbstractSet[str] = frozenset()) -> list[AnswerUnit]:
     """Return the best units that say different things, best first."""
     chosen: list[AnswerUnit] = []
     for item in ranked:
-        if len(chosen) == MOST_UNITS or item.score < KEEP * ranked[0].score:
+        if len(chosen) == MOST_UNITS:
             break
+        if item.worth < KEEP * ranked[0].worth or (chosen and not _says_some(item, ranked[0], asked)):
+            continue
         if not any(_say_the_same(item.unit.quote, other.quote) for other in chosen):
             chosen.append(item.unit)
     return chosen
+
+
+def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str]) -> bool:
+    """Return whether a unit itself has something of the question: words, or a meaning not far from the best one's."""
+    words = f"{item.unit.term.text} {item.unit.text}" if item.unit.term else item.unit.text
+    is_near = item.closeness is not None and item.closeness >= NEAR_THE_BEST * (best.closeness or 0.0)
+    return is_near or not asked or not asked.isdisjoint(analyze(words))
 
 
 def find_beside(chosen: Sequence[AnswerUnit], units: Sequence[AnswerUnit], question: str) -> list[AnswerUnit]:

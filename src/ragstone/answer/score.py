@@ -67,9 +67,14 @@ class ScoredUnit:
         return self.closeness + COVERAGE_WEIGHT * self.coverage
 
     @property
+    def worth(self) -> float:
+        """Return its strength with what its kind adds."""
+        return self.strength + self.kind
+
+    @property
     def score(self) -> float:
         """Return a measure by which units of one question are compared."""
-        return self.strength + self.kind + HIT_WEIGHT * self.unit.quote.hit.score
+        return self.worth + HIT_WEIGHT * self.unit.quote.hit.score
 
 
 def cover_units(question: str, units: Sequence[AnswerUnit]) -> list[ScoredUnit]:
