@@ -82,7 +82,7 @@ def test_a_document_that_is_not_live_yet_is_shown_with_its_job(cli: Cli, pages: 
     shown = cli("documents", "show", queued["document_id"], "--json")
     assert (shown.code, shown.json) == (0, queued)
     lines = cli("documents", "show", queued["document_id"]).out.splitlines()
-    assert lines[:3] == ["fares.md", "fares.md", "pending; it cannot be found yet"]
+    assert lines[:3] == ["pages/fares.md", "pages/fares.md", "pending; it cannot be found yet"]
     assert f"job       {queued['job_id']}" in lines
 
 

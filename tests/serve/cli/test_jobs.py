@@ -82,8 +82,8 @@ def _by_uri(cli: Cli) -> dict[str, Any]:
 def test_queued_files_are_jobs(queued: Cli) -> None:
     shape = queued("jobs", "--json").json
     assert [(job["uri"], job["state"], job["attempts"]) for job in shape["jobs"]] == [
-        ("broken.pdf", "pending", 0),
-        ("harbour.txt", "pending", 0),
+        ("pages/broken.pdf", "pending", 0),
+        ("pages/harbour.txt", "pending", 0),
     ]
     assert shape["counts"] == {"pending": 2}
 
@@ -93,11 +93,11 @@ def test_a_worker_ends_every_job(queued: Cli) -> None:
     assert (ran.code, ran.out) == (0, "Nothing is left to do: 1 completed, 1 failed.\n")
     told = ran.err.splitlines()
     assert told[0] == "worker: 1 job at a time, until nothing is left"
-    assert told[1:] == ["completed: harbour.txt", told[2]]
-    assert told[2].startswith("failed: broken.pdf: broken.pdf ")
+    assert told[1:] == ["completed: pages/harbour.txt", told[2]]
+    assert told[2].startswith("failed: pages/broken.pdf: pages/broken.pdf ")
     jobs = _by_uri(queued)
-    assert (jobs["harbour.txt"]["state"], jobs["harbour.txt"]["progress"]) == ("completed", 100)
-    assert (jobs["broken.pdf"]["state"], jobs["broken.pdf"]["error_code"]) == ("failed", "parse_failed")
+    assert (jobs["pages/harbour.txt"]["state"], jobs["pages/harbour.txt"]["progress"]) == ("completed", 100)
+    assert (jobs["pages/broken.pdf"]["state"], jobs["pages/broken.pdf"]["error_code"]) == ("failed", "parse_failed")
     assert queued("worker", "--until-idle", "--json").json == {"stopped": False, "completed": 0, "failed": 0}
 
 
@@ -117,23 +117,23 @@ def test_a_worker_without_its_model_says_so_and_gives_the_jobs_back(queued: Cli,
     ran = queued("worker", "--until-idle")
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.splitlines()[-2:] == ["error: the weights are not here", "hint: get them"]
-    assert _by_uri(queued)["harbour.txt"]["state"] == "pending"
+    assert _by_uri(queued)["pages/harbour.txt"]["state"] == "pending"
 
 
 def test_the_table_for_people(queued: Cli) -> None:
     queued("worker", "--until-idle")
     lines = queued("jobs").out.splitlines()
     assert lines[0].split() == ["id", "state", "%", "what", "error"]
-    assert lines[1].split()[1:4] == ["failed", "0", "broken.pdf"]
-    assert lines[2].split()[1:] == ["completed", "100", "harbour.txt"]
+    assert lines[1].split()[1:4] == ["failed", "0", "pages/broken.pdf"]
+    assert lines[2].split()[1:] == ["completed", "100", "pages/harbour.txt"]
     assert lines[-1] == "In all: 1 completed, 1 failed."
 
 
 @pytest.mark.parametrize(
     ("arguments", "uris"),
     [
-        (("--state", "failed"), ["broken.pdf"]),
-        (("--source", "files", "-n", "1"), ["broken.pdf"]),
+        (("--state", "failed"), ["pages/broken.pdf"]),
+        (("--source", "files", "-n", "1"), ["pages/broken.pdf"]),
         (("--source", "wiki"), []),
         (("--tenant", "other"), []),
     ],
@@ -147,10 +147,10 @@ def test_some_of_the_jobs(queued: Cli, arguments: tuple[str, ...], uris: list[st
 
 def test_one_job(queued: Cli) -> None:
     queued("worker", "--until-idle")
-    broken = _by_uri(queued)["broken.pdf"]
+    broken = _by_uri(queued)["pages/broken.pdf"]
     assert queued("jobs", "show", broken["id"], "--json").json == broken
     lines = queued("jobs", "show", broken["id"]).out.splitlines()
-    assert lines[:3] == [f"job       {broken['id']}", "state     failed", "what      document broken.pdf"]
+    assert lines[:3] == [f"job       {broken['id']}", "state     failed", "what      document pages/broken.pdf"]
     assert f"error     parse_failed: {broken['error']}" in lines
     ran = queued("jobs", "show", "nope")
     assert (ran.code, ran.err) == (4, "error: no job nope\nhint: list them with: ragstone jobs\n")
@@ -158,16 +158,16 @@ def test_one_job(queued: Cli) -> None:
 
 def test_a_cancelled_job_is_not_worked_on(queued: Cli) -> None:
     jobs = _by_uri(queued)
-    ran = queued("jobs", "cancel", jobs["harbour.txt"]["id"], "--json")
-    assert (ran.code, ran.json["cancelled"]) == (0, [jobs["harbour.txt"]["id"]])
+    ran = queued("jobs", "cancel", jobs["pages/harbour.txt"]["id"], "--json")
+    assert (ran.code, ran.json["cancelled"]) == (0, [jobs["pages/harbour.txt"]["id"]])
     queued("worker", "--until-idle")
-    assert _by_uri(queued)["harbour.txt"]["state"] == "cancelled"
+    assert _by_uri(queued)["pages/harbour.txt"]["state"] == "cancelled"
     assert queued("stats", "--json").json["documents"] == 0
 
 
 def test_what_cannot_be_cancelled_is_named(queued: Cli) -> None:
     queued("worker", "--until-idle")
-    done = _by_uri(queued)["harbour.txt"]["id"]
+    done = _by_uri(queued)["pages/harbour.txt"]["id"]
     ran = queued("jobs", "cancel", done)
     assert (ran.code, ran.out) == (1, "0 jobs cancelled.\n")
     assert ran.err == f"warning: job {done} was not cancelled: it has ended\n"
@@ -177,7 +177,7 @@ def test_what_cannot_be_cancelled_is_named(queued: Cli) -> None:
 
 def test_failed_jobs_are_tried_again(queued: Cli) -> None:
     queued("worker", "--until-idle")
-    broken = _by_uri(queued)["broken.pdf"]["id"]
+    broken = _by_uri(queued)["pages/broken.pdf"]["id"]
     ran = queued("jobs", "retry", "--failed", "--json")
     assert (ran.code, ran.json) == (0, {"retried": [broken], "not_retried": [], "not_found": []})
     assert queued("jobs", "--json").json["counts"] == {"pending": 1, "completed": 1}
@@ -196,8 +196,11 @@ def test_notices_tell_how_uploads_ended(queued: Cli) -> None:
     assert queued("jobs", "notices").out == "No notices.\n"
     queued("worker", "--until-idle")
     shape = queued("jobs", "notices", "--unread", "--mark-read", "--json").json["notices"]
-    assert {notice["uri"]: notice["kind"] for notice in shape} == {"harbour.txt": "completed", "broken.pdf": "failed"}
-    assert next(notice for notice in shape if notice["kind"] == "failed")["message"].startswith("broken.pdf")
+    assert {notice["uri"]: notice["kind"] for notice in shape} == {
+        "pages/harbour.txt": "completed",
+        "pages/broken.pdf": "failed",
+    }
+    assert next(notice for notice in shape if notice["kind"] == "failed")["message"].startswith("pages/broken.pdf")
     assert queued("jobs", "notices", "--unread").code == 4
     header, *rows = queued("jobs", "notices", "-n", "1").out.splitlines()
     assert header.split() == ["when", "how", "what", "message", "read"]
@@ -239,7 +242,7 @@ def test_a_worker_that_is_told_to_stop_hands_back_what_it_holds(
     out, err = process.communicate(timeout=240)
     assert (process.returncode, out.splitlines()[-1][:9]) == (0, "Stopped: ")
     assert "Traceback" not in err
-    harbour = _by_uri(queued)["harbour.txt"]
+    harbour = _by_uri(queued)["pages/harbour.txt"]
     assert (harbour["state"], harbour["attempts"], harbour["error"]) == ("pending", 0, "")
     assert queued("worker", "--until-idle", "--json").json["completed"] == 1
 

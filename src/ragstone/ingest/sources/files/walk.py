@@ -196,16 +196,19 @@ def name_of(item: Item) -> str:
 
 
 def keep_shown_path(item: Item, known: str) -> Item:
-    """Return a file's item under the path that its document is shown by, as long as that path leads to it from here."""
+    """Return a file's item under the path that its document is shown by, as long as that path leads to it from here.
+
+    If it does not, somebody works in another folder by now, and only the absolute path is the same in both.
+    """
     if not known or item.uri == known or not is_from_disk(item):
         return item
     (before, *member), (after, *known_member) = item.uri.split("!/", 1), known.split("!/", 1)
     if member != known_member or os.path.realpath(before) != os.path.realpath(after):
-        return item
+        after = Path(before).absolute().as_posix()
     given = item.metadata
     containers = {key: str(given[key]) for key in ("archive", "mailbox", "source") if key in given}
     kept = {key: after + path.removeprefix(before) for key, path in containers.items() if path.startswith(before)}
-    return replace(item, uri=known, metadata={**given, **kept})
+    return replace(item, uri="!/".join([after, *member]), metadata={**given, **kept})
 
 
 def is_document(relative: str, selection: Selection = EVERYTHING) -> bool:
