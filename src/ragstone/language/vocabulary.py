@@ -44,7 +44,7 @@ _LIGHT = (
     STOP_WORDS
     | (BE | HAVE | MODALS | OWNING | QUANTIFYING | SUBJECTS | OBJECTS | PREPOSITIONS | LINKS | NUMBERS)
     | words_of(
-        "also however therefore thus hence moreover furthermore additionally meanwhile instead likewise similarly "
+        "whatever whichever whoever wherever regardless also however therefore thus hence moreover furthermore additionally meanwhile instead likewise similarly "
         "respectively namely overall indeed well too very quite rather so such both either neither own same other "
         "others another else ever yet still already just even only once again away back together now then here "
         "there thereby whose whom upon amid amidst throughout according due because since although though despite "

@@ -242,11 +242,11 @@ def _rest_on(
     """Return the objections to resting a claim on a sentence, and how much of the claim's words it has."""
     above = "\n".join((headings, *before))
     known, words = read_vocabulary(sentence), content_words(claim)
-    around = read_vocabulary(f"{above}\n{sentence}")
+    around, titled = read_vocabulary(f"{above}\n{sentence}"), read_vocabulary(headings)
     frame = lay_along(claim, [sentence])
     return (
         tuple(find_unsupported(claim, [*before, sentence], f"{above}\n{sentence}")),
-        sum(map(known.has, words)) / len(words) if words else 0.0,
+        sum(known.has(word) or (word.is_name and titled.has(word)) for word in words) / len(words) if words else 0.0,
         frame.share if frame else 0.0,
         sum(map(around.has, words)) / len(words) if words else 0.0,
     )
