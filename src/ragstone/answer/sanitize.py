@@ -77,6 +77,7 @@ def find_foreign_words(text: str, passages: str) -> list[str]:
     """Return the words of a text that look like part of an address, a command or a template and are in no passage."""
     held = unicodedata.normalize("NFKC", passages).casefold()
     words = [word.strip(_AROUND_WORD) for word in unicodedata.normalize("NFKC", text).casefold().split()]
+    words = [word.removesuffix("'s").removesuffix("’s") for word in words]
     foreign = [word for word in words if _is_special(word) and not _is_held(word, held)]
     commands = _COMMANDS.intersection(words)
     return [*foreign, *sorted(commands.difference(_WORD.findall(held)) if commands else ())]

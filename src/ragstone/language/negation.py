@@ -183,12 +183,7 @@ _HEDGE = re.compile(
 )
 _EXTENT_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("none", re.compile(r"\b(?:none|nobody|no one|never|neither|no(?= (?!longer|more|less)))\b", re.I)),
-    (
-        "all",
-        re.compile(
-            r"\b(?<!at )(?<!in )(?:all|every\w{0,5}|each|any|always|whole|entire(?:ly)?|both|per|throughout)\b", re.I
-        ),
-    ),
+    ("all", re.compile(r"\b(?<!at )(?<!in )(?:all|every\w{0,5}|each|any|always|whole|entire(?:ly)?|both|per)\b", re.I)),
     (
         "most",
         re.compile(

@@ -44,7 +44,8 @@ _LIGHT = (
     STOP_WORDS
     | (BE | HAVE | MODALS | OWNING | QUANTIFYING | SUBJECTS | OBJECTS | PREPOSITIONS | LINKS | NUMBERS)
     | words_of(
-        "whatever whichever whoever wherever regardless also however therefore thus hence moreover furthermore additionally meanwhile instead likewise similarly "
+        "whatever whichever whoever wherever regardless also however therefore thus hence moreover furthermore "
+        "additionally meanwhile instead likewise similarly "
         "respectively namely overall indeed well too very quite rather so such both either neither own same other "
         "others another else ever yet still already just even only once again away back together now then here "
         "there thereby whose whom upon amid amidst throughout according due because since although though despite "
@@ -63,7 +64,7 @@ _LIGHT = (
         "wasn't weren't hasn't haven't hadn't couldn't wouldn't shouldn't must may might could would should shall "
         "reportedly apparently possibly perhaps probably maybe likely unlikely allegedly as well result"
     )
-)
+) - words_of("hundred thousand million")
 """Words that carry grammar, degree or time: other checks read those of them that matter."""
 
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.language.grammar import is_verb_form
 from ragstone.language.inflection import base_forms
-from ragstone.language.negation import find_figures
+from ragstone.language.negation import find_extents, find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import has_alike
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
@@ -106,7 +106,11 @@ def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> li
     mine, telling = read_tokens(statement), {word.start: word for word in content_words(statement)}
     theirs = content_words(frame.sentence)
     known, passage = [word.folded for word in theirs], read_vocabulary(evidence)
+    others = read_tokens(frame.sentence)
     for first, last, start, end in frame.others:
+        extents = [find_extents(" ".join(word for word, _ in words)) for words in (mine[first:last], others[start:end])]
+        if all(extents) and extents[0].isdisjoint(extents[1]):
+            found.append(Objection(ObjectionKind.NOT_OF_ALL))
         new = [word for _, at in mine[first:last] if (word := telling.get(at)) and not has_alike(known, word.folded)]
         gone = _between(frame.sentence, theirs, start, end)
         if gone and new:

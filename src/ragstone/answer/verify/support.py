@@ -37,7 +37,7 @@ from ragstone.language.quantities import Quantity
 _CONDITION = re.compile(r"\b(?:if|unless|provided|providing|in case|as long as|otherwise|depending|whether)\b", re.I)
 _CONDITIONAL = re.compile(rf"{_CONDITION.pattern}|\b(?:when|would|could|should|where|only|once|requires?)\b", re.I)
 _NEGATIVE = re.compile(
-    r"\b(?:few|little|hardly|fail\w*|lack\w*|refus\w*|reject\w*|prevent\w*|avoid\w*|free of|rather than|instead|except"
+    r"\b(?:hardly|fail\w*|lack\w*|refus\w*|reject\w*|prevent\w*|avoid\w*|free of|rather than|instead|except"
     r"|other than|zero|un\w{4,}able|im(?:possible|practical)\w*|in(?:appropriate|sufficient|capable|valid"
     r"|correct)|dis\w{4,}ed)\b",
     re.I,
