@@ -13,7 +13,7 @@ from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.draft import broken_rules
 
 PIECES = {
-    "rst": "\n|\n\n|  |.. note::|.. option:: -x|====|----|- |1. |*|**|``|`a <b>`_|:ref:`|| |+--+|::|.. |.. _a:|[1]_|  :a: b",
+    "rst": "\n|\n\n|  |.. note::|.. option:: -x|====|----|- |1. |*|**|``|`a <b>`_|:ref:`|+--+|::|.. |.. _a:|[1]_",
     "adoc": "\n|\n\n|  |= |== |----|====|--|+|a::|* |** |. |NOTE: |[source]|.T|{a}|:a: b|``|<<|>>|link:x[|]|,===|////",
     "1": "\n|\n.SH |\n.TP\n|\n.IP |\n.RS\n|\n.RE\n|\n.nf\n|\n.fi\n"
     "|\n.Bl -tag\n|\n.It |\n.El\n|\n.Op |Fl |\\fB|\\(|\\*(|\n.TS\n|\n.TE\n|\n.if n |\\{|\\}|\n.de a\n|\n..\n|\t",
