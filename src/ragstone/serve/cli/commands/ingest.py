@@ -46,7 +46,8 @@ async def ingest(
 ) -> int:
     """Ingest files, folders and web pages.
 
-    Unchanged files are skipped; files that are gone from a folder are removed.
+    Unchanged files are skipped; files that are gone from a folder are removed; files that a source has brought are
+    passed over.
     With `--watch --json` each round is one line of JSON.
     """
     urls = [place for place in places if is_url(place)]
