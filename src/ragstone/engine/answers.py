@@ -52,6 +52,8 @@ MOST_SAID = 200
 """Characters of the last answer that a search for what was talked about has."""
 MOST_TIMES = 2
 """The passages of a follow-up, as a multiple of what one search finds."""
+RESEARCH_DEPTH = 3
+"""Passages that are looked at for each one that a research keeps."""
 NAMED_PASSAGES = 5
 """Passages that are looked at for a name which the passages of a question do not have."""
 
@@ -246,7 +248,9 @@ class Answers:
         subject = checked_query(query.text, self._scope.settings.limits.query_chars, "topic")
 
         async def step(text: str) -> SearchResult:
-            return await self._search.step(replace(query, text=text, k=k, mode="thorough"))
+            # One long document must not be all that is found about the topic.
+            depth_of_search = RESEARCH_DEPTH * k if text == subject else k
+            return await self._search.step(replace(query, text=text, k=depth_of_search, mode="thorough"))
 
         embedder = await self._scope.embedder_of(await self._scope.kb(query.kb))
         if "agentic" in await self._access.phases_off(self._scope.tenant):

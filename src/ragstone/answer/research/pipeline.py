@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,9 @@ Search = Callable[[str], Awaitable[SearchResult]]
 """Searches for one query, as deep as the research goes."""
 PLAN_SECONDS = 10.0
 OUT_OF_TIME = "research: out of time"
+DOCUMENTS = 5
+"""Documents among which the places are shared out, if as many are about the topic."""
+FEWEST_PASSAGES = 2
 RERANKED = 2
 """Passages that are reranked for each one that is kept."""
 
@@ -167,7 +171,7 @@ class Researcher:
         """Return the best of all that was found, whichever query found it."""
         if self._reranker is None or not gathered.about:
             return _rank_by_relevance(task, gathered)
-        head = gathered.by_relevance[: RERANKED * task.k]
+        head = _hear_all(gathered.by_relevance, gathered, RERANKED * task.k)
         passages = [f"{hit.title}\n{hit.section}\n{hit.text}" for hit in head]
         try:
             scores = await self._reranker.score(task.topic, passages)
@@ -175,8 +179,9 @@ class Researcher:
             logger.warning("research is not reranked: %s", error)
             gathered.degraded[f"rerank: {error}"] = None
             return _rank_by_relevance(task, gathered)
-        ranked = sorted(zip(head, scores, strict=True), key=lambda pair: (-pair[1], pair[0].chunk_id))
-        return tuple(_build_finding(gathered, hit, round(score, 6)) for hit, score in ranked[: task.k])
+        judged = {hit.chunk_id: round(score, 6) for hit, score in zip(head, scores, strict=True)}
+        ranked = sorted(head, key=lambda hit: (-judged[hit.chunk_id], hit.chunk_id))
+        return tuple(_build_finding(gathered, hit, judged[hit.chunk_id]) for hit in _hear_all(ranked, gathered, task.k))
 
 
 async def _search(task: ResearchTask, gathered: GatheredPassages, query: str) -> None:
@@ -189,8 +194,25 @@ async def _search(task: ResearchTask, gathered: GatheredPassages, query: str) ->
 
 def _rank_by_relevance(task: ResearchTask, gathered: GatheredPassages) -> tuple[Finding, ...]:
     """Return the passages by relevance alone; empty if none is about the topic, since others would mislead."""
-    best = gathered.by_relevance[: task.k] if gathered.about else []
+    best = _hear_all(gathered.by_relevance, gathered, task.k) if gathered.about else []
     return tuple(_build_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
+
+
+def _hear_all(ranked: Sequence[Hit], gathered: GatheredPassages, k: int) -> list[Hit]:
+    """Return the best passages in their order, without one document taking the place of others that are about it.
+
+    A document has its share of the places before the passages of others that are surely about the topic, and more
+    only where these leave room.
+    """
+    share = max(FEWEST_PASSAGES, k // DOCUMENTS)
+    heard: Counter[str] = Counter()
+    first, more = list[Hit](), list[Hit]()
+    for hit in ranked:
+        within = gathered.is_about(hit) and heard[hit.document_id] < share
+        heard[hit.document_id] += within
+        (first if within else more).append(hit)
+    chosen = {hit.chunk_id for hit in [*first, *more][:k]}
+    return [hit for hit in ranked if hit.chunk_id in chosen]
 
 
 def _build_finding(gathered: GatheredPassages, hit: Hit, relevance: float) -> Finding:

@@ -55,6 +55,21 @@ async def test_passages_are_reranked_against_the_topic_and_cut(make_hit: MakeHit
     assert (found.findings[0].hit.document_id, found.findings[0].relevance) == ("best", 1.0)
 
 
+@pytest.mark.parametrize("reranker", [None, FakeReranker()])
+async def test_several_documents_are_heard_when_several_are_about_the_topic(
+    make_hit: MakeHit, library: Any, reranker: FakeReranker | None
+) -> None:
+    manual = [make_hit(f"hooks of part {number}", "manual", start=number) for number in range(9)]
+    others = [make_hit(f"hooks in {name}", name) for name in ("notes", "questions")]
+    aside = make_hit("the weather", "aside")
+    search = library({"hooks": [*manual, *others, aside]})
+    found = await research(search, topic="hooks", k=5, iterations=0, reranker=reranker)
+    told = [finding.hit.document_id for finding in found.findings]
+    assert sorted(told) == ["manual", "manual", "manual", "notes", "questions"]
+    alone = await research(library({"hooks": manual}), topic="hooks", k=5, iterations=0, reranker=reranker)
+    assert len(alone.findings) == 5  # nothing else is about it
+
+
 async def test_a_reranker_that_fails_leaves_the_order_by_relevance(make_hit: MakeHit, library: Any) -> None:
     reranker = FakeReranker(errors=[ModelError("no weights")])
     found = await research(library({"hooks": [make_hit(HOOKS)]}), reranker=reranker)
