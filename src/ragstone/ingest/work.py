@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -311,8 +312,13 @@ class RunReport:
         self.note_progress("")
         try:
             yield come_back
-        finally:
+        except asyncio.CancelledError:
+            self.at_model -= left
+            raise
+        except BaseException:
             come_back(left)
+            raise
+        come_back(left)
 
     def note_progress(self, uri: str, stage: str = "", part: int = 0, parts: int = 0) -> None:
         """Tell the caller how far a long document is; without a stage, that a document has ended."""

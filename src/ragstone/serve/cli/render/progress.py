@@ -27,6 +27,8 @@ FIRST_LINE_SECONDS = 1.0
 LINE_SECONDS = 15.0
 PACE_SECONDS = 60.0
 """The time that the pace of a run is told by."""
+FEWEST_STEPS = 3
+"""Times that chunks must have come back: the first ones waited for the model, and the next come back together."""
 LOOKING, STOPPING = "looking for files", "stopping"
 
 
@@ -48,6 +50,7 @@ class IngestProgress:
         self._size = 0
         self._long: dict[str, Progress] = {}
         self._embedded: deque[tuple[float, int]] = deque()
+        self._steps = 0
 
     def stop(self) -> None:
         """Say that the run was told to stop and ends what it is at."""
@@ -67,6 +70,7 @@ class IngestProgress:
         self.documents = max(self.documents, progress.done)
         if progress.embedded and (not self._embedded or progress.embedded > self._embedded[-1][1]):
             self._embedded.append((self._clock(), progress.embedded))
+            self._steps += 1
         if progress.stage and progress.part < progress.parts:
             self._long[progress.document] = progress
         elif progress.document:
@@ -114,7 +118,7 @@ class IngestProgress:
         now = self._clock()
         while len(self._embedded) > 2 and now - self._embedded[1][0] > PACE_SECONDS:
             self._embedded.popleft()
-        if self.last is None or len(self._embedded) < 2:
+        if self.last is None or self._steps < FEWEST_STEPS or self.phase == STOPPING:
             return None
         (began, first), (_, latest) = self._embedded[0], self._embedded[-1]
         return self._chunks_left(self.last) * (now - began) / (latest - first)
@@ -126,9 +130,13 @@ class IngestProgress:
     def describe_kept(self) -> str:
         """Return what an interrupted run has stored."""
         done = self.last.done if self.last else 0
-        kept = f"{done:,} of {pluralize(self.documents, 'document')} are done and can be searched"
-        kept = kept if done else "no document was complete yet"
-        return f"{kept}; kept of {self.long_document}" if self.long_document else kept
+        kept = [f"{done:,} of {pluralize(self.documents, 'document')} are done and can be searched"]
+        if not done:
+            kept = ["no document was complete yet"]
+        for long in [progress for progress in self._long.values() if progress.part]:
+            what = "pages" if long.stage == "extract" else "chunks"
+            kept.append(f"of {short(long.document)} {long.part:,} of {long.parts:,} {what} are kept")
+        return "; ".join(kept)
 
 
 def _round_time(seconds: float) -> str:
