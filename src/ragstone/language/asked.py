@@ -77,6 +77,7 @@ _NUMBER = (
     r"(?:\d+|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|sixty"
     r"|ninety|hundred|thousand|million|half|twice|once|unlimited|no limit)\b)"
 )
+_WHAT_DAYS = r"(?:(?:working|business|calendar|consecutive|full|whole|more|further|additional)[ -])?"
 _TIME = r"(?:(?:milli|micro|nano)?seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[mun]?s|ms|min|hr?s?|d)\b"
 _HELD: dict[AskedKind, re.Pattern[str]] = {
     "reason": re.compile(
@@ -86,7 +87,8 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         re.I,
     ),
     "duration": re.compile(
-        rf"{_NUMBER}[ -]?{_TIME}|\b(?:hourly|daily|weekly|monthly|yearly|annually|forever|indefinitely|immediately"
+        rf"{_NUMBER}[ -]?{_WHAT_DAYS}{_TIME}"
+        r"|\b(?:hourly|daily|weekly|monthly|yearly|annually|forever|indefinitely|immediately"
         r"|every (?:second|minute|hour|day|week|month|year|time)|an hour|a (?:second|minute|day|week|month|year)|never"
         r"|no timeout|until)\b",
         re.I,

@@ -32,6 +32,7 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
     [
         ("duration", "The default is five minutes (5min).", True),
         ("duration", "Keys stay in the agent forever.", True),
+        ("duration", "Refunds take five working days.", True),
         ("duration", "The server waits for a while.", False),
         ("number", "The default is three.", True),
         ("number", "There are a few of them.", False),
