@@ -58,7 +58,7 @@ def test_the_demo_answers_with_sources_and_declines_what_it_cannot_know(
         assert "“" in part
     assert "about 340 harbour porpoises" in parts[1]
     assert "11 January to 5 February 2027" in parts[2]
-    assert parts[4].startswith(f"{samples.UNANSWERABLE}\nNo passage states this. The nearest say:\n")
+    assert parts[4].startswith(f"{samples.UNANSWERABLE}\nNothing in the knowledge base answers this question.\n")
     commands = [line for line in first_run.stdout.splitlines() if line.startswith("  ragstone ")]
     assert len(commands) == 3
 
