@@ -165,8 +165,19 @@ class Vocabulary:
 
     def has(self, word: Word) -> bool:
         """Return whether the text has the word in some form, or for a plain word one that means the same."""
-        return self._has_form(word.folded) or (
-            self._has_initials(word.text) if word.is_name else self._has_plain(word.folded)
+        if word.is_name:
+            return self._has_name(word)
+        return self._has_form(word.folded) or self._has_plain(word.folded)
+
+    def _has_name(self, word: Word) -> bool:
+        """Return whether the text has a name, or one that it begins or that begins it: German for Germany."""
+        name = word.folded
+        if name in self.words or name.replace("-", "") in self._joined or self._has_initials(word.text):
+            return True
+        near = self._roots.get(name[:3], ())
+        return self._has_form(name) and (
+            not groups_of(name).isdisjoint(self._groups)
+            or any(name.startswith(other) or other.startswith(name) for other in near if len(other) > 2)
         )
 
     def _has_form(self, folded: str) -> bool:

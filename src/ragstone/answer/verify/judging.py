@@ -21,6 +21,8 @@ _QUOTED, _RESTATED, _CONTRADICTED = 0.95, 0.8, 0.85
 _HOLDS, _HOLDS_ALONE = 0.5, 0.7
 """Share of a claim's words that a sentence itself must have to state it with the help of its headings, and without."""
 _SAME_WORDS = 0.85
+_VERBATIM = 0.8
+"""Share of a claim's words in the order of a sentence from which the sentence says it in these words."""
 _LEANS = re.compile(
     r"\W{0,6}(?:this|it|its|these|they|that|default|the default|the (?:value|argument|parameter|option"
     r"|setting)|setting|if"
@@ -124,7 +126,7 @@ def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, 
     findings = reading.findings
     missing = has_kind((*findings.gaps, *findings.voids), _FIGURE_MISSING)
     if not reading.objections and not findings.conflicts and not missing and _holds(reading):
-        sure = reading.told == 1 and max(reading.repeated, reading.literal) >= LITERAL
+        sure = reading.told == 1 and reading.repeated >= _VERBATIM
         return (_QUOTED if sure else _RESTATED), 0.0
     if _says_otherwise(reading):
         return 0.0, _CONTRADICTED

@@ -212,14 +212,19 @@ def _read_quote(claim: str, said: str, quote: Quote, near: float, covered: float
             covered,
             literal_share(said, quote.text),
             findings,
-            *_rest_on(claim, quote.text, before, headings),
+            *_rest_on(claim, said, quote.text, before, headings),
         )
     terms = frozenset(analyze_query(claim))
     findings = check_row(claim, quote, terms, headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
     told = render_row(quote.text, quote.head.text)
     return SentenceReading(
-        quote, near, covered, share, findings, *_rest_on(claim, told, [], f"{read_above(quote)}\n{caption(quote.head)}")
+        quote,
+        near,
+        covered,
+        share,
+        findings,
+        *_rest_on(claim, said, told, [], f"{read_above(quote)}\n{caption(quote.head)}"),
     )
 
 
@@ -237,13 +242,13 @@ def read_before(quote: Quote) -> list[str]:
 
 
 def _rest_on(
-    claim: str, sentence: str, before: Sequence[str], headings: str
+    claim: str, said: str, sentence: str, before: Sequence[str], headings: str
 ) -> tuple[tuple[Objection, ...], float, float, float]:
     """Return the objections to resting a claim on a sentence, and how much of the claim's words it has."""
     above = "\n".join((headings, *before))
     known, words = read_vocabulary(sentence), content_words(claim)
     around, titled = read_vocabulary(f"{above}\n{sentence}"), read_vocabulary(headings)
-    frame = lay_along(claim, [sentence])
+    frame = lay_along(said, [sentence])
     return (
         tuple(find_unsupported(claim, [*before, sentence], f"{above}\n{sentence}")),
         sum(known.has(word) or (word.is_name and titled.has(word)) for word in words) / len(words) if words else 0.0,

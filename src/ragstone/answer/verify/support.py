@@ -33,6 +33,7 @@ from ragstone.language.negation import (
     restate,
 )
 from ragstone.language.quantities import Quantity
+from ragstone.language.vocabulary import is_measured
 
 _CONDITION = re.compile(r"\b(?:if|unless|provided|providing|in case|as long as|otherwise|depending|whether)\b", re.I)
 _CONDITIONAL = re.compile(rf"{_CONDITION.pattern}|\b(?:when|would|could|should|where|only|once|requires?)\b", re.I)
@@ -92,12 +93,23 @@ def find_missing_figures(statement: str, evidence: str) -> list[Objection]:
     missing = [
         figure
         for start, _, figure in find_figures(statement)
-        if not any(is_same(figure, other) for other in stated) and not _points_back(statement[:start], figure)
+        if not _is_stated(figure, stated) and not _points_back(statement[:start], figure)
     ]
     kinds = [
         ObjectionKind.DATE_MISSING if isinstance(figure, Moment) else ObjectionKind.NUMBER_MISSING for figure in missing
     ]
     return [Objection(kind) for kind in dict.fromkeys(kinds)]
+
+
+def _is_stated(figure: Quantity | Moment, stated: Sequence[Quantity | Moment]) -> bool:
+    """Return whether a figure is stated; a bare number is no statement where the same number has another unit."""
+    same = [other for other in stated if is_same(figure, other)]
+    if not isinstance(figure, Quantity) or not is_measured(figure):
+        return bool(same)
+    measured = [other for other in stated if isinstance(other, Quantity) and is_measured(other)]
+    if any(other in measured for other in same):
+        return True
+    return bool(same) and not any(other.written == figure.written for other in measured)
 
 
 def _points_back(before: str, figure: Quantity | Moment) -> bool:
