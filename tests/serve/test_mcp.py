@@ -86,7 +86,7 @@ async def search_verify_research(client: Client) -> None:
     assert checked["outcomes"]["confirmed"] == 1
 
     research = value(await client.call_tool("research_topic", {"topic": "modules", "depth": "quick"}))
-    assert list(research) == ["pages/cronjobs.md", "pages/hooks.md", "pages/bans.md"]
+    assert [Path(source).name for source in research] == ["cronjobs.md", "hooks.md", "bans.md"]
 
     read = await client.read_resource(f"ragstone://documents/{found[0]['parent_doc_id']}")
     assert CLAIM in read.contents[0].text
