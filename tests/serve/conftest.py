@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,6 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pages.mkdir()
     for name, text in PAGES.items():
         (pages / name).write_text(text)
-    with Ragstone(data_dir=home / "data") as stone:
+    with chdir(home), Ragstone(data_dir=home / "data") as stone:
         stone.ingest(pages)
     return home / "data"
