@@ -16,7 +16,7 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.asked import MEASURED, STRICT, AskedKind, find_asked_kind, holds_kind
+from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, find_asked_kind, holds_kind
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
 MIN_EVIDENCE = 0.7
@@ -123,15 +123,18 @@ def _decide(
     own = [item for item in found.short if not _lacks_own(item, shared, question)]
     ranked = sorted(own, key=lambda item: item.score, reverse=True)
     kind = find_asked_kind(question)
-    chosen = [_widen_to_list(unit, found.units, kind) for unit in choose(ranked, frozenset(asked_terms(question)))]
-    beside = [*_find_asked(chosen, ranked, kind, question), *find_beside(chosen, found.units, question)]
+    best = choose(_keep_measured(ranked, kind, question), frozenset(asked_terms(question)))
+    chosen = [_widen_to_list(unit, found.units, kind) for unit in best]
+    beside = _find_asked(chosen, ranked, kind, question)
+    if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
+        beside += find_beside(chosen, found.units, question)
     measured = kind in MEASURED
     enough = any(is_enough(item, measured=measured) for item in ranked[:1])
     if enough and not found.missing and _holds_measured(kind, [*chosen, *beside], question):
         said = complete_units(chosen, found.units, max_sentences, beside)
         return Extraction(tuple(said), degraded)
-    best = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
-    nearest = complete_units(best, found.units, max_sentences)
+    near = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
+    nearest = complete_units(near, found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing)
 
 
@@ -139,6 +142,13 @@ def _lacks_own(item: ScoredUnit, shared: AbstractSet[str], question: str) -> boo
     """Return whether a unit is about the topic of several questions only, and not surely about this one."""
     only_shared = _is_only_shared(shared, question, item.unit.quote)
     return only_shared and not is_enough(item, only_shared=True)
+
+
+def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str) -> Sequence[ScoredUnit]:
+    """Return only the units that have the figure, name or time that is asked for, where the best one has it."""
+    if kind not in MEASURED | TIMED or not ranked or not holds_kind(kind, ranked[0].unit.text, question):
+        return ranked
+    return [item for item in ranked if holds_kind(kind, item.unit.text, question)]
 
 
 def _holds_measured(kind: AskedKind, units: Sequence[AnswerUnit], question: str) -> bool:

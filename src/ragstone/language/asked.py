@@ -14,6 +14,7 @@ AskedKind = Literal[
     "reason",
     "duration",
     "date",
+    "time",
     "size",
     "default",
     "number",
@@ -29,6 +30,8 @@ AskedKind = Literal[
 ]
 STRICT: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person", "command", "setting"])
 """Kinds that a text without such a thing hardly answers."""
+TIMED: frozenset[AskedKind] = frozenset(["time"])
+"""Kinds that are often meant otherwise: "When is it written?" may ask for a condition."""
 MEASURED: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person"])
 """Kinds that a text without such a thing does not answer."""
 _WHICH = r"\b(?:what|which)\b[^?,;]{0,40}\b"
@@ -48,6 +51,7 @@ _PATTERNS: dict[AskedKind, str] = {
         rf"|{_WHICH}(?:timeout|time-out|interval|duration|period|delay|lifetime|time limit)\b"
     ),
     "date": r"\b(?:what|which) (?:year|date|day|month)\b|\bsince when\b|\bbirthday\b|\bwhen (?:was|were|did)\b",
+    "time": r"\b(?:at )?what (?:time|hour)\b|^when (?:do|does|is|are|will|can|may)\b",
     "size": (
         rf"\bhow (?:large|big|wide|tall|heavy|deep)\b|\bhow much (?:memory|space|disk|room|data)\b|{_WHICH}sizes?\b"
     ),
@@ -96,6 +100,11 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     "date": re.compile(
         r"\b(?:1[5-9]|20)\d\d\b|\b(?:january|february|march|april|june|july|august|september|october|november|december)\b"
         r"|\b(?:version|release|since) v?\d",
+        re.I,
+    ),
+    "time": re.compile(
+        r"\b\d{1,2}(?::\d\d\b| ?[ap]\.?m\b)|\b(?:noon|midnight|o'clock|morning|afternoon|evening|night|weekdays?|weekends?"
+        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
         re.I,
     ),
     "size": re.compile(

@@ -17,6 +17,7 @@ from tests.serve.http.conftest import Caller, Service, open_service
 from ragstone import Settings
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
+from ragstone.answer.receipts.make import digest
 from ragstone.core.errors import NotFoundError
 from ragstone.serve.mcp.resources import ResourceCatalog, document_templates
 from ragstone.settings.tree import CacheSettings
@@ -202,7 +203,7 @@ class Tenants:
             return {"json": {"ids": [int(identity)]}}
         if case.kind == RECEIPT:
             receipt = json.loads(self.foreign["receipt text"].replace(self.foreign[RECEIPT], identity))
-            return {"json": {"receipt": receipt}}
+            return {"json": {"receipt": {**receipt, "digest": digest(receipt)}}}
         return options
 
     def call(self, operation: str, case: Case, identity: str) -> Any:
