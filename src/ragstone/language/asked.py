@@ -103,8 +103,8 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         re.I,
     ),
     "time": re.compile(
-        r"\b\d{1,2}(?::\d\d\b| ?[ap]\.?m\b)|\b(?:noon|midnight|o'clock|morning|afternoon|evening|night|weekdays?|weekends?"
-        r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
+        r"\b\d{1,2}(?::\d\d\b| ?[ap]\.?m\b)|\b(?:noon|midnight|o'clock|morning|afternoon|evening|night"
+        r"|week(?:day|end)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
         re.I,
     ),
     "size": re.compile(
