@@ -118,7 +118,9 @@ def test_research_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
     assert (found["topic"], len(found["findings"])) == ("dogs on board", 5)
     guides = corpus_path() / "guides"
-    assert list(found["sources"]) == [str(guides / "animals-on-board.html"), str(guides / "accessibility.md")]
+    assert list(found["sources"]) == [
+        str(guides / name) for name in ("animals-on-board.html", "accessibility.md", "about-the-line.md")
+    ]
     assert found["searches"] == len(found["queries"])
     assert main(["research", "dogs on board", "--depth", "quick", *data]) == 0
     drawn = capsys.readouterr().out

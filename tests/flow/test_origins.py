@@ -92,6 +92,7 @@ def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ragstone]:
     options = {"fetch": {"allow": ["127.0.0.1"]}, "databases": {"shop": f"sqlite:///{folder / 'shop.db'}"}}
     with pytest.MonkeyPatch.context() as patch, WebDouble() as web:
         patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+        patch.chdir(folder)  # paths are shown from the working folder
         with Ragstone(data_dir=folder / "data", **options) as stone:
             for name, (kind, config) in write_sources(folder, web).items():
                 stone.sources.add(kind, name, config)

@@ -162,6 +162,7 @@ CALLS: dict[str, Call] = {
     "embeddings.clean": lambda acme, _: acme.embeddings.clean(),
     "feedback.votes": lambda acme, _: acme.feedback.votes(),
     "feedback.searches": lambda acme, _: acme.feedback.searches(),
+    "feedback.last_passages": lambda acme, _: acme.feedback.last_passages([1]),
     "feedback.report": lambda acme, _: acme.feedback.report(),
     "feedback.gaps": lambda acme, _: acme.feedback.gaps(),
     "feedback.judged": lambda acme, _: acme.feedback.judged(),

@@ -166,10 +166,11 @@ async def test_what_models_cost_is_charged_to_who_asked(data_dir: Path, monkeypa
         await engine.tenants.create("acme", Quotas(cost_per_month=0.5))
         await engine.workspace("acme").documents.ingest_items([item("ferry")])
         await engine.workspace("acme").search("ferry")
-        assert (await engine.tenants.usage("acme")).cost == 0.5
+        # The document, the query, and the unrelated text that relevance is measured from.
+        assert (await engine.tenants.usage("acme")).cost == 0.75
         await engine.tenants.charge("acme", 0.25, "llm")
-        assert (await engine.tenants.usage("acme")).cost_by_kind == {"embedding": 0.5, "llm": 0.25}
-        with pytest.raises(QuotaExceeded, match=r"has spent 0.75"):
+        assert (await engine.tenants.usage("acme")).cost_by_kind == {"embedding": 0.75, "llm": 0.25}
+        with pytest.raises(QuotaExceeded, match=r"has spent 1"):
             await engine.workspace("acme").documents.ingest_items([item("train")])
         assert await names(engine, "acme") == ["ferry"]
         (document,) = await engine.workspace("acme").documents.list()

@@ -97,7 +97,7 @@ async def test_all_new_mails_are_fetched_and_embedded_32_at_a_time(
         assert (await workspace_of(engine).knowledge_bases.stats()).documents == MAILS
         calls = [len(request.body["input"]) for request in service.requests]
         assert sum(calls) == MAILS
-        assert sorted(calls) == [6, 32, 32]
+        assert sorted(calls) == [16, 22, 32], "the first call is small, so that something is found soon"
         service.requests.clear()
         _write_mails(box, range(MAILS, MAILS + 3))
         await look_for_mails(engine)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
 from ragstone.answer.missing import find_missing_names
 from ragstone.answer.quotes import Quote, Statement, select_for_question, select_words
+from ragstone.answer.sanitize import named_places
 from ragstone.answer.score import ScoredUnit, cover_units, leans, read_in_context
 from ragstone.answer.units import AnswerUnit, find_units
+from ragstone.answer.verify.language import is_foreign_text
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
@@ -38,6 +42,7 @@ NEAR_THE_BEST = 0.85
 MOST_UNITS = 3
 SHORTLIST = 32
 """Most units that the model compares; more cost time and find nothing better."""
+_MARK = re.compile(r"\[\d{1,3}\]")
 _SAME = 0.8
 """Share of common terms from which two units say the same."""
 
@@ -123,7 +128,8 @@ def _decide(
     own = [item for item in found.short if not _lacks_own(item, shared, question)]
     ranked = sorted(own, key=lambda item: item.score, reverse=True)
     kind = find_asked_kind(question)
-    best = choose(_keep_measured(ranked, kind, question), frozenset(asked_terms(question)))
+    asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
+    best = choose(_keep_measured(ranked, kind, question), asked, by_meaning=english)
     chosen = [_widen_to_list(unit, found.units, kind) for unit in best]
     beside = _find_asked(chosen, ranked, kind, question)
     if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
@@ -162,23 +168,28 @@ def is_enough(item: ScoredUnit, *, only_shared: bool = False, measured: bool = F
     return item.strength >= least + ONLY_SHARED * only_shared - MEASURED_BONUS * measured
 
 
-def choose(ranked: Sequence[ScoredUnit], asked: AbstractSet[str] = frozenset()) -> list[AnswerUnit]:
-    """Return the best units that say different things, best first."""
+def choose(
+    ranked: Sequence[ScoredUnit], asked: AbstractSet[str] = frozenset(), *, by_meaning: bool = True
+) -> list[AnswerUnit]:
+    """Return the best units that say different things, best first; a model may not know the language of a question."""
     chosen: list[AnswerUnit] = []
     for item in ranked:
         if len(chosen) == MOST_UNITS:
             break
-        if item.worth < KEEP * ranked[0].worth or (chosen and not _says_some(item, ranked[0], asked)):
+        if item.worth < KEEP * ranked[0].worth or (chosen and not _says_some(item, ranked[0], asked, by_meaning)):
             continue
-        if not any(_say_the_same(item.unit.quote, other.quote) for other in chosen):
+        same = [other for other in chosen if _say_the_same(item.unit.quote, other.quote)]
+        if not same:
             chosen.append(item.unit)
+        elif named_places(same[0].text) - named_places(item.unit.text):
+            chosen[chosen.index(same[0])] = item.unit  # An address may be planted: the same without one is quoted.
     return chosen
 
 
-def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str]) -> bool:
+def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:
     """Return whether a unit itself has something of the question: words, or a meaning not far from the best one's."""
     words = f"{item.unit.term.text} {item.unit.text}" if item.unit.term else item.unit.text
-    is_near = item.closeness is not None and item.closeness >= NEAR_THE_BEST * (best.closeness or 0.0)
+    is_near = by_meaning and item.closeness is not None and item.closeness >= NEAR_THE_BEST * (best.closeness or 0.0)
     return is_near or not asked or not asked.isdisjoint(analyze(words))
 
 
@@ -233,7 +244,12 @@ def _widen_to_list(unit: AnswerUnit, units: Sequence[AnswerUnit], kind: AskedKin
 def _say_the_same(quote: Quote, other: Quote) -> bool:
     if quote.head and other.head and quote.head.place == other.head.place:
         return False  # Rows of one table are alike in all but what they are there for.
-    first, second = set(analyze(quote.text)), set(analyze(other.text))
+    text, said = (_MARK.sub("", each.text) for each in (quote, other))
+    if numbers(text) != numbers(said) or is_negated(text) != is_negated(said):
+        return False
+    first, second = set(analyze(text)), set(analyze(said))
+    if named_places(text) != named_places(said):
+        return len(first & second) >= _SAME * min(len(first), len(second))
     return len(first & second) >= _SAME * len(first | second)
 
 

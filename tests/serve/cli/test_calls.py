@@ -220,7 +220,11 @@ def test_ctrl_c_in_the_middle_of_an_ingest(tmp_path: Path) -> None:
     (tmp_path / "ready").open().close()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=240)
-    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
+    assert (process.returncode, out, err) == (
+        130,
+        "",
+        "interrupted: no document was complete yet\nhint: the same command goes on from there\n",
+    )
 
 
 def test_colours_only_on_a_terminal(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

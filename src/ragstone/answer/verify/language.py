@@ -56,7 +56,7 @@ def is_foreign(claim: str, sentence: str, passage: str) -> bool:
     texts = [claim, sentence, both]
     if len(both) < _SHORT:
         texts.append(f"{both} {passage}")
-    return any(_is_foreign_text(text) for text in texts)
+    return any(is_foreign_text(text) for text in texts)
 
 
 def differs_in_figures(claim: str, sentence: str) -> bool:
@@ -73,7 +73,8 @@ def _swap_separators(text: str) -> str:
     return _SEPARATOR.sub(lambda mark: "," if mark.group() == "." else ".", text)
 
 
-def _is_foreign_text(text: str) -> bool:
+def is_foreign_text(text: str) -> bool:
+    """Return whether a text is surely not in English."""
     words = _WORD.findall(_QUOTED.sub(" ", text[:_MOST_CHARS]))
     small = [word for word in words if not word[0].isupper()]
     if not small or sum(map(len, {word.lower() for word in words})) < _FEWEST_LETTERS:

@@ -80,8 +80,13 @@ def parse(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
     """Turn a file into text and blocks, or raise a `ParseError` that names it. The name is never opened."""
     shown = printable(name)
     if content.startswith(_GZIP):
-        content, shown = _unpack(content, shown, options), shown.removesuffix(".gz")
-    kind = _kind(content, shown)
+        content, inner = _unpack(content, shown, options), shown.removesuffix(".gz")
+        try:
+            kind, shown = _kind(content, inner), inner
+        except UnsupportedFormat as problem:
+            raise UnsupportedFormat(f"{shown} holds something that cannot be read", hint=problem.hint) from problem
+    else:
+        kind = _kind(content, shown)
     try:
         parsed: Parsed = PARSERS.load(kind)(content, shown, options)
         return parsed
