@@ -206,7 +206,8 @@ def _join_pairs(words: Iterable[str]) -> Iterable[str]:
 
 
 def _initials(run: str) -> str:
-    return "".join(word[0] for word in run.split() if word[0].isupper()).casefold()
+    words = (word for word in run.split() if word.casefold() not in STOP_WORDS)
+    return "".join(word[0] for word in words if word[0].isupper()).casefold()
 
 
 @lru_cache(REMEMBERED)
