@@ -264,8 +264,8 @@ def is_order_reversed(statement: str, sentences: Sequence[str]) -> bool:
         pairs = [pair for sentence in sentences for pair in _pairs(sentence, _ORDER)]
         if any(_is_crossed((first, then), pair) for pair in pairs):
             return True
-        places = [_best_place(part, sentences) for part in (first, then)]
-        if not pairs and None not in places and places[0] > places[1]:  # type: ignore[operator]
+        place, later = _best_place(first, sentences), _best_place(then, sentences)
+        if not pairs and place is not None and later is not None and place > later:
             return True
     return False
 
