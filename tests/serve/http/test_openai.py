@@ -16,8 +16,7 @@ from tests.serve.http.live import LiveService, run_examples, serve_live
 from ragstone import Item, Settings
 from ragstone.core.answers import AnswerEvent, CitationsReady
 from ragstone.engine.workspace import Workspace
-from ragstone.serve.http import identity
-from ragstone.serve.http.openai import chat
+from ragstone.serve.http import identity, replies
 from ragstone.testing.fakes import FakeEmbedder
 
 FIRST, SECOND = "When does the harbour open?", "What does it cost?"
@@ -151,7 +150,7 @@ def test_a_key_that_is_revoked_ends_the_stream(live: LiveService, monkeypatch: p
         yield CitationsReady(())
 
     monkeypatch.setattr(identity, "FRESH_SECONDS", 0.0)
-    monkeypatch.setattr(chat, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(replies, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(Workspace, "stream", answer_never)
     issued = live.key("acme", "read")
     with client(live, issued.token) as leaving:

@@ -41,7 +41,14 @@ def test_an_answer_is_streamed_as_events(asker: Caller) -> None:
     assert events[-1][1] == {"event": "answer", **whole}
 
 
-def test_a_stream_that_fails_ends_with_an_error(acme: Caller) -> None:
+def test_a_stream_that_fails_at_once_is_answered_with_the_status_of_its_error(acme: Caller) -> None:
+    question = {"question": "What?", "kb": "nowhere"}
+    refused = acme("POST", "/v1/ask", json=question, headers={"Accept": "text/event-stream"})
+    assert (refused.status_code, refused.json()["code"]) == (404, "not_found")
+
+
+def test_a_stream_that_fails_later_ends_with_an_error(acme: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replies, "FIRST_SECONDS", 0.0)
     streamed = acme("POST", "/v1/ask", json={"question": "What?"}, headers={"Accept": "text/event-stream"})
     ((name, problem),) = _events(streamed.text)
     assert (name, problem["error"]["code"]) == ("error", "not_found")

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from typing import TypeVar
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -18,8 +19,11 @@ from ragstone.schemas.schema import Schema
 
 CHECK_SECONDS = 0.5
 """The time after which a stream looks again whether its key is still valid."""
+FIRST_SECONDS = 2.0
+"""The time in which an error has a status of its own; later it is told in the stream."""
 EVENT_STREAM = "text/event-stream"
 BINARY = "application/octet-stream"
+Event = TypeVar("Event")
 Write = Callable[[str, Schema], str]
 
 
@@ -42,6 +46,30 @@ def send_file(content: bytes, filename: str, media_type: str = BINARY) -> Respon
 def wants_events(request: Request) -> bool:
     """Return whether the caller asks for events instead of one body."""
     return EVENT_STREAM in request.headers.get("accept", "")
+
+
+async def begin_events(events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+    """Wait a moment for the first event and raise what it fails with; return all events."""
+    coming = asyncio.ensure_future(anext(events))
+    await asyncio.wait([coming], timeout=FIRST_SECONDS)
+    if coming.done():
+        try:
+            coming.result()
+        except BaseException:
+            await events.aclose()
+            raise
+    return _go_on(coming, events)
+
+
+async def _go_on(coming: asyncio.Future[Event], events: AsyncGenerator[Event]) -> AsyncGenerator[Event]:
+    try:
+        yield await coming
+        async for event in events:
+            yield event
+    finally:
+        coming.cancel()
+        await asyncio.gather(coming, return_exceptions=True)
+        await events.aclose()
 
 
 def stream_events(

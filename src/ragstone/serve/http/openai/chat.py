@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -25,9 +24,6 @@ from ragstone.schemas.openai import (
     UrlCitationSchema,
 )
 from ragstone.serve.http.openai.bodies import ChatMessage
-
-FIRST_SECONDS = 2.0
-"""The time in which an error has a status of its own; later it is told in the stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +99,6 @@ class Completion:
             for mark in mark_pattern(self.citation_format).finditer(answer.answer)
             if (page := pages.get(int(mark[1])))
         ]
-
-
-async def begin(events: AsyncGenerator[AnswerEvent]) -> AsyncGenerator[AnswerEvent]:
-    """Wait a moment for the first event and raise what it fails with; return all events."""
-    coming = asyncio.ensure_future(anext(events))
-    await asyncio.wait([coming], timeout=FIRST_SECONDS)
-    if coming.done():
-        try:
-            coming.result()
-        except BaseException:
-            await events.aclose()
-            raise
-    return _go_on(coming, events)
-
-
-async def _go_on(
-    coming: asyncio.Future[AnswerEvent], events: AsyncGenerator[AnswerEvent]
-) -> AsyncGenerator[AnswerEvent]:
-    try:
-        yield await coming
-        async for event in events:
-            yield event
-    finally:
-        coming.cancel()
-        await asyncio.gather(coming, return_exceptions=True)
-        await events.aclose()
 
 
 def _count(text: str) -> int:

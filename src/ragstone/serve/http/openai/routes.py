@@ -29,10 +29,10 @@ from ragstone.schemas.openai import (
 from ragstone.schemas.schema import Schema
 from ragstone.serve.http.identity import Reader
 from ragstone.serve.http.openai.bodies import ChatBody, EmbeddingBody
-from ragstone.serve.http.openai.chat import Completion, begin
+from ragstone.serve.http.openai.chat import Completion
 from ragstone.serve.http.openai.errors import tell_error, tell_problem
 from ragstone.serve.http.problems import tell_problems_of
-from ragstone.serve.http.replies import reply, stream_events
+from ragstone.serve.http.replies import begin_events, reply, stream_events
 
 NAME = "ragstone"
 """The model that answers from the knowledge base of the settings; `ragstone/KB` from another one."""
@@ -96,7 +96,7 @@ async def complete(body: ChatBody, workspace: Reader, request: Request) -> Respo
     told = Completion(body.model, body.messages, workspace.settings.answer.citation_format)
     if not body.stream:
         return reply(told.whole(await workspace.ask(question)))
-    events = await begin(workspace.stream(question))
+    events = await begin_events(workspace.stream(question))
     usage = bool(body.stream_options and body.stream_options.include_usage)
     return stream_events(request, told.chunks(events, usage=usage), write=_write, end=DONE)
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ragstone.engine.workspace import Workspace
+from ragstone.core.answers import AnswerEvent
 from ragstone.schemas.answers import AnswerSchema, CheckedTextSchema, VerdictSchema, event_schema
 from ragstone.schemas.receipts import AnsweredReceiptSchema, ReceiptReportSchema, ReceiptSchema
 from ragstone.schemas.research import ResearchSchema
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.search import ExplanationSchema, SearchSchema
 from ragstone.serve.http.identity import Reader
-from ragstone.serve.http.replies import reply, stream_events, wants_events
+from ragstone.serve.http.replies import begin_events, reply, stream_events, wants_events
 from ragstone.serve.http.requests import (
     AskBody,
     ExplainBody,
@@ -42,14 +43,16 @@ async def ask(body: AskBody, workspace: Reader, request: Request) -> Response:
     With `Accept: text/event-stream` the sentences come as events while they are made; the last event is the answer.
     """
     if wants_events(request):
-        return stream_events(request, _answer_events(workspace, body))
+        events = await begin_events(workspace.stream(body.as_question()))
+        return stream_events(request, _write_events(events))
     return reply(AnswerSchema.of(await workspace.ask(body.as_question())))
 
 
-async def _answer_events(workspace: Workspace, body: AskBody) -> AsyncGenerator[tuple[str, Schema]]:
-    async for event in workspace.stream(body.as_question()):
-        shape = event_schema(event)
-        yield shape.event, shape
+async def _write_events(events: AsyncGenerator[AnswerEvent]) -> AsyncGenerator[tuple[str, Schema]]:
+    async with aclosing(events):
+        async for event in events:
+            shape = event_schema(event)
+            yield shape.event, shape
 
 
 @router.post("/verify", response_model=VerdictSchema)
