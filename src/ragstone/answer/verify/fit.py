@@ -107,22 +107,24 @@ def find_misfits(statement: str, sentences: Sequence[str]) -> list[Objection]:
     sources = [clause for sentence in sentences for clause in _read_statements(sentence)]
     found = []
     for clause in read_clauses(statement):
-        if any(_is_of_another(name, clause, sources) for name in clause.names):
+        # Counted once for a clause: a sentence may have a hundred figures, and so may its sources.
+        counts = [_count_told(clause, source) for source in sources]
+        if any(_is_of_another(name, clause, sources, counts) for name in clause.names):
             found.append(Objection(ObjectionKind.OF_ANOTHER))
-        if any(_is_misplaced(figure, clause, sources) for figure in clause.figures):
+        counts = [count + _count_names(clause, source) for source, count in zip(sources, counts, strict=True)]
+        if any(_is_misplaced(figure, clause, sources, counts) for figure in dict.fromkeys(clause.figures)):
             found.append(Objection(ObjectionKind.NUMBER_OF_ANOTHER))
     return list(dict.fromkeys(found))
 
 
-def _is_of_another(name: Name, clause: Clause, sources: Sequence[Clause]) -> bool:
+def _is_of_another(name: Name, clause: Clause, sources: Sequence[Clause], counts: Sequence[int]) -> bool:
     """Return whether what a clause says of a name is said of another name, and less of it of this one."""
     others = [other for other in clause.names if not other.meets(name)]
     with_it, without = 0, 0
     seen = False
-    for source in sources:
+    for source, count in zip(sources, counts, strict=True):
         holds = any(name.meets(other) for other in source.names)
         seen = seen or holds
-        count = _count_words(clause.plain, source.plain) + _count_same(clause.figures, source.figures)
         if holds or (source.points_back and seen):
             with_it = max(with_it, count)
         elif any(not any(rival.meets(mine) for mine in (name, *others)) for rival in source.names):
@@ -133,8 +135,15 @@ def _is_of_another(name: Name, clause: Clause, sources: Sequence[Clause]) -> boo
 
 def count_shared(mine: Clause, theirs: Clause) -> int:
     """Return how many words, names and figures of a clause another has."""
-    names = sum(any(name.meets(other) for other in theirs.names) for name in mine.names)
-    return _count_words(mine.plain, theirs.plain) + names + _count_same(mine.figures, theirs.figures)
+    return _count_told(mine, theirs) + _count_names(mine, theirs)
+
+
+def _count_told(mine: Clause, theirs: Clause) -> int:
+    return _count_words(mine.plain, theirs.plain) + _count_same(mine.figures, theirs.figures)
+
+
+def _count_names(mine: Clause, theirs: Clause) -> int:
+    return sum(any(name.meets(other) for other in theirs.names) for name in mine.names)
 
 
 def _count_words(mine: Sequence[str], theirs: Sequence[str]) -> int:
@@ -160,11 +169,10 @@ def is_same(mine: Figure, theirs: Figure) -> bool:
     )
 
 
-def _is_misplaced(figure: Figure, clause: Clause, sources: Sequence[Clause]) -> bool:
+def _is_misplaced(figure: Figure, clause: Clause, sources: Sequence[Clause], counts: Sequence[int]) -> bool:
     """Return whether the words around a figure stand around another one of its kind in the sources."""
     fitting, rivals = [], []
     around = next(piece for piece in read_pieces(clause.text) if figure in piece.figures)
-    counts = [count_shared(clause, source) for source in sources]
     for source, count in zip(sources, counts, strict=True):
         for piece in read_pieces(source.text):
             if any(is_same(figure, other) for other in piece.figures):
