@@ -12,7 +12,7 @@ RESULTS = .pytest_cache/results
 COVERED = core query language
 COMMA = ,
 COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
-LONGEST = conformance faults flow postgres serve unit-ingest milvus unit-stores
+LONGEST = faults serve-cli flow conformance serve unit-ingest postgres covered unit unit-stores milvus quality
 MILVUS = tests/conformance/test_milvus.py
 POSTGRES = $(shell grep -l postgres_server tests/conformance/test_*.py)
 TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
@@ -51,7 +51,7 @@ test: .venv/.setup
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
 	@$(BIN)/python -c '$(UNICODE)'
-	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going test-covered $(TEST_GROUPS:%=test-%)
+	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(TEST_GROUPS:%=test-%)
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 endif
 
@@ -72,6 +72,7 @@ test-postgres:
 	$(call grouped,$(BIN)/python,$(POSTGRES))
 
 test-conformance: APART = $(MILVUS) $(POSTGRES)
+test-serve: APART = tests/serve/cli
 test-unit: APART = $(addprefix tests/unit/,ingest stores $(COVERED))
 test-%:
 	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=%))
