@@ -27,6 +27,7 @@ from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.stores.vectors.qdrant.provider import QdrantProvider
 from ragstone.testing.builders import DIMENSION, MODEL
 from ragstone.testing.oracles import K1, B, bm25
+from ragstone.testing.suites.keywords import Stores
 from ragstone.testing.suites.lexical import LexicalSuite, texts_of
 
 OVERLAP = 0.9
@@ -80,18 +81,27 @@ class WordsSuite(LexicalSuite):
     """The suite of every BM25 index, but for the scores: how rare a word is, Qdrant says in its own way."""
 
     async def _check(
-        self, ledger: Ledger, index: LexicalIndex, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
+        self,
+        stores: Stores,
+        kb: KnowledgeBase,
+        queries: Sequence[str],
+        *,
+        limits: Sequence[int] = (1000,),
+        where: Filter | None = None,
     ) -> None:
+        ledger, index = stores
         texts, allowed = await texts_of(ledger, kb, where)
-        ours = {name for name in bm25(analyze_query(query), texts) if name in allowed}
-        near = {name: score for name, score in plus_one(analyze_query(query), texts).items() if name in ours}
-        found = [one.chunk_id for one in await index.search("default", kb, query, k, where)]
-        assert len(found) == len(set(found)) == min(k, len(ours))
-        assert set(found) <= ours
-        if found:
-            least = sorted(near.values(), reverse=True)[len(found) - 1]
-            good = [name for name in found if near[name] >= least * (1 - 1e-4)]
-            assert len(good) >= OVERLAP * len(found), f"{query!r}: {len(good)} of {len(found)}"
+        for query in queries:
+            ours = {name for name in bm25(analyze_query(query), texts) if name in allowed}
+            near = {name: score for name, score in plus_one(analyze_query(query), texts).items() if name in ours}
+            for k in limits:
+                found = [one.chunk_id for one in await index.search("default", kb, query, k, where)]
+                assert len(found) == len(set(found)) == min(k, len(ours))
+                assert set(found) <= ours
+                if found:
+                    least = sorted(near.values(), reverse=True)[len(found) - 1]
+                    good = [name for name in found if near[name] >= least * (1 - 1e-4)]
+                    assert len(good) >= OVERLAP * len(found), f"{query!r}: {len(good)} of {len(found)}"
 
 
 def plus_one(query: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, float]:

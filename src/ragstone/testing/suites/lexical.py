@@ -12,9 +12,10 @@ Needs pytest-asyncio with `asyncio_mode = "auto"`. What has nothing to do with s
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragstone.core.filters import Filter, matches, parse_filter
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import LexicalIndex
 from ragstone.core.types import KnowledgeBase
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.terms import terms_of
@@ -40,14 +41,11 @@ class LexicalSuite(KeywordSuite):
     """Inherit and say how to open a ledger together with the index that follows it."""
 
     async def test_scores_are_bm25(self, stores: Stores) -> None:
-        ledger, index = stores
-        kb = await put(ledger, *some_documents(60))
-        for query in QUERIES:
-            for k in (1, 10, 1000):
-                await self._check(ledger, index, kb, query, k)
+        kb = await put(stores[0], *some_documents(60))
+        await self._check(stores, kb, QUERIES, limits=(1, 10, 1000))
 
     async def test_statistics_are_of_this_kb_and_of_live_chunks(self, stores: Stores) -> None:
-        ledger, index = stores
+        ledger, _ = stores
         versions = some_documents(30)
         kb = await put(ledger, *versions)
         await put(ledger, *some_documents(30, kb="other"), kb="other")
@@ -56,19 +54,18 @@ class LexicalSuite(KeywordSuite):
         await put(ledger, *(make_version(f"d{n}", ("server shop " * n,)) for n in range(10, 15)))
         async with ledger.transaction("default") as transaction:
             await transaction.stage(kb, make_version("staged", ("server token",)))
-        for query in QUERIES:
-            await self._check(ledger, index, kb, query, 1000)
+        await self._check(stores, kb, QUERIES)
 
     async def test_every_change_is_found_at_once(self, stores: Stores) -> None:
-        ledger, index = stores
+        ledger, _ = stores
         kb = await put(ledger, *some_documents(5))
         for n in range(20):
             await put(ledger, make_version(f"d{n % 7}", (f"server chat {'map ' * n}", "player")))
-            await self._check(ledger, index, kb, "server map player", 1000)
+            await self._check(stores, kb, ["server map player"])
             if n % 3 == 0:
                 doomed = make_version(f"d{(n + 1) % 7}")
                 await delete(ledger, doomed.document_id)
-                await self._check(ledger, index, kb, "server map player", 1000)
+                await self._check(stores, kb, ["server map player"])
 
     async def test_identifiers_are_found_whole_and_by_part(self, stores: Stores) -> None:
         ledger, index = stores
@@ -93,20 +90,27 @@ class LexicalSuite(KeywordSuite):
         assert await self._search(ledger, index, kb, "hook.player.connected") == ["whole", "parts"]
 
     async def test_the_filter_leaves_scores_as_they_are(self, stores: Stores) -> None:
-        ledger, index = stores
         rare = [make_version(f"r{n}", ("server " + "map " * n,), metadata={"rare": True}) for n in range(5)]
-        kb = await put(ledger, *some_documents(20), *rare)
-        for query in QUERIES:
-            await self._check(ledger, index, kb, query, 5, parse_filter({"rare": True}))
+        kb = await put(stores[0], *some_documents(20), *rare)
+        await self._check(stores, kb, QUERIES, limits=(5,), where=parse_filter({"rare": True}))
 
     async def _check(
-        self, ledger: Ledger, index: LexicalIndex, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
+        self,
+        stores: Stores,
+        kb: KnowledgeBase,
+        queries: Sequence[str],
+        *,
+        limits: Sequence[int] = (1000,),
+        where: Filter | None = None,
     ) -> None:
+        ledger, index = stores
         texts, allowed = await texts_of(ledger, kb, where)
-        scores = bm25(analyze_query(query), texts)
-        expected = {name: score for name, score in scores.items() if name in allowed}
-        for _ in range(2):
-            check_ranking(await index.search("default", kb, query, k, where), expected, k, TOLERANCE)
+        for query in queries:
+            scores = bm25(analyze_query(query), texts)
+            expected = {name: score for name, score in scores.items() if name in allowed}
+            for k in limits:
+                for _ in range(2):
+                    check_ranking(await index.search("default", kb, query, k, where), expected, k, TOLERANCE)
 
 
 class WordWeightSuite(LexicalSuite):
