@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from rich.console import Console
+
+from ragstone.core.answers import Answer, Citation
+from ragstone.serve.cli.commands.ask import draw_answer
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
@@ -26,8 +31,20 @@ def test_an_answer_for_people_shows_its_sources(filled: Cli) -> None:
     assert "The lighthouse was painted in 1931. [1]" in lines[0]
     assert lines[1] == ""
     assert lines[2] == "[1] harbour.txt"
-    assert lines[3] == "    pages/harbour.txt"
-    assert lines[4] == "    “The lighthouse was painted in 1931.”"
+    assert lines[3:] == ["    pages/harbour.txt"], "what the answer says word for word is not said again"
+
+
+def test_sources_are_shown_by_place_with_the_quotes_that_are_not_in_the_answer() -> None:
+    def cite(n: int, quote: str, section: str = "") -> Citation:
+        return Citation(n, quote, "c", "d", "A", "pages/a.md", None, section, 0, len(quote))
+
+    cited = (cite(1, "It was blue"), cite(2, "Painted blue."), cite(3, "It is red.", "Later"))
+    answer = Answer("?", "It was blue [1] [2]. It is red. [3]", (), cited, "answered")
+    out = Console(file=io.StringIO(), width=80)
+    draw_answer(out, answer)
+    assert out.file.getvalue().splitlines()[2:] == [
+        "[1] [2] A", "    pages/a.md", "    “Painted blue.”", "[3] A · Later", "    pages/a.md"
+    ]  # fmt: skip
 
 
 def test_no_evidence_is_nothing_found(filled: Cli) -> None:

@@ -123,20 +123,27 @@ def draw_rest(out: Console, answer: Answer, words: str, *, sources: bool = True)
         out.print(text(words, "" if answer.outcome == "answered" else "yellow"))
     if answer.citations and sources:
         out.print()
-        for citation in answer.citations:
-            draw_citation(out, citation)
+        draw_citations(out, answer)
     if answer.contradictions:
         out.print()
         for contradiction in answer.contradictions:
             draw_contradiction(out, contradiction)
 
 
-def draw_citation(out: Console, citation: Citation) -> None:
-    """Number and place, address, and the quote."""
-    head = text(f"[{citation.n}] ", "cyan").append(place(citation.title, citation.section, citation.page), "bold")
-    out.print(head)
-    _draw_indented(out, one_line(citation.uri), "dim")
-    _draw_indented(out, f"“{one_line(citation.quote)}”", "italic")
+def draw_citations(out: Console, answer: Answer) -> None:
+    """Draw each place once with the numbers that stand for it, and the quotes that the answer does not say itself."""
+    said = one_line(answer.answer)
+    places: dict[tuple[str, str], list[Citation]] = {}
+    for citation in answer.citations:
+        head = place(citation.title, citation.section, citation.page)
+        places.setdefault((head, one_line(citation.uri)), []).append(citation)
+    for (head, uri), citations in places.items():
+        numbers = " ".join(f"[{citation.n}]" for citation in citations)
+        out.print(text(f"{numbers} ", "cyan").append(head, "bold"))
+        _draw_indented(out, uri, "dim")
+        for quote in (one_line(citation.quote) for citation in citations):
+            if quote not in said:
+                _draw_indented(out, f"“{quote}”", "italic")
 
 
 def draw_contradiction(out: Console, contradiction: Contradiction) -> None:
