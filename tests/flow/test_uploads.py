@@ -111,7 +111,7 @@ async def test_completion_is_noticed(engine: Engine) -> None:
     await work(engine)
     (notice,) = await workspace_of(engine).jobs.notices(unread=True)
     assert (notice.kind, notice.document_id) == ("completed", taken.document_id)
-    await workspace_of(engine).jobs.mark_read([notice.id])
+    await workspace_of(engine).jobs.mark_read([-(2**70), notice.id, 2**63])
     assert await workspace_of(engine).jobs.notices(unread=True) == []
 
 

@@ -66,6 +66,8 @@ def resolve_follow_up(question: str, earlier: Sequence[Exchange], most_chars: in
     """
     basis = ""
     for turn in earlier:
+        if not turn.question.strip():
+            continue
         told = _resolve(turn.question, basis, most_chars)
         if told.leaning == "maybe" and _stays_with(basis, turn.answer):
             basis = lean_on(turn.question, basis)

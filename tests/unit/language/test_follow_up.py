@@ -18,6 +18,7 @@ HARBOUR = "When does the harbour open in winter?"
         ([HARBOUR], "What does it cost?", "What does the harbour cost?", "What does the harbour cost?"),
         ([HARBOUR], "Who is its master?", "Who is the harbour's master?", "Who is the harbour's master?"),
         ([HARBOUR], "And on Sundays?", "When does the harbour open in winter and on Sundays?", "And on Sundays?"),
+        ([HARBOUR, " ", "\r"], "What does it cost?", "What does the harbour cost?", "What does the harbour cost?"),
         # A short question that is one by itself needs nothing said before.
         ([HARBOUR], "What is granite?", "What is granite?", "What is granite?"),
         (

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 NOTICE = "SELECT id, kind, job_id, document_id, uri, message, created_at, seen FROM notices WHERE tenant_id = ?"
 KEPT = 1000
+LARGEST_ID = 2**63 - 1
 """The number of notices that are kept after they were read and sent."""
 
 
@@ -322,9 +323,10 @@ class SqlTenantQueue(TenantRepository):
 
     @in_transaction
     def mark_read(self, connection: Connection, tenant_id: str, notices_read: Sequence[int]) -> None:
+        """Mark notices as read; a number that no notice has is passed over."""
         connection.executemany(
             "UPDATE notices SET seen = 1 WHERE tenant_id = ? AND id = ?",
-            [(tenant_id, notice) for notice in notices_read],
+            [(tenant_id, notice) for notice in notices_read if 0 < notice <= LARGEST_ID],
         )
 
     @in_transaction
