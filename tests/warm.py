@@ -52,7 +52,7 @@ def _end(server: subprocess.Popen[bytes], owner: int) -> None:
 
 
 def serve(path: str) -> None:
-    """Import Ragstone, then start a copy of this process for each request, until its own end."""
+    """Load all that a first document needs, then start a copy of this process for each request, until its own end."""
     import ragstone.blocking
     import ragstone.engine.corpus
     import ragstone.engine.documents
@@ -60,16 +60,24 @@ def serve(path: str) -> None:
     import ragstone.engine.sources
     import ragstone.ingest.jobs.sync
     import ragstone.ingest.pipeline
+    import ragstone.ingest.prepare
+    import ragstone.ingest.sources.files.source
     import ragstone.query.pipeline
     import ragstone.serve.cli.commands.ingest
     import ragstone.serve.cli.main
     import ragstone.serve.mcp.server
+    import ragstone.settings.profiles
+    import ragstone.stores.corpus.upkeep
+    import ragstone.stores.ledger.index_feed
     import ragstone.stores.ledger.sqlite.ledger
     import ragstone.stores.lexical.bm25
     import ragstone.stores.lexical.sqlite
+    import ragstone.stores.vectors.partitions
     import ragstone.stores.vectors.sqlite
     import ragstone.testing.fakes  # noqa: F401
+    from ragstone.language.detector import language_of
 
+    assert language_of("The harbour opens at six in the morning.") == "en"
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()

@@ -1,4 +1,4 @@
-"""Services and workers that can be killed: `service_process.py FOLDER PORT` starts one for each line that it reads."""
+"""Services and workers that can be killed: `service_process FOLDER PORT` starts one for each line that it reads."""
 
 from __future__ import annotations
 
@@ -10,10 +10,7 @@ from pathlib import Path
 
 from tests.faults.worker_process import open_engine
 
-import ragstone.engine.documents
-import ragstone.engine.engine
 import ragstone.ingest.jobs.worker
-import ragstone.ingest.prepare
 import ragstone.serve.http.app
 from ragstone.serve.server import run_app
 

@@ -6,12 +6,12 @@ import asyncio
 import fcntl
 import os
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone import Item, Ragstone
 from ragstone.ingest import uploads
@@ -46,7 +46,7 @@ def test_a_killed_export_leaves_nothing_and_the_next_one_removes_what_an_earlier
 ) -> None:
     place = tmp_path / "out"
     place.mkdir()
-    command = [sys.executable, "-c", KILLED, str(data), str(place / "kb.zip")]
+    command = [*warm_python(), "-c", KILLED, str(data), str(place / "kb.zip")]
     assert subprocess.run(command, check=False, timeout=120).returncode == -9
     assert list(place.iterdir()) == []
     (place / "kb.zip.part").write_text("plain text")

@@ -12,7 +12,6 @@ import random
 import signal
 import socket
 import subprocess
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ import pytest
 from tests.faults import service_process
 from tests.faults.worker_process import open_engine
 from tests.long_runs import take_rounds
+from tests.warm import warm_python
 
 from ragstone.core.keys import SCOPES, NewApiKey
 
@@ -38,11 +38,8 @@ class Processes:
     """A service and a worker; one that is killed is replaced at once."""
 
     def __init__(self, folder: Path, port: int) -> None:
-        command = [sys.executable, service_process.__file__, str(folder), str(port)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        self._nursery = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
-        )
+        command = [*warm_python(), "-m", service_process.__name__, str(folder), str(port)]
+        self._nursery = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._running = {kind: self._start(kind) for kind in ("serve", "work")}
 
     def kill(self, *kinds: str) -> None:

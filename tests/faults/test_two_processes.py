@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests.faults import crash_writer
 from tests.faults.crash_writer import open_ledger, vectors_of, word_of
+from tests.warm import warm_python
 
 from ragstone.core.ids import document_id
 from ragstone.stores.indexes import IndexCache
@@ -51,9 +51,8 @@ class Peer:
 @pytest.fixture
 async def peer(tmp_path: Path) -> AsyncIterator[Peer]:
     pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, crash_writer.__file__, str(tmp_path), "obey", stdin=pipe, stdout=pipe, stderr=pipe
-    )
+    command = [*warm_python(), "-m", crash_writer.__name__, str(tmp_path), "obey"]
+    process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=pipe, stderr=pipe)
     assert process.stdout is not None
     assert await process.stdout.readline() == b"ready\n"
     started = Peer(process)

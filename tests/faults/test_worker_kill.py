@@ -11,7 +11,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +21,7 @@ import pytest
 from tests.faults import worker_process
 from tests.faults.mixed_documents import mixed_documents
 from tests.faults.worker_process import POISON, open_engine
+from tests.warm import warm_python
 
 from ragstone.core.jobs import Job
 from ragstone.engine.engine import Engine
@@ -47,7 +47,7 @@ class Workers:
     """Several worker processes; one that was killed is replaced."""
 
     def __init__(self, folder: Path, attempts: int = 1000, lease: float = LEASE) -> None:
-        command = [sys.executable, worker_process.__file__, str(folder), str(lease), str(attempts)]
+        command = [*warm_python(), "-m", worker_process.__name__, str(folder), str(lease), str(attempts)]
         self._nursery = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.running = [self._start() for _ in range(WORKERS)]
         self.kills = 0

@@ -1,4 +1,4 @@
-"""Workers that can be killed: `worker_process.py FOLDER LEASE_SECONDS ATTEMPTS`, with a model that takes its time."""
+"""Workers that can be killed: `worker_process FOLDER LEASE_SECONDS ATTEMPTS`, with a model that takes its time."""
 
 from __future__ import annotations
 
@@ -54,11 +54,6 @@ async def work(folder: Path, lease: float, attempts: int) -> None:
 
 def nursery(folder: Path, lease: float, attempts: int) -> None:
     """Start a worker for each line that is read, and say its process id: a copy starts sooner than an interpreter."""
-    import ragstone.engine.documents
-    import ragstone.engine.sources
-    import ragstone.ingest.jobs.sync
-    import ragstone.ingest.prepare
-
     # Small claims, so that a second is long beside the time one takes.
     ragstone.ingest.jobs.worker.MOST_JOBS = 4
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
