@@ -333,7 +333,9 @@ def told(outcomes: dict[str, Outcome]) -> str:
 async def test_no_bomb_makes_the_parent_grow(
     files: list[Hostile], record_property: Callable[[str, object], None]
 ) -> None:
-    bombs = [file for file in files if file.bomb][:: 1 if ALL else 5]
+    bombs = [file for file in files if file.bomb]
+    if not ALL:
+        bombs = bombs[3::5]  # one of every kind of container; those of a table and of pictures take half a minute
     grown: dict[str, int] = {}
     wrong: list[str] = []
     lane = Lane()
