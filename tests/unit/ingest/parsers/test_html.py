@@ -111,6 +111,12 @@ def test_a_small_table_cannot_say_that_it_is_a_huge_one() -> None:
     assert len(parse_html(page.encode(), "page.html").text) < 10 * len(page)
 
 
+@pytest.mark.parametrize(("start", "first"), [("4", 4), ("0", 0), ("-2", 1), ("x", 1), ("9" * 40, 1), ("²", 1)])
+def test_a_numbered_list_begins_where_it_says(start: str, first: int) -> None:
+    text = parse_html(f"<ol start='{start}'><li>one</li><li>two</li></ol>".encode(), "a.html").text
+    assert text == f"{first}. one\n{first + 1}. two"
+
+
 def test_a_heading_in_a_list_splits_the_list() -> None:
     parsed = parse_html(b"<ul><li>before<li><h3>Card</h3>after</ul>", "page.html")
     assert shape(parsed) == [("list", 0, "- before"), ("heading", 3, "Card"), ("list", 0, "- after")]

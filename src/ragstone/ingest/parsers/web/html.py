@@ -179,7 +179,7 @@ class _BlockWalk:
             elif leaving:
                 self._leave(node.tag or "")
             else:
-                self._enter(node.tag or "")
+                self._enter(node)
         self._end_block()
         self._end_list()
 
@@ -200,7 +200,8 @@ class _BlockWalk:
             return True
         return tag in _FRAME or _is_frame(node)
 
-    def _enter(self, tag: str) -> None:
+    def _enter(self, node: LexborNode) -> None:
+        tag = node.tag or ""
         if tag == "br":
             self.text.append("\n")
             return
@@ -211,7 +212,7 @@ class _BlockWalk:
             self.heading = _HEADINGS[tag]
         elif tag in _LISTS:
             self.lists.append(tag)
-            self.numbers.append(0)
+            self.numbers.append(_first_number(node) - 1)
         elif tag == "dt":
             if self.lists in ([], ["dl"]):
                 self._end_entry()
@@ -372,6 +373,11 @@ def _span(cell: LexborNode, name: str) -> int:
     """Return how many columns or rows a cell reaches over, within bounds: a file may say anything."""
     said = str(cell.attributes.get(name) or "")
     return min(max(int(said), 1), MOST_SPANNED) if said.isdecimal() and len(said) < 6 else 1
+
+
+def _first_number(numbered: LexborNode) -> int:
+    said = str(numbered.attributes.get("start") or "")
+    return int(said) if said.isdecimal() and len(said) < 6 else 1
 
 
 def _visible(root: LexborNode) -> str:
