@@ -9,6 +9,7 @@ from tests.faults.hostile_damage import damaged_files, misnamed_files
 from tests.faults.hostile_data import code_files, csv_files, json_files
 from tests.faults.hostile_file import Bait, Hostile
 from tests.faults.hostile_mail import mail_files, mbox_files
+from tests.faults.hostile_odf import odf_files
 from tests.faults.hostile_office import docx_files, pptx_files
 from tests.faults.hostile_pdf import pdf_files
 from tests.faults.hostile_pictures import picture_files
@@ -27,6 +28,7 @@ def hostile_files(bait: Bait) -> Iterator[Hostile]:
     yield from docx_files(bait)
     yield from pptx_files(bait)
     yield from xlsx_files(bait)
+    yield from odf_files(bait)
     yield from epub_files(bait)
     yield from zip_files()
     yield from mail_files(bait)

@@ -19,6 +19,7 @@ XML_PARTS = {
     "docx": ("word/document.xml", "word/styles.xml", "word/numbering.xml", "_rels/.rels"),
     "pptx": ("ppt/presentation.xml", "ppt/slides/slide1.xml", "ppt/slides/_rels/slide1.xml.rels"),
     "xlsx": ("xl/workbook.xml", "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/_rels/workbook.xml.rels"),
+    "odt": ("content.xml",),
 }
 _VALUE = re.compile(rb'(?<!xmlns)(?<!xmlns:\w)="([^"]{1,80})"')
 _MISSTATEMENTS = (
@@ -41,6 +42,7 @@ def samples() -> Mapping[str, bytes]:
         "docx": office("docx"),
         "pptx": office("pptx"),
         "xlsx": office("xlsx"),
+        "odt": office("odt"),
         "csv": b"port,leaves\n" + b"Sula,nine\n" * 40,
         "epub": book(),
         "json": b'{"title": "Ferry", "text": "The ferry leaves.", "stops": [{"name": "Sula"}, {"name": "Rork"}]}',
@@ -60,7 +62,7 @@ def samples() -> Mapping[str, bytes]:
     }
 
 
-PACKED = ("pdf", "docx", "pptx", "xlsx", "epub", "zip", "eml", "mbox", "png", "jpg", "tif")
+PACKED = ("pdf", "docx", "pptx", "xlsx", "odt", "epub", "zip", "eml", "mbox", "png", "jpg", "tif")
 
 
 def damaged_files() -> Iterator[Hostile]:

@@ -24,6 +24,7 @@ from tests.faults.hostile_file import (
     zero_bomb,
     zipped,
 )
+from tests.unit.ingest.parsers.odf_files import document, packed
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -39,16 +40,19 @@ def office_parts(kind: str) -> Mapping[str, bytes]:
     file = io.BytesIO()
     match kind:
         case "docx":
-            document = docx.Document()
-            document.add_heading("Ferry", 1)
-            document.add_paragraph("The ferry leaves at nine.")
-            document.save(file)
+            words = docx.Document()
+            words.add_heading("Ferry", 1)
+            words.add_paragraph("The ferry leaves at nine.")
+            words.save(file)
         case "pptx":
             slides = pptx.Presentation()
             slide = slides.slides.add_slide(slides.slide_layouts[1])
             slide.shapes.title.text = "Ferry"
             slide.placeholders[1].text = "The ferry leaves at nine."
             slides.save(file)
+        case "odt":
+            text = '<text:h text:outline-level="1">Ferry</text:h><text:p>The ferry leaves at nine.</text:p>'
+            file.write(packed(document(text)))
         case _:
             book = openpyxl.Workbook()
             for row in (["Ferry", "leaves"], ["north", 9], ["south", 10]):

@@ -35,6 +35,9 @@ PARSERS = Registry(
         "pptx": "ragstone.ingest.parsers.office.pptx:parse_pptx",
         "xlsx": "ragstone.ingest.parsers.office.xlsx:parse_xlsx",
         "xls": "ragstone.ingest.parsers.office.xls:parse_xls",
+        "odt": "ragstone.ingest.parsers.office.odt:parse_odt",
+        "ods": "ragstone.ingest.parsers.office.ods:parse_ods",
+        "odp": "ragstone.ingest.parsers.office.odt:parse_odp",
         "csv": "ragstone.ingest.parsers.text.structured:parse_csv",
         "epub": "ragstone.ingest.parsers.office.epub:parse_epub",
         "json": "ragstone.ingest.parsers.text.structured:parse_json",
@@ -51,6 +54,11 @@ _MAIN_PARTS = {
     "xlsx": "xl/workbook.xml",
     "epub": "META-INF/container.xml",
 }
+_OPEN_DOCUMENTS = {"text": "odt", "spreadsheet": "ods", "presentation": "odp"}
+_ARCHIVES = frozenset({*_MAIN_PARTS, *_OPEN_DOCUMENTS.values()})
+_OPEN_DOCUMENT = re.compile(rb"application/vnd\.oasis\.opendocument\.([a-z]{1,20})(?:-template)?")
+_LONGEST_MIMETYPE = 100
+_FLAT_HEAD = 8192
 _OLE_PARTS = {"xls": {"workbook", "book"}, "outlook": {"__properties_version1.0"}}
 _CALLED = {
     "pdf": "a PDF",
@@ -60,6 +68,9 @@ _CALLED = {
     "pptx": "a PPTX",
     "xlsx": "an XLSX",
     "xls": "an XLS",
+    "odt": "an ODT",
+    "ods": "an ODS",
+    "odp": "an ODP",
     "outlook": "an Outlook message",
     "epub": "an EPUB",
 }
@@ -69,7 +80,8 @@ _BY_SHAPE = frozenset({"text", "man", ".asc"})
 """Kinds and suffixes that say little: the text decides which markup it is, if any."""
 _SUPPORTED = (
     "text, Markdown, reStructuredText, AsciiDoc, Org, man pages, notebooks, subtitles, HTML, PDF, DOCX, RTF, PPTX, "
-    "XLSX, XLS, CSV, EPUB, JSON, EML, MSG, code and picture files can be read, and one file packed by gzip"
+    "XLSX, XLS, ODT, ODS, ODP, CSV, EPUB, JSON, EML, MSG, code and picture files can be read, and one file packed "
+    "by gzip"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _GZIP = b"\x1f\x8b\x08"
@@ -152,6 +164,8 @@ def _kind_by_mark(content: bytes, name: str, named: str | None) -> str:
         return "rtf"
     if content.startswith(b"PK\x03\x04"):
         return _kind_of_archive(content, name, named)
+    if b"<office:document" in content[:_FLAT_HEAD] and (stated := _OPEN_DOCUMENT.search(content[:_FLAT_HEAD])):
+        return _OPEN_DOCUMENTS.get(stated[1].decode(), "")
     return _kind_of_ole(content, name, named) if content.startswith(_OLE) else ""
 
 
@@ -199,8 +213,10 @@ def _kind_of_archive(content: bytes, name: str, named: str | None) -> str:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = set(archive.namelist())
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as problem:
-        if named in _MAIN_PARTS:
+            if kind := _kind_of_open_document(archive, name):
+                return kind
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError) as problem:
+        if named in _ARCHIVES:
             raise ParseError(
                 f"{name} is a damaged {named.upper()}: {problem}",
                 hint="it may have been cut off; copy or download it again",
@@ -212,7 +228,23 @@ def _kind_of_archive(content: bytes, name: str, named: str | None) -> str:
         return named
     if found:
         return found[0]
+    if named in _ARCHIVES and named not in _MAIN_PARTS and "content.xml" in members:
+        return named
     raise UnsupportedFormat(f"{name} is a ZIP archive, not a document", hint=_SUPPORTED)
+
+
+def _kind_of_open_document(archive: zipfile.ZipFile, name: str) -> str:
+    """Return which OpenDocument file an archive says it is; empty for other archives."""
+    entry = archive.NameToInfo.get("mimetype")
+    if entry is None or entry.flag_bits & 1 or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return ""
+    with archive.open(entry) as stream:
+        stated = _OPEN_DOCUMENT.fullmatch(stream.read(_LONGEST_MIMETYPE).strip())
+    if stated and (kind := _OPEN_DOCUMENTS.get(stated[1].decode())):
+        return kind
+    if stated:
+        raise UnsupportedFormat(f"{name} is {stated[0].decode()}, which cannot be read", hint=_SUPPORTED)
+    return ""
 
 
 def _not_what_it_says(content: bytes, name: str, claimed: str) -> ParseError:

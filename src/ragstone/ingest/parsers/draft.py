@@ -30,6 +30,9 @@ _SUFFIXES = {
     "pptx": ".pptx",
     "xlsx": ".xlsx",
     "xls": ".xls .xlt",
+    "odt": ".odt .ott .fodt",
+    "ods": ".ods .ots .fods",
+    "odp": ".odp .otp .fodp",
     "csv": ".csv .tsv",
     "epub": ".epub",
     "json": ".json .jsonl .ndjson",
@@ -64,7 +67,7 @@ _LAST_MARK = 0x1FFFF
 _UNCHOSEN = re.compile(
     r"(?i)\(?(?:untitled(?:[ -]?document)?|unspecified|anonymous|no title|document|presentation)[ -]?\d*\)?"
     r"|microsoft \w+ - .*|word document|powerpoint presentation"
-    r"|.*\.(?:docx?|pptx?|xlsx?|rtf|odt|indd|qxd|tex|dvi|ps|pdf)"
+    r"|.*\.(?:docx?|pptx?|xlsx?|rtf|od[tsp]|indd|qxd|tex|dvi|ps|pdf)"
 )
 MAX_BLOCKS = 250_000
 MAX_CHARS = 64 * 1024 * 1024
@@ -158,6 +161,8 @@ class Draft:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.page: int | None = None
+        """The page that blocks are on which name none."""
         self.hidden = 0
         self.blobs = 0
         self.warnings: list[str] = []
@@ -182,7 +187,7 @@ class Draft:
         if self._length > MAX_CHARS:
             raise too_long(self.name)
         self._pieces.append(visible)
-        self._blocks.append(Block(kind, start, self._length, level, label, page))
+        self._blocks.append(Block(kind, start, self._length, level, label, self.page if page is None else page))
         if len(self._blocks) > MAX_BLOCKS:
             raise ParserLimit(
                 f"{self.name} has more than {MAX_BLOCKS:,} paragraphs", hint="split the file into smaller ones"

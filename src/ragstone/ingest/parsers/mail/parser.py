@@ -33,6 +33,7 @@ MEDIA_TYPE = "message/rfc822"
 _FORWARD_MARK = "---------- Forwarded message ----------"
 MAX_NAME = 150
 _OFFICE = "application/vnd.openxmlformats-officedocument"
+_OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
 _SUFFIXES = {
     "application/pdf": ".pdf",
     "application/json": ".json",
@@ -40,6 +41,9 @@ _SUFFIXES = {
     f"{_OFFICE}.wordprocessingml.document": ".docx",
     f"{_OFFICE}.presentationml.presentation": ".pptx",
     f"{_OFFICE}.spreadsheetml.sheet": ".xlsx",
+    f"{_OPEN_DOCUMENT}.text": ".odt",
+    f"{_OPEN_DOCUMENT}.presentation": ".odp",
+    f"{_OPEN_DOCUMENT}.spreadsheet": ".ods",
     "image/jpeg": ".jpg",
     "image/png": ".png",
     "image/tiff": ".tif",

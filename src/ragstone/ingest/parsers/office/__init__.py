@@ -1,1 +1,1 @@
-"""Office files and e-books: DOCX, PPTX, XLSX, RTF, EPUB."""
+"""Office files and e-books: DOCX, PPTX, XLSX, XLS, ODT, ODS, ODP, RTF, EPUB."""

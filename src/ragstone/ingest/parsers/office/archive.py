@@ -1,4 +1,4 @@
-"""Archives that are documents (DOCX, PPTX, XLSX, EPUB): checked before any library sees what is in them."""
+"""Archives that are documents (DOCX, PPTX, XLSX, ODF, EPUB): checked before any library sees what is in them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import io
 import re
 import zipfile
 import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import IO, Any
 
 from ragstone.core.clock import canonical_text
@@ -45,17 +47,24 @@ def read_part(archive: zipfile.ZipFile, part: str) -> bytes:
 
 def read_xml(archive: zipfile.ZipFile, part: str, name: str, kind: str) -> Any:
     """Return the root element of an XML part; refused when it has a DTD."""
+    from defusedxml.ElementTree import parse
+
+    with name_broken_xml(part, name, kind), archive.open(part) as stream:
+        return parse(stream, forbid_dtd=True).getroot()
+
+
+@contextmanager
+def name_broken_xml(part: str, name: str, kind: str) -> Iterator[None]:
+    """Turn what the XML reader raises into a `ParseError` that names the file and the part."""
     from xml.etree.ElementTree import ParseError as NotXml
 
     from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import parse
 
     try:
-        with archive.open(part) as stream:
-            return parse(stream, forbid_dtd=True).getroot()
+        yield
     except DefusedXmlException as problem:
         raise _reaches_outside(name, part) from problem
-    except (NotXml, KeyError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as problem:
+    except (NotXml, LookupError, zipfile.BadZipFile, zlib.error, EOFError, ValueError) as problem:
         raise ParseError(f"{name} is a damaged {kind}: {part!r:.80} is not XML", hint=_DAMAGED) from problem
 
 
@@ -63,14 +72,17 @@ def office_properties(archive: zipfile.ZipFile, name: str, kind: str) -> dict[st
     """Return title, author and date as an office program saved them with the file."""
     if "docProps/core.xml" not in archive.namelist():
         return {}
+    about = read_xml(archive, "docProps/core.xml", name, kind)
+    return pick_properties(about, {"title": ("title",), "author": ("creator",), "date": ("created",)})
+
+
+def pick_properties(about: Iterable[Any], sources: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Return properties by our names for them, each from the first of its elements that holds a word."""
     found: dict[str, str] = {}
-    for element in read_xml(archive, "docProps/core.xml", name, kind):
+    for element in about:
         found.setdefault(element.tag.rpartition("}")[2], one_line(element.text or "")[:1000])
-    named = {
-        "title": chosen_title(found.get("title", "")),
-        "author": found.get("creator"),
-        "date": found.get("created"),
-    }
+    named = {key: next(filter(None, map(found.get, tags)), "") for key, tags in sources.items()}
+    named["title"] = chosen_title(named["title"])
     return {key: canonical_text(value) for key, value in named.items() if value}
 
 
