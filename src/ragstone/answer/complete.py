@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.score import leans
@@ -15,6 +15,8 @@ LONGEST_LEAD = 400
 """Characters of a sentence that is quoted because another depends on it."""
 MOST_BETWEEN = 250
 """Characters between two quotes of one paragraph that are quoted with them."""
+MOST_OF_ENTRY = 600
+"""Characters from the term of an entry to the end of a sentence of it that are quoted as one."""
 _MARKS = re.compile(r"\s*(?:(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|:)\s+)?")
 
 
@@ -49,6 +51,9 @@ def _spread(unit: AnswerUnit, units: Sequence[AnswerUnit]) -> Iterator[_Span]:
         yield _Span(quote)
         return
     if unit.term and _needs_term(unit):
+        if quote.end - unit.term.start <= MOST_OF_ENTRY:
+            yield _Span(replace(unit.term, end=quote.end), plain=False)
+            return
         yield _Span(unit.term, plain=False)
     leaning = leans(unit.text)
     if unit.lead and len(unit.lead.text) <= LONGEST_LEAD:

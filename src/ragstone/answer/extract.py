@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
-from ragstone.answer.missing import find_missing_names
+from ragstone.answer.missing import find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote, Statement, select_for_question, select_words
 from ragstone.answer.sanitize import named_places
 from ragstone.answer.score import ScoredUnit, cover_units, leans, read_in_context
@@ -83,7 +83,7 @@ class Extractor:
         # Texts may be made to take long: they are not compared on the event loop.
         found = await asyncio.to_thread(_find_covered, question, hits, addresses)
         if not found.short:
-            return Extraction((), missing=found.missing)
+            return Extraction((), missing=found.missing or found.unknown)
         degraded: tuple[str, ...] = ()
         short = found.short
         try:
@@ -109,6 +109,8 @@ class _Found:
     units: Sequence[AnswerUnit]
     short: Sequence[ScoredUnit]
     missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+    """Other words asked for that no passage has; one may still answer."""
 
 
 def _find_covered(question: str, hits: Sequence[Hit], addresses: bool) -> _Found:
@@ -119,7 +121,8 @@ def _find_covered(question: str, hits: Sequence[Hit], addresses: bool) -> _Found
     # The names of its columns make a row look like an answer, whatever else is asked for.
     units = [unit for unit in units if unit.kind != "row" or (unit.quote.place in meant and not missing)]
     ranked = sorted(cover_units(question, units), key=lambda item: item.score, reverse=True)
-    return _Found(units, ranked[:SHORTLIST], missing)
+    unknown = () if is_foreign_text(question) else find_missing_nouns(question, hits)
+    return _Found(units, ranked[:SHORTLIST], missing, unknown)
 
 
 def _decide(
@@ -141,7 +144,7 @@ def _decide(
         return Extraction(tuple(said), degraded)
     near = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
     nearest = complete_units(near, found.units, max_sentences)
-    return Extraction((), degraded, tuple(nearest), found.missing)
+    return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
 
 
 def _lacks_own(item: ScoredUnit, shared: AbstractSet[str], question: str) -> bool:

@@ -1,4 +1,4 @@
-"""Names that a question asks for and no passage has."""
+"""Names and other words that a question asks for and no passage has."""
 
 from __future__ import annotations
 
@@ -8,23 +8,47 @@ from collections.abc import Sequence
 from ragstone.answer.quotes import all_words
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.names import find_inner_names, is_identifier
+from ragstone.language.grammar import is_verb_form, tokenize
+from ragstone.language.names import QUESTION_WORDS, find_inner_names, is_identifier
+from ragstone.language.relevance import ASKING
+from ragstone.language.synonyms import groups_of
 
 _WORD = re.compile(r"[^\s,;:!?()\"“”„«»]{2,100}")
 _NOT_LETTERS = re.compile(r"[\W_]+")
+_OWNING = re.compile(r"['’]s$")
+_FEWEST_LETTERS = 4
+_NO_NOUN = ("ing", "er", "est", "ly", "ful", "able", "ible", "ous", "ive")
 
 
 def find_missing_names(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     """Return the names and identifiers of a question that no passage has, as the question spells them."""
-    said = "\n".join(f"{all_words(hit)}\n{hit.uri}" for hit in hits)
-    known, letters = set(analyze(said)), _NOT_LETTERS.sub("", said.casefold())
-    missing = [name for name in _find_names(question) if not _is_known(name, known, letters)]
-    return _join_neighbours(question, missing)
-
-
-def _find_names(question: str) -> list[str]:
+    known, letters = _read_hits(hits)
+    names = _join_neighbours(question, find_inner_names(question))
     identifiers = [word for match in _WORD.finditer(question) if is_identifier(word := match.group().rstrip(".'’"))]
-    return list(dict.fromkeys([*find_inner_names(question), *identifiers]))
+    missing = [name for name in dict.fromkeys([*names, *identifiers]) if not _is_known(name, known, letters)]
+    return tuple(name for name in missing if not any(name != other and name in other for other in missing))
+
+
+def find_missing_nouns(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
+    """Return the words in lower case of an English question that seem to name something, and that no passage has.
+
+    Common words are left out: a passage says the same with others.
+    """
+    known, letters = _read_hits(hits)
+    nouns = [_OWNING.sub("", token.word) for token in tokenize(question) if token.kind in ("word", "s")]
+    return tuple(word for word in dict.fromkeys(nouns) if _names_something(word) and not _is_known(word, known, letters))
+
+
+def _names_something(word: str) -> bool:
+    if len(word) < _FEWEST_LETTERS or word.endswith(_NO_NOUN) or not word.isascii():
+        return False
+    return not (word in QUESTION_WORDS or is_verb_form(word) or groups_of(word) or not ASKING.isdisjoint(analyze(word)))
+
+
+def _read_hits(hits: Sequence[Hit]) -> tuple[set[str], str]:
+    """Return the terms of the hits, and their letters in a row."""
+    said = "\n".join(f"{all_words(hit)}\n{hit.uri}" for hit in hits)
+    return set(analyze(said)), _NOT_LETTERS.sub("", said.casefold())
 
 
 def _is_known(name: str, known: set[str], letters: str) -> bool:
@@ -32,12 +56,12 @@ def _is_known(name: str, known: set[str], letters: str) -> bool:
     return not terms or known.issuperset(terms) or _NOT_LETTERS.sub("", name.casefold()) in letters
 
 
-def _join_neighbours(question: str, names: Sequence[str]) -> tuple[str, ...]:
+def _join_neighbours(question: str, names: Sequence[str]) -> list[str]:
     """Return names that stand side by side in the question as one."""
     joined: list[str] = []
     for name in names:
         if joined and f"{joined[-1]} {name}" in question:
             joined[-1] = f"{joined[-1]} {name}"
-        elif not any(name in other for other in joined):
+        else:
             joined.append(name)
-    return tuple(joined)
+    return joined

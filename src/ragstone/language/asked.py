@@ -78,8 +78,11 @@ _PATTERNS: dict[AskedKind, str] = {
 }
 _ASKED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS.items())
 _NUMBER = (
-    r"(?:\d+|\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|sixty"
-    r"|ninety|hundred|thousand|million|half|twice|once|unlimited|no limit)\b)"
+    r"(?:(?<![\w/.-])\d+(?:[.,]\d+)*|\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
+    r"|twenty|thirty|forty|fifty|sixty|ninety|hundred|thousand|million|half|twice|unlimited|no limit)\b"
+    # "one of them", "once it has started" and "this one" count nothing.
+    r"|(?<!\bthis )(?<!\bthat )(?<!\bthe )(?<!\beach )(?<!\bany )(?<!\bno )\bone\b(?! (?:of|or|can|may|must|should|that))"
+    r"|\bonce\b(?= (?:an?|per|every|each|in)\b))"
 )
 _WHAT_DAYS = r"(?:(?:working|business|calendar|consecutive|full|whole|more|further|additional)[ -])?"
 _TIME = r"(?:(?:milli|micro|nano)?seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[mun]?s|ms|min|hr?s?|d)\b"
@@ -94,7 +97,7 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         rf"{_NUMBER}[ -]?{_WHAT_DAYS}{_TIME}"
         r"|\b(?:hourly|daily|weekly|monthly|yearly|annually|forever|indefinitely|immediately"
         r"|every (?:second|minute|hour|day|week|month|year|time)|an hour|a (?:second|minute|day|week|month|year)|never"
-        r"|no timeout|until)\b",
+        r"|no timeout)\b",
         re.I,
     ),
     "date": re.compile(
@@ -157,11 +160,14 @@ def find_asked_kind(question: str) -> AskedKind:
 
 def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
     """Return whether a text holds a thing of the kind; what the question says itself is no answer to it."""
+    known = {word.strip(".,;:?!'\"()") for word in question.casefold().split()}
     if kind == "person":
-        known = {word.strip(".,;:?!'\"()") for word in question.casefold().split()}
         return any(name.casefold() not in known for name in find_inner_names(text[:_LONGEST]))
     pattern = _HELD.get(kind)
-    return pattern is None or pattern.search(text[:_LONGEST]) is not None
+    if pattern is None:
+        return True
+    found = (match.group().casefold() for match in pattern.finditer(text[:_LONGEST]))
+    return any(kind not in MEASURED or not known.issuperset(words.split()) for words in found)
 
 
 def asks_for_default(question: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer.extract import is_enough
-from ragstone.answer.missing import find_missing_names
+from ragstone.answer.missing import find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote
 from ragstone.answer.score import ScoredUnit
 from ragstone.answer.units import AnswerUnit
@@ -39,7 +39,7 @@ def test_what_is_enough(
     [
         ("How do I connect Pumpo to Slack?", ("Slack",)),
         ("How do I connect Pumpo to the fan?", ()),
-        ("Is Pumpo-X made by Acme Pumpo?", ("Pumpo-X", "Acme")),
+        ("Is Pumpo-X made by Acme Pumpo?", ("Pumpo-X", "Acme Pumpo")),
         ("How Do I Connect The Slack Integration?", ()),
         ("Slack works how?", ()),
         ("Can I stop the fan?", ()),
@@ -47,7 +47,21 @@ def test_what_is_enough(
         ("What does fan_speed do?", ()),
         ("What does fan_limit do?", ("fan_limit",)),
         ("Is FanSpeed a setting?", ()),
+        ("Who painted the Night Fan?", ("Night Fan",)),
     ],
 )
 def test_names_that_no_hit_has(make_hit: MakeHit, question: str, missing: tuple[str, ...]) -> None:
     assert find_missing_names(question, [make_hit("The fan of Pumpo connects; see fan_speed.")]) == missing
+
+
+@pytest.mark.parametrize(
+    ("question", "missing"),
+    [
+        ("How do I turn on slackbot's pooling?", ("slackbot",)),
+        ("How do I bake sourdough bread?", ("sourdough", "bread")),
+        ("How do I connect the fans?", ()),
+        ("Which fan is larger, and how often does it start?", ()),
+    ],
+)
+def test_words_in_lower_case_that_no_hit_has(make_hit: MakeHit, question: str, missing: tuple[str, ...]) -> None:
+    assert find_missing_nouns(question, [make_hit("The fan of Pumpo connects; see fan_speed.")]) == missing

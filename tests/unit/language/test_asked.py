@@ -34,8 +34,13 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
         ("duration", "Keys stay in the agent forever.", True),
         ("duration", "Refunds take five working days.", True),
         ("duration", "The server waits for a while.", False),
+        ("duration", "The server waits until a checkpoint is forced.", False),
         ("number", "The default is three.", True),
         ("number", "There are a few of them.", False),
+        ("number", "It is one of them, and this one too.", False),
+        ("number", "It is read once the server has started.", False),
+        ("number", "It is read once a day.", True),
+        ("number", "It is hashed with SHA-256.", False),
         ("person", "It was founded by Ian Murdock.", True),
         ("person", "It was founded by a student.", False),
         ("setting", "Set fan_speed to a higher value.", True),
@@ -49,6 +54,12 @@ def test_what_a_text_holds(kind: str, text: str, held: bool) -> None:
 
 def test_a_name_of_the_question_is_no_answer_to_it() -> None:
     assert not holds_kind("person", "This is about Pumpo.", "Who founded Pumpo?")
+
+
+def test_a_figure_of_the_question_is_no_answer_to_it() -> None:
+    question = "How many fans has Pumpo 12?"
+    assert not holds_kind("number", "Pumpo 12 has fans.", question)
+    assert holds_kind("number", "Pumpo 12 has 3 fans.", question)
 
 
 @pytest.mark.parametrize(
