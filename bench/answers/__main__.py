@@ -1,4 +1,4 @@
-"""`python -m bench.answers [develop|measured|ablation]`: what is said to the questions, claims and statements."""
+"""`python -m bench.answers [develop|measured|ablation|fit]`: what is said to the questions, claims and statements."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from bench.answers.ablation import measure_ablation
 from bench.answers.baselines import build_baselines
 from bench.answers.collection import HALVES, Collection, Half, load_collection
 from bench.answers.doubles import QuotingLLM
+from bench.answers.fit import FILE as WEIGHTS
+from bench.answers.fit import fit_weights
 from bench.answers.knowledge import ingest_pages, open_knowledge
 from bench.answers.measure import (
     measure_claims,
@@ -42,6 +44,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.half == "ablation":
         print("\n".join(asyncio.run(measure_ablation(options.data_dir, options.data, every=options.every))))
         return 0
+    if options.half == "fit":
+        figures, weights = asyncio.run(fit_weights(options.data_dir))
+        print("\n".join(figures))
+        WEIGHTS.write_text(weights, encoding="utf-8")
+        return 0
     parts: Sequence[str] = [options.only] if options.only else PARTS
     halves: Sequence[Half] = [options.half] if options.half else HALVES
     tables = {half: asyncio.run(measure(load_collection(half), parts, options)) for half in halves}
@@ -62,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.answers")
-    parser.add_argument("half", nargs="?", choices=(*HALVES, "ablation"), help="default: both halves")
+    parser.add_argument("half", nargs="?", choices=(*HALVES, "ablation", "fit"), help="default: both halves")
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")
     parser.add_argument("--data-dir", type=Path, help="where to keep what was ingested; default: a temporary folder")

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
 from ragstone.answer.missing import find_missing_names, find_missing_nouns
-from ragstone.answer.quotes import Quote, Statement, select_for_question, select_words
+from ragstone.answer.quotes import Quote, Statement, select_for_question
 from ragstone.answer.sanitize import named_places
-from ragstone.answer.score import ScoredUnit, cover_units, leans, read_in_context
+from ragstone.answer.score import ScoredUnit, are_of_one_entry, estimate_chance, leans, read_in_context, score_units
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.language import is_foreign_text
 from ragstone.core.errors import ModelError, RemoteError
@@ -23,18 +23,12 @@ from ragstone.language.analyzer import analyze
 from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, find_asked_kind, holds_kind
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
-MIN_EVIDENCE = 0.7
-"""Strength that the best unit must have for a question to be answered."""
-ONLY_SHARED = 0.25
-"""Additional strength needed by a unit that has of a question only what other questions have too."""
-MIN_COVERAGE = 0.6
-"""Strength needed without a model."""
+MIN_CHANCE = 0.42
+"""The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
-MEASURED_BONUS = 0.05
-"""Strength that is not needed where the figure or the name that is asked for is there."""
-KEEP = 0.7
-"""Share of the best unit's worth that a further one needs to be said too."""
+SPREAD = 2.5
+"""The distance from the score of the best unit within which a further one is said too."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
 NEAR_THE_BEST = 0.85
@@ -77,21 +71,27 @@ class Extractor:
     ) -> Extraction:
         """Quote what answers the question, or else what is nearest to it; `addresses` lets quotes hold addresses.
 
-        `shared` are terms that other questions asked along with this one have too. A unit that has these and none of
-        the question's own needs more to be an answer to it.
+        `shared` are terms that other questions asked along with this one have too; they count little.
         """
-        # Texts may be made to take long: they are not compared on the event loop.
-        found = await asyncio.to_thread(_find_covered, question, hits, addresses)
+        found, degraded = await self.compare(question, hits, addresses=addresses, shared=shared)
         if not found.short:
-            return Extraction((), missing=found.missing or found.unknown)
-        degraded: tuple[str, ...] = ()
-        short = found.short
+            return Extraction((), degraded, missing=found.missing or found.unknown)
+        return await asyncio.to_thread(_decide, question, found, max_sentences, degraded)
+
+    async def compare(
+        self, question: str, hits: Sequence[Hit], *, addresses: bool = True, shared: AbstractSet[str] = frozenset()
+    ) -> tuple[FoundUnits, tuple[str, ...]]:
+        """Return what could be said, the best of it compared with the question, and what could not be done."""
+        # Texts may be made to take long: they are not compared on the event loop.
+        found = await asyncio.to_thread(_find_covered, question, hits, addresses, shared)
+        if not found.short:
+            return found, ()
         try:
-            near = await self._closeness(question, [item.unit for item in short])
-            short = [replace(item, closeness=value) for item, value in zip(short, near, strict=True)]
+            near = await self._closeness(question, [item.unit for item in found.short])
         except (ModelError, RemoteError) as error:
-            degraded = (f"answer: sentences chosen by words only: {error}",)
-        return await asyncio.to_thread(_decide, question, replace(found, short=short), max_sentences, shared, degraded)
+            return found, (f"answer: sentences chosen by words only: {error}",)
+        short = [replace(item, closeness=value) for item, value in zip(found.short, near, strict=True)]
+        return replace(found, short=short), ()
 
     async def _closeness(self, question: str, units: Sequence[AnswerUnit]) -> list[float]:
         terms = frozenset(asked_terms(question))
@@ -103,7 +103,7 @@ class Extractor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class FoundUnits:
     """Units that could be said, the best of them by words, and names asked for that no passage has."""
 
     units: Sequence[AnswerUnit]
@@ -113,44 +113,42 @@ class _Found:
     """Other words asked for that no passage has; one may still answer."""
 
 
-def _find_covered(question: str, hits: Sequence[Hit], addresses: bool) -> _Found:
+def _find_covered(question: str, hits: Sequence[Hit], addresses: bool, shared: AbstractSet[str]) -> FoundUnits:
     missing = find_missing_names(question, hits)
     units = find_units(hits, addresses=addresses)
     asked = frozenset(asked_terms(question))
     meant = {quote.place for quote in select_for_question([unit.quote for unit in units], question, asked)}
     # The names of its columns make a row look like an answer, whatever else is asked for.
     units = [unit for unit in units if unit.kind != "row" or (unit.quote.place in meant and not missing)]
-    ranked = sorted(cover_units(question, units), key=lambda item: item.score, reverse=True)
-    unknown = () if is_foreign_text(question) else find_missing_nouns(question, hits)
-    return _Found(units, ranked[:SHORTLIST], missing, unknown)
+    ranked = sorted(score_units(question, units, shared), key=lambda item: item.score, reverse=True)
+    unknown = () if not hits or is_foreign_text(question) else find_missing_nouns(question, hits)
+    return FoundUnits(units, ranked[:SHORTLIST], missing, unknown)
 
 
-def _decide(
-    question: str, found: _Found, max_sentences: int, shared: AbstractSet[str], degraded: tuple[str, ...]
-) -> Extraction:
-    own = [item for item in found.short if not _lacks_own(item, shared, question)]
-    ranked = sorted(own, key=lambda item: item.score, reverse=True)
-    kind = find_asked_kind(question)
-    asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
-    best = choose(_keep_measured(ranked, kind, question), asked, by_meaning=english)
-    chosen = [_widen_to_list(unit, found.units, kind) for unit in best]
-    beside = _find_asked(chosen, ranked, kind, question)
-    if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
-        beside += find_beside(chosen, found.units, question)
-    measured = kind in MEASURED
-    enough = any(is_enough(item, measured=measured) for item in ranked[:1])
-    if enough and not found.missing and _holds_measured(kind, [*chosen, *beside], question):
-        said = complete_units(chosen, found.units, max_sentences, beside)
+def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tuple[str, ...]) -> Extraction:
+    ranked = sorted(found.short, key=lambda item: item.score, reverse=True)
+    said = quote_best(question, ranked, found.units, max_sentences)
+    if said and estimate_chance(ranked) >= MIN_CHANCE and not found.missing:
         return Extraction(tuple(said), degraded)
     near = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
     nearest = complete_units(near, found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
 
 
-def _lacks_own(item: ScoredUnit, shared: AbstractSet[str], question: str) -> bool:
-    """Return whether a unit is about the topic of several questions only, and not surely about this one."""
-    only_shared = _is_only_shared(shared, question, item.unit.quote)
-    return only_shared and not is_enough(item, only_shared=True)
+def quote_best(
+    question: str, ranked: Sequence[ScoredUnit], units: Sequence[AnswerUnit], max_sentences: int
+) -> list[Statement]:
+    """Return what the best units say; nothing where they lack the figure or the name that is asked for."""
+    kind = find_asked_kind(question)
+    asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
+    best = choose(_keep_measured(ranked, kind, question), asked, by_meaning=english)
+    chosen = [_widen_to_list(unit, units, kind) for unit in best]
+    beside = _find_asked(chosen, ranked, kind, question)
+    if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
+        beside += find_beside(chosen, units, question)
+    if kind in MEASURED and not any(holds_kind(kind, unit.text, question) for unit in [*chosen, *beside]):
+        return []
+    return complete_units(chosen, units, max_sentences, beside)
 
 
 def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str) -> Sequence[ScoredUnit]:
@@ -158,17 +156,6 @@ def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str)
     if kind not in MEASURED | TIMED or not ranked or not holds_kind(kind, ranked[0].unit.text, question):
         return ranked
     return [item for item in ranked if holds_kind(kind, item.unit.text, question)]
-
-
-def _holds_measured(kind: AskedKind, units: Sequence[AnswerUnit], question: str) -> bool:
-    """Return whether some unit has the figure or the name that is asked for, where one is."""
-    return kind not in MEASURED or any(holds_kind(kind, unit.text, question) for unit in units)
-
-
-def is_enough(item: ScoredUnit, *, only_shared: bool = False, measured: bool = False) -> bool:
-    """Return whether a unit may be given as an answer; `measured` where a figure or a name is asked for and there."""
-    least = MIN_COVERAGE if item.closeness is None else MIN_EVIDENCE
-    return item.strength >= least + ONLY_SHARED * only_shared - MEASURED_BONUS * measured
 
 
 def choose(
@@ -179,7 +166,7 @@ def choose(
     for item in ranked:
         if len(chosen) == MOST_UNITS:
             break
-        if item.worth < KEEP * ranked[0].worth or (chosen and not _says_some(item, ranked[0], asked, by_meaning)):
+        if item.score < ranked[0].score - SPREAD or (chosen and not _says_some(item, ranked[0], asked, by_meaning)):
             continue
         same = [other for other in chosen if _say_the_same(item.unit.quote, other.quote)]
         if not same:
@@ -215,14 +202,8 @@ def _find_asked(
     if not chosen or kind not in STRICT or any(holds_kind(kind, unit.text, question) for unit in chosen):
         return []
     first = chosen[0]
-    near = (item.unit for item in ranked if _is_of_same_entry(item.unit, first))
+    near = (item.unit for item in ranked if are_of_one_entry(item.unit, first))
     return [unit for unit in near if holds_kind(kind, unit.text, question)][:1]
-
-
-def _is_of_same_entry(unit: AnswerUnit, other: AnswerUnit) -> bool:
-    if unit.quote.hit is not other.quote.hit:
-        return False
-    return unit.term.place == other.term.place if unit.term and other.term else unit.block == other.block
 
 
 def _goes_on(unit: AnswerUnit, after: AnswerUnit, asked: AbstractSet[str]) -> bool:
@@ -254,13 +235,6 @@ def _say_the_same(quote: Quote, other: Quote) -> bool:
     if named_places(text) != named_places(said):
         return len(first & second) >= _SAME * min(len(first), len(second))
     return len(first & second) >= _SAME * len(first | second)
-
-
-def _is_only_shared(shared: AbstractSet[str], question: str, quote: Quote) -> bool:
-    """Return whether a quote has of a question only what other questions have too."""
-    asked = set(asked_terms(question))
-    found = set(analyze(select_words(quote, frozenset(asked))))
-    return not found.isdisjoint(shared & asked) and found.isdisjoint(asked - shared) and not asked <= shared
 
 
 def find_candidates(hits: Sequence[Hit], *, addresses: bool) -> list[Quote]:

@@ -9,11 +9,10 @@ from ragstone.answer.quotes import all_words
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
 from ragstone.language.grammar import is_verb_form, tokenize
-from ragstone.language.names import QUESTION_WORDS, find_inner_names, is_identifier
+from ragstone.language.names import QUESTION_WORDS, find_identifiers, find_inner_names
 from ragstone.language.relevance import ASKING
 from ragstone.language.synonyms import groups_of
 
-_WORD = re.compile(r"[^\s,;:!?()\"“”„«»]{2,100}")
 _NOT_LETTERS = re.compile(r"[\W_]+")
 _OWNING = re.compile(r"['’]s$")
 _FEWEST_LETTERS = 4
@@ -24,8 +23,8 @@ def find_missing_names(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     """Return the names and identifiers of a question that no passage has, as the question spells them."""
     known, letters = _read_hits(hits)
     names = _join_neighbours(question, find_inner_names(question))
-    identifiers = [word for match in _WORD.finditer(question) if is_identifier(word := match.group().rstrip(".'’"))]
-    missing = [name for name in dict.fromkeys([*names, *identifiers]) if not _is_known(name, known, letters)]
+    named = dict.fromkeys([*names, *find_identifiers(question)])
+    missing = [name for name in named if not _is_known(name, known, letters)]
     return tuple(name for name in missing if not any(name != other and name in other for other in missing))
 
 
@@ -36,7 +35,9 @@ def find_missing_nouns(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     """
     known, letters = _read_hits(hits)
     nouns = [_OWNING.sub("", token.word) for token in tokenize(question) if token.kind in ("word", "s")]
-    return tuple(word for word in dict.fromkeys(nouns) if _names_something(word) and not _is_known(word, known, letters))
+    return tuple(
+        word for word in dict.fromkeys(nouns) if _names_something(word) and not _is_known(word, known, letters)
+    )
 
 
 def _names_something(word: str) -> bool:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from ragstone.language.analyzer import analyze
+from ragstone.language.grammar import is_known_verb, words_of
 from ragstone.language.names import find_inner_names
 
 AskedKind = Literal[
@@ -50,7 +52,9 @@ _PATTERNS: dict[AskedKind, str] = {
         rf"|\bhow many (?:milli|micro)?(?:seconds|minutes|hours|days|weeks|months|years)\b"
         rf"|{_WHICH}(?:timeout|time-out|interval|duration|period|delay|lifetime|time limit)\b"
     ),
-    "date": r"\b(?:what|which) (?:year|date|day|month)\b|\bsince when\b|\bbirthday\b|\bwhen (?:was|were|did)\b",
+    "date": (
+        r"\b(?:what|which) (?:year|date|day|month)\b|\b(?:since|until|by) when\b|\bbirthday\b|\bwhen (?:was|were|did)\b"
+    ),
     "time": r"\b(?:at )?what (?:time|hour)\b|^when (?:do|does|is|are|will|can|may)\b",
     "size": (
         rf"\bhow (?:large|big|wide|tall|heavy|deep)\b|\bhow much (?:memory|space|disk|room|data)\b|{_WHICH}sizes?\b"
@@ -81,8 +85,8 @@ _NUMBER = (
     r"(?:(?<![\w/.-])\d+(?:[.,]\d+)*|\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
     r"|twenty|thirty|forty|fifty|sixty|ninety|hundred|thousand|million|half|twice|unlimited|no limit)\b"
     # "one of them", "once it has started" and "this one" count nothing.
-    r"|(?<!\bthis )(?<!\bthat )(?<!\bthe )(?<!\beach )(?<!\bany )(?<!\bno )\bone\b(?! (?:of|or|can|may|must|should|that))"
-    r"|\bonce\b(?= (?:an?|per|every|each|in)\b))"
+    r"|(?<!\bthis )(?<!\bthat )(?<!\bthe )(?<!\beach )(?<!\bany )(?<!\bno )\bone\b"
+    r"(?! (?:of|or|can|may|must|should|that))|\bonce\b(?= (?:an?|per|every|each|in)\b))"
 )
 _WHAT_DAYS = r"(?:(?:working|business|calendar|consecutive|full|whole|more|further|additional)[ -])?"
 _TIME = r"(?:(?:milli|micro|nano)?seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[mun]?s|ms|min|hr?s?|d)\b"
@@ -148,6 +152,18 @@ _UNCHANGED = re.compile(
     r"|\b(?:if|when) (?:i|you|we) (?:\w+ ){1,3}(?:nothing|no|none)\b|\bif (?:i|you|we) do(?:n't| not)\b",
     re.I,
 )
+_COUNTED = re.compile(r"\bhow many (?:of (?:the|its|their|his|her|these|those) )?((?:[a-z][\w-]* ){1,3})", re.I)
+_NOT_COUNTED = words_of(
+    "does do did is are was were can may will has have must should could would go goes of in at with to by per on"
+)
+_COUNTS = re.compile(rf"{_NUMBER}|\b(?:no|several|any)\b", re.I)
+_COUNT_WORDS = re.compile(r"[\w',.-]{1,60}")
+_WORDS_BETWEEN = 4
+"""A number counts a noun that is not further behind it."""
+_ASKS_PLACE = re.compile(
+    r"\b(?:which|what) (?:city|town|village|country|state|university|department)\b|^where (?:was|were|did)\b", re.I
+)
+_NAMES_PLACE = re.compile(r"\b(?:in|at|near|of|from) (?:the )?[A-Z][a-z]")
 _LONGEST = 4000
 """Characters of a text that are looked at."""
 
@@ -168,6 +184,36 @@ def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
         return True
     found = (match.group().casefold() for match in pattern.finditer(text[:_LONGEST]))
     return any(kind not in MEASURED or not known.issuperset(words.split()) for words in found)
+
+
+def find_counted(question: str) -> str:
+    """Return the term of what "How many …" counts, or ""."""
+    counted = _COUNTED.search(f"{question[:_LONGEST]} ".replace("?", " "))
+    words = counted[1].lower().split() if counted else []
+    verbs = (n for n, word in enumerate(words) if word in _NOT_COUNTED or (n and is_known_verb(word)))
+    end = next(verbs, len(words))
+    return next(iter(analyze(words[end - 1])), "") if end else ""
+
+
+def counts(noun: str, text: str) -> bool:
+    """Return whether a number in a text stands right before a noun, which is given as its term."""
+    words = _COUNT_WORDS.findall(text[:_LONGEST]) if noun else []
+    return any(
+        noun in analyze(word)
+        for place, number in enumerate(words)
+        if _COUNTS.match(number)
+        for word in words[place + 1 : place + 1 + _WORDS_BETWEEN]
+    )
+
+
+def asks_for_named_place(question: str) -> bool:
+    """Return whether a question asks for a place on the map or an institution, and not for a file."""
+    return _ASKS_PLACE.search(question[:_LONGEST]) is not None
+
+
+def names_place(text: str) -> bool:
+    """Return whether a text says that something is in, at or near what has a name."""
+    return _NAMES_PLACE.search(text[:_LONGEST]) is not None
 
 
 def asks_for_default(question: str) -> bool:

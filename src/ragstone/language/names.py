@@ -71,6 +71,12 @@ def is_code(word: str) -> bool:
     return any(letter.isdigit() for letter in word) or is_identifier(word)
 
 
+def find_identifiers(text: str) -> list[str]:
+    """Return the words that are spelt like names in a program, a path or a part number."""
+    words = (match.group().rstrip(".'’") for match in _WORD.finditer(text))
+    return [word for word in words if len(word) > 1 and is_identifier(word)]
+
+
 def find_inner_names(text: str) -> list[str]:
     """Return words with a capital inside the sentences; none of a text In Title Case, where capitals say nothing."""
     found = [name for name in _INNER.findall(text) if len(name) > 1]

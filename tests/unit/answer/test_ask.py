@@ -83,7 +83,8 @@ async def test_without_an_llm_the_answer_is_quoted_word_for_word(embedder: Embed
 @pytest.mark.parametrize("question", ["Who painted that ceiling?", "How many moons are there?"])
 async def test_nothing_is_said_that_nothing_supports(embedder: Embedder, make_hit: MakeHit, question: str) -> None:
     answer = await Answerer(embedder).answer(question, [make_hit(PUMPS)])
-    assert answer == Answer(question, NO_EVIDENCE, (), (), "no_evidence")
+    assert answer.answer.startswith(NO_EVIDENCE)
+    assert (answer.status, answer.sentences, answer.citations) == ("no_evidence", (), ())
 
 
 async def test_a_name_that_no_passage_has_is_said_to_be_missing(embedder: Embedder, make_hit: MakeHit) -> None:

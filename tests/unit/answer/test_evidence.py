@@ -1,37 +1,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from ragstone.answer.extract import is_enough
 from ragstone.answer.missing import find_missing_names, find_missing_nouns
-from ragstone.answer.quotes import Quote
-from ragstone.answer.score import ScoredUnit
-from ragstone.answer.units import AnswerUnit
+from ragstone.answer.score import estimate_chance, score_units
+from ragstone.answer.units import find_units
 from ragstone.core.types import Hit
 
 MakeHit = Callable[..., Hit]
 
 
-@pytest.mark.parametrize(
-    ("close", "covered", "only_shared", "enough"),
-    [
-        (0.7, 0.0, False, True),
-        (0.2, 1.0, False, True),
-        (0.3, 0.7, False, False),
-        (0.7, 0.4, True, False),
-        (0.7, 0.5, True, True),
-        (None, 0.6, False, True),
-        (None, 0.59, False, False),
-    ],
-)
-def test_what_is_enough(
-    make_hit: MakeHit, close: float | None, covered: float, only_shared: bool, enough: bool
-) -> None:
-    hit = make_hit("The pump runs.")
-    unit = AnswerUnit(Quote(hit, 0, len(hit.text)), "sentence", 0)
-    assert is_enough(ScoredUnit(unit, covered, close), only_shared=only_shared) is enough
+def chance(hit: Hit, question: str, closeness: float | None) -> float:
+    items = score_units(question, find_units([hit], addresses=True))
+    near = [replace(item, closeness=closeness) for item in items]
+    return estimate_chance(sorted(near, key=lambda item: item.score, reverse=True))
+
+
+@pytest.mark.parametrize("closeness", [None, 0.7])
+def test_a_text_that_has_what_is_asked_for_is_the_likelier_answer(make_hit: MakeHit, closeness: float | None) -> None:
+    hit = make_hit("The pump has 3 fans.")
+    asked = chance(hit, "How many fans has the pump?", closeness)
+    assert 0 < chance(hit, "How many valves has the boiler?", closeness) < asked < 1
+    assert chance(make_hit("The pump has some fans."), "How many fans has the pump?", closeness) < asked
+
+
+def test_what_is_near_in_meaning_is_the_likelier_answer(make_hit: MakeHit) -> None:
+    hit, question = make_hit("The pump has fans."), "Has the pump a ventilator?"
+    assert chance(hit, question, 0.2) < chance(hit, question, 0.8)
+
+
+def test_nothing_answers_nothing() -> None:
+    assert estimate_chance([]) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Protocol
 
 import pytest
 
 from ragstone.answer.complete import complete_units
 from ragstone.answer.extract import SHORTLIST, Extractor, choose, find_candidates
-from ragstone.answer.score import ScoredUnit
+from ragstone.answer.score import ScoredUnit, score_units
 from ragstone.answer.units import AnswerUnit, find_units, is_sentence
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
@@ -90,9 +91,9 @@ def test_addresses_can_be_kept_out(make_hit: MakeHit) -> None:
 
 
 def scored(hits: list[Hit], *closeness: float) -> list[ScoredUnit]:
-    units = find_units(hits, addresses=True)
-    items = [ScoredUnit(unit, 0.0, value) for unit, value in zip(units, closeness, strict=True)]
-    return sorted(items, key=lambda item: item.score, reverse=True)
+    items = score_units("Who is it?", find_units(hits, addresses=True))
+    near = [replace(item, closeness=value) for item, value in zip(items, closeness, strict=True)]
+    return sorted(near, key=lambda item: item.score, reverse=True)
 
 
 def texts(units: list[AnswerUnit]) -> list[str]:

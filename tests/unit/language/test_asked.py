@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.language.asked import asks_for_default, find_asked_kind, holds_kind
+from ragstone.language.asked import (
+    asks_for_default,
+    asks_for_named_place,
+    counts,
+    find_asked_kind,
+    find_counted,
+    holds_kind,
+    names_place,
+)
 
 
 @pytest.mark.parametrize(
@@ -60,6 +68,40 @@ def test_a_figure_of_the_question_is_no_answer_to_it() -> None:
     question = "How many fans has Pumpo 12?"
     assert not holds_kind("number", "Pumpo 12 has fans.", question)
     assert holds_kind("number", "Pumpo 12 has 3 fans.", question)
+
+
+@pytest.mark.parametrize(
+    ("question", "counted"),
+    [
+        ("How many fans has the pump?", "fan"),
+        ("How many of its fans run?", "fan"),
+        ("How many does it have?", ""),
+        ("How long is it?", ""),
+    ],
+)
+def test_what_is_counted(question: str, counted: str) -> None:
+    assert find_counted(question) == counted
+
+
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("It has 3 blue fans.", True),
+        ("It has three fans.", True),
+        ("Its 3 pumps are blue, and so are the fans.", False),
+        ("It has fans.", False),
+    ],
+)
+def test_a_number_counts_the_noun_behind_it(text: str, counted: bool) -> None:
+    assert counts("fan", text) is counted
+    assert not counts("", text)
+
+
+def test_places_on_the_map() -> None:
+    assert asks_for_named_place("In which city is the plant?")
+    assert not asks_for_named_place("In which file is the plant?")
+    assert names_place("The plant is in Oslo.")
+    assert not names_place("The plant is in use.")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,263 @@
+"""Fit the weights by which units are chosen and answers are given, to the questions of the develop half.
+
+How well they do is told with whole manuals left out: what is said of a manual's questions was fitted to the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from bench.answers.collection import AskedQuestion, load_collection
+from bench.answers.grade import grade
+from bench.answers.knowledge import ingest_pages, open_knowledge
+from bench.answers.measure import read_by_asking
+from ragstone.answer import weights
+from ragstone.answer.complete import complete_units
+from ragstone.answer.extract import Extractor, quote_best
+from ragstone.answer.quotes import Statement
+from ragstone.answer.score import ScoredUnit, describe_best, estimate_chance
+from ragstone.answer.styles import word_sentence
+from ragstone.answer.units import AnswerUnit
+from ragstone.core.types import Hit
+from ragstone.engine.engine import Engine
+
+MOST_SENTENCES = 4
+TAKEN_AWAY = 0.3
+"""The weight of a question whose right units were taken away: a page that comes near and does not answer."""
+RANK_PENALTY, ANSWER_PENALTY = 0.1, 3.0
+STEPS, RATE = 250, 0.1
+CHOICE = (
+    *("own", "above", "near", "section", "title", "alike", "lacking", "dense", "pairs", "held", "missed"),
+    *("softly_held", "default", "odd_code", "odd_list", "list", "opens", "hit", "relevance", "term_asked"),
+    *("heading_asked", "counted", "uncounted", "named_place", "no_named_place", "other_identifier", "length", "new"),
+)
+DECISION = (
+    *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
+    *("other_identifier", "hit", "margin", "best_coverage"),
+)
+FILE = Path(weights.__file__)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A question as it came to the extractor, the units that were read for it, and which of them hold the facts."""
+
+    question: AskedQuestion
+    text: str
+    units: Sequence[AnswerUnit]
+    scored: Sequence[ScoredUnit]
+    right: Sequence[bool]
+    has_missing: bool
+    manual: str
+
+    def without_right(self) -> Example:
+        """Return the example as if no page held the facts."""
+        left = [item for item, right in zip(self.scored, self.right, strict=True) if not right]
+        return replace(self, scored=left, right=[False] * len(left))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question of the collection and what the extractor was given for it."""
+
+    question: AskedQuestion
+    text: str
+    hits: Sequence[Hit]
+    shared: frozenset[str]
+
+
+async def fit_weights(kept: Path | None) -> tuple[list[str], str]:
+    """Return the figures with whole manuals left out, and the file of the weights that are fitted to all of them."""
+    collection = load_collection("develop")
+    async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
+        asked = await record_calls(collection.questions, Engine(components))
+        examples = await read_examples(asked, Extractor(components.embedder))
+    lines = []
+    for name, known in (("with a model", examples), ("by words only", [drop_closeness(one) for one in examples])):
+        lines += [name, *measure_left_out(known)]
+    return lines, render_weights(examples)
+
+
+async def record_calls(questions: Sequence[AskedQuestion], engine: Engine) -> list[Asked]:
+    """Return what the extractor is given for each question; of a follow-up, not for the questions before it."""
+    calls: list[tuple[str, Sequence[Hit], frozenset[str]]] = []
+    extract = Extractor.extract
+
+    async def record(self: Extractor, question: str, hits: Sequence[Hit], **options: Any) -> Any:
+        calls.append((question, hits, frozenset(options.get("shared", ()))))
+        return await extract(self, question, hits, **options)
+
+    recorded: list[Asked] = []
+    read = read_by_asking(engine.workspace("default"))
+    with patch.object(Extractor, "extract", record):
+        for question in questions:
+            calls.clear()
+            await read(question)
+            own = calls[len(question.earlier) :] if question.earlier else calls
+            recorded += [Asked(question, *call) for call in own]
+    return recorded
+
+
+async def read_examples(asked: Sequence[Asked], extractor: Extractor) -> list[Example]:
+    """Return the recorded questions with the units that are compared for each, and which of these are right."""
+    manuals = sorted({manual_of(one.question) for one in asked} - {""})
+    examples = []
+    for number, one in enumerate(asked):
+        found, _ = await extractor.compare(one.text, one.hits, shared=one.shared)
+        right = [
+            bool(one.question.facts)
+            and holds_facts(one.question, complete_units([item.unit], found.units, MOST_SENTENCES))
+            for item in found.short
+        ]
+        # What nothing answers belongs to no manual: each is left out with another.
+        manual = manual_of(one.question) or manuals[number % len(manuals)]
+        examples.append(Example(one.question, one.text, found.units, found.short, right, bool(found.missing), manual))
+    return [example for example in examples if example.scored]
+
+
+def manual_of(question: AskedQuestion) -> str:
+    return question.document.split("/")[0]
+
+
+def holds_facts(question: AskedQuestion, said: Sequence[Statement]) -> bool:
+    """Return whether statements hold what is asked for; a part of a question need not hold all of it."""
+    shown = [
+        word_sentence(one.text, one.support, [quote.citation(n) for n, quote in enumerate(one.quotes, 1)])
+        for one in said
+    ]
+    label = grade("\n".join(shown), question.facts, in_parts=question.kind == "two-part")
+    return label in ("right", "partly")
+
+
+def drop_closeness(example: Example) -> Example:
+    """Return an example as it is where no model could be asked."""
+    return replace(example, scored=[replace(item, closeness=None) for item in example.scored])
+
+
+def measure_left_out(examples: Sequence[Example]) -> Iterator[str]:
+    """Yield right, wrong and refused answers when each manual is left out in turn, by the least chance."""
+    rows = list(_leave_out(examples))
+    for least in (0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6):
+        known = [row for row in rows if row[0].question.facts]
+        right = sum(is_right and chance >= least for _, chance, is_right in known) / len(known)
+        wrong = sum(not is_right and chance >= least for _, chance, is_right in known) / len(known)
+        unknown = [chance < least for example, chance, _ in rows if not example.question.facts]
+        yield (
+            f"  least chance {least:.2f}: right {right:.1%}, wrong {wrong:.1%}, "
+            f"of {len(unknown)} that nothing answers {sum(unknown)} refused"
+        )
+
+
+def _leave_out(examples: Sequence[Example]) -> Iterator[tuple[Example, float, bool]]:
+    scored = {manual: fit_ranking([one for one in examples if one.manual != manual]) for manual in _manuals(examples)}
+    for manual in scored:
+        answers = fit_answers([one for one in examples if one.manual != manual], scored)
+        with _using(scored[manual], answers, examples):
+            for example in examples:
+                if example.manual == manual:
+                    ranked = _rank(example)
+                    said = quote_best(example.text, ranked, example.units, MOST_SENTENCES)
+                    chance = estimate_chance(ranked) if said and not example.has_missing else 0.0
+                    yield example, chance, bool(example.question.facts) and holds_facts(example.question, said)
+
+
+def _manuals(examples: Sequence[Example]) -> list[str]:
+    return sorted({example.manual for example in examples})
+
+
+def _rank(example: Example) -> list[ScoredUnit]:
+    return sorted(example.scored, key=lambda item: item.score, reverse=True)
+
+
+def _is_by_words(examples: Sequence[Example]) -> bool:
+    return examples[0].scored[0].closeness is None
+
+
+def _using(ranking: Mapping[str, float], answers: Mapping[str, float], examples: Sequence[Example]) -> Any:
+    """Use other weights within a block."""
+    by_words = _is_by_words(examples)
+    stack = ExitStack()
+    stack.enter_context(patch.dict(weights.RANKING_BY_WORDS if by_words else weights.RANKING, ranking, clear=True))
+    stack.enter_context(patch.dict(weights.ANSWERS_BY_WORDS if by_words else weights.ANSWERS, answers, clear=True))
+    return stack
+
+
+def fit_ranking(examples: Sequence[Example]) -> dict[str, float]:
+    """Return the weights under which right units score higher than the others of their question."""
+    usable = [one for one in examples if any(one.right) and not all(one.right)]
+    names = [*CHOICE, *([] if _is_by_words(examples) else ["closeness"])]
+    table = np.array([[_value(item, name) for name in names] for one in usable for item in one.scored])
+    right = np.array([float(each) for one in usable for each in one.right])
+    starts = np.cumsum([0, *(len(one.right) for one in usable[:-1])])
+    group = np.repeat(np.arange(len(usable)), [len(one.right) for one in usable])
+    spread = table.std(0) + 1e-9
+    scaled = (table - table.mean(0)) / spread
+    found, mean, square = np.zeros(len(names)), np.zeros(len(names)), np.zeros(len(names))
+    for step in range(1, STEPS + 1):
+        score = scaled @ found
+        share = np.exp(score - np.maximum.reduceat(score, starts)[group])
+        of_right = share * right / np.maximum(np.add.reduceat(share * right, starts), 1e-12)[group]
+        slope = scaled.T @ (share / np.add.reduceat(share, starts)[group] - of_right) / len(usable)
+        slope += RANK_PENALTY * found
+        mean, square = 0.9 * mean + 0.1 * slope, 0.999 * square + 0.001 * slope**2
+        found -= RATE * mean / (1 - 0.9**step) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+    return dict(zip(names, (found / spread).tolist(), strict=True))
+
+
+def _value(item: ScoredUnit, name: str) -> float:
+    return (item.closeness or 0.0) if name == "closeness" else item.features[name]
+
+
+def fit_answers(examples: Sequence[Example], rankings: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the weights that tell whether the best units answer, given how each manual was ranked when left out."""
+    rows: list[tuple[Mapping[str, float], bool, float]] = []
+    for example in examples:
+        with _using(rankings[example.manual], {}, examples):
+            rows.append((*_judge(example), 1.0))
+            if any(example.right) and not all(example.right):
+                rows.append((*_judge(example.without_right()), TAKEN_AWAY))
+    names = [*DECISION, *([] if _is_by_words(examples) else ["closeness", "best_closeness"])]
+    table = np.array([[features[name] for name in names] for features, _, _ in rows])
+    right = np.array([float(is_right) for _, is_right, _ in rows])
+    counted = np.array([weight for _, _, weight in rows])
+    return _fit_logistic(names, table, right, counted)
+
+
+def _judge(example: Example) -> tuple[Mapping[str, float], bool]:
+    ranked = _rank(example)
+    said = quote_best(example.text, ranked, example.units, MOST_SENTENCES)
+    return describe_best(ranked), bool(example.question.facts) and holds_facts(example.question, said)
+
+
+def _fit_logistic(names: Sequence[str], table: Any, right: Any, counted: Any) -> dict[str, float]:
+    middle, spread = table.mean(0), table.std(0) + 1e-9
+    scaled = np.c_[np.ones(len(table)), (table - middle) / spread]
+    penalty = ANSWER_PENALTY * np.diag([1e-6, *np.ones(len(names))])
+    found = np.zeros(len(names) + 1)
+    for _ in range(50):
+        chance = 1 / (1 + np.exp(-scaled @ found))
+        slope = scaled.T @ (counted * (chance - right)) + penalty @ found
+        bend = (scaled * (counted * chance * (1 - chance))[:, None]).T @ scaled + penalty
+        found -= np.linalg.solve(bend, slope)
+    fitted = found[1:] / spread
+    return {"bias": float(found[0] - fitted @ middle), **dict(zip(names, fitted.tolist(), strict=True))}
+
+
+def render_weights(examples: Sequence[Example]) -> str:
+    """Return the file of the weights, fitted to all examples."""
+    plain = [drop_closeness(one) for one in examples]
+    parts = ['"""Weights of what speaks for a unit, made by `python -m bench.answers fit`."""\n']
+    for known, ranking, answers in ((examples, "RANKING", "ANSWERS"), (plain, "RANKING_BY_WORDS", "ANSWERS_BY_WORDS")):
+        left_out = {name: fit_ranking([one for one in known if one.manual != name]) for name in _manuals(known)}
+        fitted = {ranking: fit_ranking(known), answers: fit_answers(known, left_out)}
+        for name, values in fitted.items():
+            lines = "\n".join(f'    "{feature}": {value:.3f},' for feature, value in values.items())
+            parts.append(f"{name} = {{\n{lines}\n}}")
+    return "\n".join(parts) + "\n"

@@ -1,0 +1,196 @@
+"""Features of units as answers to a question: numbers between 0 and 1 that speak for or against one.
+
+What a unit is about is not only in its own words: "The default is five minutes." is about the setting that its entry
+is headed with. So words of the heading, the term, the sentences around, the section and the title count as well. Each
+word of the question counts once, for the nearest place that has it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragstone.answer.quotes import select_words
+from ragstone.answer.units import AnswerUnit
+from ragstone.language.analyzer import analyze
+from ragstone.language.asked import (
+    STRICT,
+    AskedKind,
+    asks_for_default,
+    asks_for_named_place,
+    counts,
+    find_asked_kind,
+    find_counted,
+    holds_kind,
+    names_place,
+)
+from ragstone.language.names import find_identifiers
+from ragstone.language.relevance import asked_terms, weigh_terms
+from ragstone.language.synonyms import groups_of
+
+COMMON = 0.3
+"""The share of its weight that a term keeps which says little about a topic, or that the conversation is about."""
+_COMMON_TERMS = frozenset(
+    analyze(
+        "make let give take want need like look see try put keep come go say tell thing something anything everything "
+        "nothing just only own myself self always ever never still even also very really already again else instead "
+        "without unless otherwise call name work change turn set time long same different other another new default "
+        "kind sort type mean happen possible able first second one two right now once more most less least all every"
+    )
+)
+_ENTRY_ASKED: frozenset[AskedKind] = frozenset(["definition", "setting", "command", "steps", "other"])
+_CODE_ASKED: frozenset[AskedKind] = frozenset(["steps", "command", "setting"])
+_LIST_ASKED: frozenset[AskedKind] = frozenset(["list", "steps"])
+_OPEN: frozenset[AskedKind] = frozenset(["other", "yes-no", "default"])
+"""Kinds that any sentence may answer."""
+_WORD = re.compile(r"[a-z][a-z'’-]*[a-z]")
+_DENSE = 300
+_LONGEST = 400
+"""Length of a unit from which being longer makes no difference."""
+_MOST_TERM_WORDS = 4
+_NEIGHBOURS = (-2, -1, 1, 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A question, read once for all units."""
+
+    text: str
+    kind: AskedKind
+    terms: Sequence[str]
+    weights: Mapping[str, float]
+    """The share of each term in what is asked for; together 1."""
+    groups: Mapping[str, AbstractSet[int]]
+    """The groups of words that mean the same as a term."""
+    counted: str
+    named_place: bool
+    identifiers: Sequence[str]
+
+
+class _Texts:
+    """The terms, and the groups of words that mean the same, of texts that several units have around them."""
+
+    def __init__(self) -> None:
+        self._terms: dict[str, frozenset[str]] = {}
+        self._groups: dict[str, frozenset[int]] = {}
+
+    def terms(self, text: str) -> frozenset[str]:
+        if text not in self._terms:
+            self._terms[text] = frozenset(analyze(text))
+        return self._terms[text]
+
+    def groups(self, text: str) -> frozenset[int]:
+        if text not in self._groups:
+            self._groups[text] = frozenset[int]().union(*map(groups_of, set(_WORD.findall(text.lower()))))
+        return self._groups[text]
+
+
+def describe_units(
+    question: str, units: Sequence[AnswerUnit], shared: AbstractSet[str] = frozenset()
+) -> list[dict[str, float]]:
+    """Return the features of each unit by name; terms that are `shared` with other questions count little."""
+    texts, terms = _Texts(), frozenset(asked_terms(question))
+    own = [texts.terms(select_words(unit.quote, terms)) for unit in units]
+    asked = _read_question(question, own, shared)
+    return [dict(_describe(asked, unit, found, texts)) for unit, found in zip(units, own, strict=True)]
+
+
+def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: AbstractSet[str]) -> _Asked:
+    terms = asked_terms(question)
+    little = _COMMON_TERMS | (frozenset() if shared >= set(terms) else shared)
+    weights = {term: weight * (COMMON if term in little else 1.0) for term, weight in weigh_terms(terms, texts).items()}
+    total = sum(weights.values()) or 1.0
+    groups: dict[str, set[int]] = {}
+    for word in _WORD.findall(question.lower()):
+        for term in analyze(word)[:1]:
+            groups.setdefault(term, set()).update(groups_of(word))
+    return _Asked(
+        question,
+        find_asked_kind(question),
+        terms,
+        {term: weight / total for term, weight in weights.items()},
+        groups,
+        find_counted(question),
+        asks_for_named_place(question),
+        find_identifiers(question),
+    )
+
+
+def _describe(asked: _Asked, unit: AnswerUnit, own: AbstractSet[str], texts: _Texts) -> Iterator[tuple[str, float]]:
+    covered = dict(_cover(asked, unit, own, texts))
+    yield from covered.items()
+    length = len(unit.text)
+    yield "dense", covered["own"] * math.exp(-length / _DENSE)
+    yield "length", min(length, _LONGEST) / _LONGEST
+    yield "new", len(own - set(asked.terms)) / max(1, len(own))
+    yield "pairs", _share_pairs(asked.terms, analyze(unit.text))
+    yield "hit", unit.quote.hit.score
+    yield "relevance", unit.quote.hit.relevance or 0.0
+    yield from _describe_headings(asked, unit, texts)
+    yield from _describe_kind(asked, unit)
+    full = f"{unit.above}\n{unit.text}".lower()
+    yield "other_identifier", float(any(name.lower() not in full for name in asked.identifiers))
+
+
+def _cover(asked: _Asked, unit: AnswerUnit, own: AbstractSet[str], texts: _Texts) -> Iterator[tuple[str, float]]:
+    """Yield the share of the question that each place around a unit has and no nearer one, and the heaviest rest."""
+    hit, near = unit.quote.hit, [quote.text for quote in (unit.before, unit.after, unit.topic) if quote]
+    around = frozenset[str]().union(*map(texts.terms, near))
+    places = {"own": own, "above": texts.terms(unit.above), "near": around}
+    places |= {"section": texts.terms(hit.section), "title": texts.terms(hit.title)}
+    left = dict(asked.weights)
+    for name, found in places.items():
+        yield name, sum(left.pop(term) for term in list(left) if term in found)
+    groups = frozenset[int]().union(*map(texts.groups, (unit.text, unit.above, *near)))
+    alike = [term for term in left if not groups.isdisjoint(asked.groups.get(term, frozenset()))]
+    yield "alike", sum(left.pop(term) for term in alike)
+    yield "lacking", max(left.values(), default=0.0)
+
+
+def _share_pairs(terms: Sequence[str], found: Sequence[str]) -> float:
+    """Return the share of neighbours in the question that stand close to each other in a text, too."""
+    places: dict[str, set[int]] = {}
+    for place, term in enumerate(found):
+        places.setdefault(term, set()).add(place)
+    pairs = list(pairwise(terms))
+    close = sum(
+        any(place + away in places[other] for place in places[one] for away in _NEIGHBOURS)
+        for one, other in pairs
+        if one in places and other in places
+    )
+    return close / max(1, len(pairs))
+
+
+def _describe_headings(asked: _Asked, unit: AnswerUnit, texts: _Texts) -> Iterator[tuple[str, float]]:
+    term = set(analyze(unit.term.text)[:_MOST_TERM_WORDS]) if unit.term else set[str]()
+    yield "term_asked", len(term.intersection(asked.terms)) / max(1, len(term))
+    heading = texts.terms(unit.heading.text if unit.heading else unit.quote.hit.section.split(" > ")[-1])
+    yield "heading_asked", len(heading.intersection(asked.terms)) / max(1, len(heading))
+
+
+def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float]]:
+    kind, text = asked.kind, unit.text
+    held, strict = holds_kind(kind, text, asked.text), kind in STRICT
+    yield "held", float(strict and held)
+    yield "missed", float(strict and not held)
+    yield "softly_held", float(not strict and kind not in _OPEN and held)
+    yield "default", float(asks_for_default(asked.text) and holds_kind("default", text))
+    yield "odd_code", float(unit.kind == "code" and kind not in _CODE_ASKED)
+    yield "odd_list", float(unit.kind == "list" and kind not in _LIST_ASKED)
+    yield "list", float(unit.kind == "list" and kind in _LIST_ASKED)
+    yield "opens", float(_opens_entry(unit) and kind in _ENTRY_ASKED)
+    counted = counts(asked.counted, text)
+    yield "counted", float(bool(asked.counted) and counted)
+    yield "uncounted", float(bool(asked.counted) and not counted)
+    placed = names_place(text)
+    yield "named_place", float(asked.named_place and placed)
+    yield "no_named_place", float(asked.named_place and not placed)
+
+
+def _opens_entry(unit: AnswerUnit) -> bool:
+    """Return whether a unit says first what the term over it is."""
+    return unit.kind == "entry" or (unit.term is not None and unit.topic is None and unit.kind == "sentence")
