@@ -50,7 +50,7 @@ _OPPOSITES = (
     "compulsory optional, mandatory voluntary, enable off, disable on, host guest, donor recipient, minor major, "
     "heat cool, warm cool, cold warm, lighter heavier, older younger, nearest farthest, most least, "
     "highest lowest, fewest most, maximal minimal, praise criticise, welcome condemn, love hate, friend enemy, "
-    "ally enemy, legal illegal, north east, north west, south east, south west"
+    "ally enemy, legal illegal, ahead behind,  north east, north west, south east, south west"
 )
 _UP = (
     "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "
@@ -165,9 +165,17 @@ _CUE = re.compile(
     r"|nothing(?! but)|free (?:of|from)"
     r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
     r"|hardly|scarcely|barely|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
+    r"|(?:prevent|keep|stop)(?:s|ped|ed|ing)? (?:[\w'’-]{1,30} ){1,4}from(?= \w{2,20}ing\b)"
     r"|\w{1,20}n['’]t)\b",
     re.I,
 )
+_IMPLIED = re.compile(
+    r"\b(?:skip(?:s|ped|ping)?|omit(?:s|ted|ting)?|ignor(?:es?|ed|ing)|exclud(?:es?|ed|ing)|prevent(?:s|ed|ing)?"
+    r"|avoid(?:s|ed|ing)?|forb(?:ids?|idden|ade)|prohibit(?:s|ed|ing)?|refus(?:es?|ed|ing)|reject(?:s|ed|ing)?"
+    r"|(?:leav(?:es?|ing)|left)(?= (?:[\w.'’-]{1,30} ){0,8}out\b)|left out|unless|without|absen(?:t|ce)|free of)\b",
+    re.I,
+)
+"""Words that deny something without a "not"."""
 _BREAK = re.compile(r"[.,;:!?]\s|\b(?:but|while|whereas|because|although|though|if|when)\b", re.I)
 _SCOPE = 3
 _LIGHT = frozenset(analyze("any ever anyone anything yet still really actually"))
@@ -178,6 +186,7 @@ _HEDGE = re.compile(
     r"\b(?:may|might|could (?:be|have)|possibly|perhaps|probably|maybe|likely|unlikely|suggest(?:s|ed|ing)?"
     r"|appear(?:s|ed)? to"
     r"|seem(?:s|ed)? to|hypothesi[sz]e[sd]?|unclear|uncertain|unknown|controversial|whether|is thought to"
+    r"|either(?= [^.;]{1,80} or )"
     r"|are thought to|expected to|is said to|it is believed|rumou?r(?:s|ed)?|alleged(?:ly)?|reportedly)\b",
     re.I,
 )
@@ -229,7 +238,7 @@ def changes_extent(claim: str, source: str) -> bool:
 _EXTENTS: tuple[tuple[Extent, re.Pattern[str]], ...] = (
     ("none", re.compile(r"\b(?:no|none|never|nobody|neither)\b", re.I)),
     ("all", re.compile(r"\b(?:all|every|each|always|everyone|everything|any|only|entirely|exclusively)\b", re.I)),
-    ("most", re.compile(r"\b(?:most|mostly|majority|usually|generally|often|typically|normally)\b", re.I)),
+    ("most", re.compile(r"\b(?<!at )(?:most|mostly|majority|usually|generally|often|typically|normally)\b", re.I)),
     ("some", re.compile(r"\b(?:some|sometimes|several|few|many|occasionally|partly|rarely|seldom)\b", re.I)),
 )
 _WEAKER: dict[Extent, frozenset[Extent]] = {
@@ -301,6 +310,8 @@ def has_denial_conflict(claim: str, source: str) -> bool:
     """Return whether one of the two denies what the other says without denying it."""
     claim, source = drop_emphasis(spell_switches(claim)), drop_emphasis(spell_switches(source))
     mine, theirs = find_denials(claim), find_denials(source)
+    if bool(mine) != bool(theirs) and _IMPLIED.search(source if mine else claim):
+        return False  # it may be denied in other words
     there, here = add_opposites(set(analyze(source))), add_opposites(set(analyze(claim)))
     return _has_unmatched(mine, theirs, there) or _has_unmatched(theirs, mine, here)
 

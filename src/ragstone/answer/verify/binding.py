@@ -8,6 +8,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragstone.answer.verify.fit import HANGS, SETTING
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.analyzer import STOP_WORDS, analyze
 from ragstone.language.dates import Moment, date_spans
@@ -69,8 +70,10 @@ def _take_over(head: str, tail: str, before: tuple[str, str] | None) -> frozense
     begins = first is not None and first.sure
     if not begins and not first_verb(words):
         said |= verbs
-    if not head.strip() or _PRONOUN.search(head) or begins:
+    if not head.strip() or _PRONOUN.search(head) or begins or HANGS.match(head):
         said |= subject | verbs if not head.strip() else subject
+    elif setting := SETTING.match(before[0]):
+        said |= set(analyze(setting.group()))
     if len(tail.split()) <= 1:
         said |= set(analyze(before[1]))
     return frozenset(said)

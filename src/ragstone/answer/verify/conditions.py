@@ -134,7 +134,8 @@ _FRAME = re.compile(
     r"\b(?:den(?:y|ies|ied) (?:that|having|any)|dispute[sd]?|disprove[sdn]?|debunk(?:s|ed)?|refute[sd]?"
     r"|alleg(?:e|es|ed|edly)|rumou?r(?:s|ed)?|suppos(?:ed|edly)|purported(?:ly)?|so-called|hearsay|pretend(?:s|ed)?"
     r"|(?:claim|believe|think|argue|suspect|fear|hope|assume|guess|doubt|speculate|predict)(?:s|d|ed)?(?= that\b)"
-    r"|thought that|(?:critics|opponents|some|people|skeptics|sceptics) (?:say|said|claim(?:ed)?|believed?|argued?)"
+    r"|thought that|consider(?:s|ed)?(?= \w{2,20}ing\b)"
+    r"|(?:critics|opponents|some|people|skeptics|sceptics) (?:say|said|claim(?:ed)?|believed?|argued?)"
     r"|(?:plan(?:s|ned)?|intend(?:s|ed)?|hope[sd]?|want(?:s|ed)?|tr(?:y|ies|ied)|attempt(?:s|ed)?|scheduled|meant"
     r"|propose[sd]?|threaten(?:s|ed)?|offer(?:s|ed)?|ordered|asked|about|fail(?:s|ed)?|refuse[sd]?|decline[sd]?"
     r"|forgot|proposal) to)\b",
@@ -184,7 +185,10 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
     if drops_condition(claim, part):
         return Objection(ObjectionKind.CONDITIONAL)
     here = set(analyze(claim))
+    denies = bool(find_denials(claim))
     for word in _TAKEN_BACK.finditer(part):
+        if denies and find_denials(word.group()):
+            continue  # both deny it
         if not here.intersection(analyze(word.group())) and _stands_near(word, here):
             return Objection(ObjectionKind.TAKEN_BACK, word.group().lower())
     there = set(analyze(sentence))

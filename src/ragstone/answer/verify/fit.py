@@ -35,6 +35,9 @@ _INSIDE_NAME = re.compile(r"\s(?:(?:&|de|van|von|der|la|le|du|al|bin)\s){0,2}|-"
 _PIECE_END = re.compile(
     r"[.,;:()](?=\s|$)|\s(?:and|but|while|whereas|or|against|versus|than|compared with|compared to|after|before)\s"
 )
+HANGS = re.compile(r"\s*(?:with|in|at|by|on)\s", re.I)
+SETTING = re.compile(r"\W{0,3}(?:for|in|on|with|by|at)\s[^,.;:]{1,60},", re.I)
+"""Words before a sentence that hold for all of it: "For RSA keys, the minimum is 1024 and the default is 3072"."""
 _SUBJECT_WITHIN = 20
 """Characters at the start of a clause within which its subject begins."""
 _LIMITS = frozenset(("at most", "at least", "over", "under"))
@@ -219,6 +222,8 @@ def read_pieces(text: str) -> tuple[Piece, ...]:
     words = content_words(text)
     ends = [match.end() for match in _PIECE_END.finditer(text)]
     pieces: list[Piece] = []
+    opening = SETTING.match(text)
+    setting = [word for word in words if opening and word.start < opening.end()]
     head: list[Word] = []
     tail: list[Word] = []
     start = 0
@@ -228,8 +233,9 @@ def read_pieces(text: str) -> tuple[Piece, ...]:
         if not inside or (not more and end <= len(text)):
             continue
         own = [word for word in words if start <= word.start < end]
+        over = [*setting, *(head if HANGS.match(text, start) else ())]
         head, tail = _take_over(text[start:end], own, [place for place, _ in inside], head, tail)
-        said = tuple(word for word in (*head, *tail) if word not in own)
+        said = tuple(word for word in (*over, *head, *tail) if word not in own)
         pieces.append(
             Piece(tuple(figure for _, figure in inside), tuple(place for place, _ in inside), tuple(own), said)
         )

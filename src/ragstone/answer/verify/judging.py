@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,18 +17,11 @@ BEARS = 0.5
 """Probability from which a sentence takes a stance."""
 _QUOTED, _RESTATED, _CONTRADICTED = 0.95, 0.8, 0.85
 """Support by a sentence that says a claim in its words or in other words, refutation by one that says otherwise."""
-_HOLDS, _HOLDS_ALONE = 0.5, 0.7
-"""Share of a claim's words that a sentence itself must have to state it with the help of its headings, and without."""
+_SUBJECT, _PREDICATE, _TOLD = 0.75, 0.6, 0.75
+"""Shares of what a claim is about, of what it says of it and of all, from which a sentence states it in other words."""
+_REPEATS, _FEWEST = 0.6, 2
+_HOLDS = 0.5
 _SAME_WORDS = 0.85
-_VERBATIM = 0.8
-"""Share of a claim's words in the order of a sentence from which the sentence says it in these words."""
-_LEANS = re.compile(
-    r"\W{0,6}(?:this|it|its|these|they|that|default|the default|the (?:value|argument|parameter|option"
-    r"|setting)|setting|if"
-    r"|by default|when|specif|set|enable|disable|maximum|minimum|number|-)",
-    re.I,
-)
-"""Beginnings of sentences that do not name what they are about."""
 _AS_NEAR = 0.85
 """Share of the nearest sentence's nearness from which another has a say."""
 _SAME_SENTENCE = 0.7
@@ -48,7 +40,9 @@ AGAINST_WEIGHTS = (-0.88, -2.97, 3.03, 1.38, 2.73, 1.45)
 _REFUTING = frozenset(
     (ObjectionKind.DENIED, ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND, ObjectionKind.OTHER_ORDER)
 )
+_DENYING = frozenset((ObjectionKind.DENIED, ObjectionKind.OPPOSITE))
 _FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
+_NOT_STATED = {ObjectionKind.OF_ANOTHER, ObjectionKind.OF_SOMETHING_ELSE}
 _DENIAL = {ObjectionKind.DENIED, ObjectionKind.EXCEPTION_DENIED}
 _REVERSAL = {ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND}
 _OTHER_FIGURE = OTHER_FIGURE | {ObjectionKind.NUMBER_OF_ANOTHER}
@@ -71,7 +65,7 @@ class SentenceJudgement:
     @property
     def nearness(self) -> float:
         """Return how much of the claim the sentence repeats, in order and in any order."""
-        return self.reading.shared + self.reading.repeated
+        return self.reading.shares.own + self.reading.shares.repeated
 
     @property
     def weight(self) -> float:
@@ -116,7 +110,7 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     support, refutation = bears * (1 - against), 0.0 if elsewhere else bears * against
     if reading.findings.voids and refutation <= support:
         return SentenceJudgement(reading, min(support, VOID), 0.0)
-    if not reading.findings.conflicts and not reading.objections and reading.shared >= _HOLDS:
+    if not reading.findings.conflicts and not reading.objections and _holds(reading):
         return SentenceJudgement(reading, max(support, _RESTATED), 0.0)
     return SentenceJudgement(reading, support, refutation)
 
@@ -124,9 +118,9 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
 def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, float]:
     """Return support and refutation by a sentence, given what keeps the claim from resting on it."""
     findings = reading.findings
-    missing = has_kind((*findings.gaps, *findings.voids), _FIGURE_MISSING)
-    if not reading.objections and not findings.conflicts and not missing and _holds(reading):
-        sure = reading.told == 1 and reading.repeated >= _VERBATIM
+    missing = has_kind((*findings.gaps, *findings.voids), _FIGURE_MISSING | _NOT_STATED)
+    if not reading.objections and not findings.conflicts and not missing and not reading.rival and _holds(reading):
+        sure = reading.shares.told == 1 and reading.shares.is_verbatim
         return (_QUOTED if sure else _RESTATED), 0.0
     if _says_otherwise(reading):
         return 0.0, _CONTRADICTED
@@ -134,22 +128,28 @@ def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, 
 
 
 def _holds(reading: SentenceReading) -> bool:
-    """Return whether a sentence has most words of a claim, or half of them and leans on what stands above it."""
-    leans = reading.told == 1 and _LEANS.match(reading.quote.text) is not None
-    return reading.shared >= (_HOLDS if leans else _HOLDS_ALONE)
+    """Return whether a sentence says what a claim says, of what the claim is about."""
+    shares = reading.shares
+    if shares.subject < _SUBJECT or shares.counted < _FEWEST or not shares.names_all:
+        return False
+    if shares.repeated >= _REPEATS:
+        return shares.told == 1  # it repeats the sentence: what it has beside that was added
+    return shares.predicate >= _PREDICATE and shares.told >= _TOLD
 
 
 def _says_otherwise(reading: SentenceReading) -> bool:
     """Return whether a sentence is about the same as the claim and contradicts it."""
-    found = reading.objections
+    found, shares = reading.objections, reading.shares
+    if reading.rival is not None:
+        return True
     if has_kind(found, {ObjectionKind.NAME_MISSING}):
         # Another name in the same place of the same sentence.
-        return has_kind(found, {ObjectionKind.OTHER_WORD}) and reading.repeated >= _SAME_SENTENCE
+        return has_kind(found, {ObjectionKind.OTHER_WORD}) and shares.repeated >= _SAME_SENTENCE
     if has_kind(found, _FIGURE_MISSING) and has_kind(reading.findings.conflicts, OTHER_FIGURE):
-        leans = reading.told == 1 and reading.shared >= _HOLDS
-        return leans or max(reading.shared, reading.repeated) >= _SAME_MATTER
-    same = reading.repeated >= _HOLDS or reading.shared >= _SAME_WORDS
-    return same and reading.shared >= _SAME_MATTER and has_kind(found, _REFUTING)
+        leans = shares.told == 1 and shares.own >= _HOLDS
+        return leans or max(shares.own, shares.repeated) >= _SAME_MATTER
+    same = shares.repeated >= _HOLDS or (shares.own >= _SAME_WORDS and has_kind(found, _DENYING))
+    return same and shares.own >= _SAME_MATTER and has_kind(found, _REFUTING)
 
 
 def judge_by_figures(reading: SentenceReading, *, differs: bool) -> SentenceJudgement:
@@ -271,6 +271,14 @@ def _choose_evidence(parts: Sequence[JudgedPart]) -> list[SentenceJudgement]:
     return distinct[:MOST_EVIDENCE]
 
 
+def _find_reasons(judgement: SentenceJudgement) -> tuple[str, ...]:
+    """Return what speaks against resting the claim on a sentence, and what it says instead."""
+    reading = judgement.reading
+    instead = (f"it says “{reading.rival.stated}”, not “{reading.rival.claimed}”",) if reading.rival else ()
+    found = reading.findings.reasons or tuple(objection.text for objection in reading.objections)
+    return tuple(dict.fromkeys((*instead, *found))) if judgement.stance == "refuted" else reading.findings.reasons
+
+
 def _build_evidence(judgement: SentenceJudgement) -> Evidence:
     quote = judgement.reading.quote
     hit = quote.hit
@@ -282,7 +290,7 @@ def _build_evidence(judgement: SentenceJudgement) -> Evidence:
         stance=judgement.stance,
         support=round(judgement.support, 4),
         refutation=round(judgement.refutation, 4),
-        failed=judgement.reading.findings.reasons,
+        failed=_find_reasons(judgement),
         document_id=document_id,
         chunk_id=hit.chunk_id,
         title=hit.title,

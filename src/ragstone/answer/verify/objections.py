@@ -131,4 +131,9 @@ def keep_kinds(objections: Iterable[Objection], kinds: Collection[ObjectionKind]
 
 def drop_kind(objections: Iterable[Objection], kind: ObjectionKind) -> tuple[Objection, ...]:
     """Return the objections of all other kinds."""
-    return tuple(objection for objection in objections if objection.kind is not kind)
+    return drop_kinds(objections, {kind})
+
+
+def drop_kinds(objections: Iterable[Objection], kinds: Collection[ObjectionKind]) -> tuple[Objection, ...]:
+    """Return the objections that are of none of the kinds."""
+    return tuple(objection for objection in objections if objection.kind not in kinds)

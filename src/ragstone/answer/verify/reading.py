@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice, pairwise
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
-from ragstone.answer.budget import MOST_SENTENCES, MOST_STEPS, StepBudget, cut_passages
-from ragstone.answer.quotes import Quote, caption, render_row, rows, select_for_claim, select_words
+from ragstone.answer.blocks import looks_like_code
+from ragstone.answer.budget import MOST_STEPS, StepBudget, cut_passages
+from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
+from ragstone.answer.score import read_in_context
+from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
-from ragstone.answer.verify.frame import lay_along
-from ragstone.answer.verify.objections import Findings, Objection
+from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kinds
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
+from ragstone.answer.verify.shares import NOTHING, Shares, measure_shares
+from ragstone.answer.verify.slots import Rival, find_rival
+from ragstone.answer.verify.subject import name_subject, read_above, read_before, read_text
 from ragstone.answer.verify.support import find_unsupported
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
@@ -32,7 +37,6 @@ from ragstone.language.relevance import (
     require_model,
 )
 from ragstone.language.sentences import sentence_spans
-from ragstone.language.vocabulary import content_words, read_vocabulary
 
 SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
@@ -40,10 +44,8 @@ REMEMBERED = 2000
 """Sentences whose vectors are kept."""
 _MAX_CHARS = 1000
 _FEWEST_TERMS = 2
-_PATH = re.compile(r"[/.:_?=&#-]+")
-_LONGEST_LEAD = 200
-_BEFORE = 2
-"""Sentences before one that are read with it."""
+_VERBATIM = 0.6
+"""Share of a claim's words in the order of a sentence from which it repeats the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,10 @@ class SentenceReading:
     findings: Findings
     objections: tuple[Objection, ...] = ()
     """Reasons why the claim does not rest on the sentence and the text above it."""
-    shared: float = 0.0
-    """Share of the claim's words that the sentence has in some form."""
-    repeated: float = 0.0
-    """Share of the claim's words that the sentence has in the same order."""
-    told: float = 0.0
-    """Share of the claim's words that the sentence and the text above it have in some form."""
+    shares: Shares = NOTHING
+    """Shares of the claim that the sentence has."""
+    rival: Rival | None = None
+    """Set if the sentence says another thing in the place of something in the claim."""
 
     @property
     def strength(self) -> float:
@@ -105,7 +105,8 @@ class SentenceReader:
         notes: list[str] = []
         near = [candidate.coverage for candidate in chosen]
         try:
-            near = await self._closeness(claim, [candidate.words for candidate in chosen])
+            terms = frozenset(analyze_query(claim))
+            near = await self._closeness(claim, [read_in_context(candidate.unit, terms) for candidate in chosen])
         except (ModelError, RemoteError) as error:
             notes.append(f"verify: sentences compared by words only: {error}")
         return await asyncio.to_thread(_read_strongest, claim, chosen, near, most, budget), notes
@@ -132,18 +133,44 @@ class SentenceReader:
         return np.stack([known[text] for text in texts])
 
 
-def find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
-    """Yield the sentences of the hits that state something, each place once."""
-    seen: set[tuple[str, int, int]] = set()
+def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
+    """Return the parts of the hits that state something, each place once, with what stands over and around them."""
+    found = [unit for unit in find_units(hits, addresses=True) if unit.kind not in ("list", "code")]
+    units = [part for unit in found for part in split_entry(unit)]
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for document, start, end in (unit.quote.place for unit in found):
+        spans[document].append((start, end))
+    for quote in _find_sentences(hits):
+        document, start, end = quote.place
+        if not any(first < end and start < last for first, last in spans[document]):
+            spans[document].append((start, end))
+            units.append(AnswerUnit(quote, "sentence", 0))
+    return units
+
+
+def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
+    """Yield the sentences of an entry that says several of its term, each by itself, and other units as they are."""
+    quote, first = unit.quote, unit.text.find("\n")
+    body = quote.text[first:] if first > 0 else ""
+    spans = sentence_spans(body) if unit.kind == "entry" else []
+    if len(spans) < 2:
+        yield unit
+        return
+    term = replace(quote, end=quote.start + len(quote.text[:first].rstrip()))
+    parts = [replace(quote, start=quote.start + first + start, end=quote.start + first + end) for start, end in spans]
+    for place, part in enumerate(parts):
+        before = parts[place - 1] if place else None
+        yield replace(unit, quote=part, kind="sentence", term=term, before=before, topic=parts[0] if place else None)
+
+
+def _find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
+    """Yield the sentences of the hits, however short."""
     for hit in hits:
         in_tables = rows(hit)
         for start, end in sentence_spans(hit.text):
             quote = in_tables.get(start, Quote(hit, start, min(end, start + _MAX_CHARS)))
-            if quote is None:
-                continue
-            stating = not quote.text.endswith("?") and len(analyze(quote.text)) >= _FEWEST_TERMS
-            if stating and quote.place not in seen:
-                seen.add(quote.place)
+            stating = quote is not None and not quote.text.endswith("?") and not looks_like_code(quote.text)
+            if quote and stating and len(analyze(quote.text)) >= _FEWEST_TERMS:
                 yield quote
 
 
@@ -151,31 +178,29 @@ def find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
 class _Candidate:
     """A sentence that may bear on a claim; `sentences` are all that it was chosen from."""
 
-    quote: Quote
+    unit: AnswerUnit
     words: str
     coverage: float
     place: int
     sentences: tuple[Sequence[str], Sequence[str]]
-    """Their words and the headings above them."""
+    """Their words and the text above them."""
+
+    @property
+    def quote(self) -> Quote:
+        return self.unit.quote
 
 
 def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     """Return the sentences that cover most of a claim."""
     terms = frozenset(analyze_query(claim))
-    quotes = select_for_claim(list(islice(find_sentences(hits), MOST_SENTENCES)), claim, terms)
-    read = [select_words(quote, terms) for quote in quotes]
-    headings = [f"{quote.headings}\n{_lead(quotes, place)}" for place, quote in enumerate(quotes)]
-    covered = measure_coverage(asked_terms(claim), read, headings)
-    places = sorted(range(len(quotes)), key=lambda place: -covered[place] - quotes[place].hit.score)
-    return [
-        _Candidate(quotes[place], read[place], covered[place], place, (read, headings)) for place in places[:SHORTLIST]
-    ]
-
-
-def _lead(quotes: Sequence[Quote], place: int) -> str:
-    """Return the sentence before one in the same passage: a term that it defines, or what it goes on with."""
-    before = quotes[place - 1] if place else None
-    return before.text if before and before.head is None and before.hit is quotes[place].hit else ""
+    found = find_evidence(hits)
+    kept = {id(quote) for quote in select_for_claim([unit.quote for unit in found], claim, terms)}
+    units = [unit for unit in found if id(unit.quote) in kept]
+    read = [select_words(unit.quote, terms) for unit in units]
+    above = ["\n".join((unit.quote.headings, unit.above, *read_before(unit))) for unit in units]
+    covered = measure_coverage(asked_terms(claim), read, above)
+    places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score)
+    return [_Candidate(units[place], read[place], covered[place], place, (read, above)) for place in places[:SHORTLIST]]
 
 
 def _read_strongest(
@@ -189,72 +214,43 @@ def _read_strongest(
             said = restate(claim, candidate.words)
         if said != claim:
             share = measure_coverage(asked_terms(said), *candidate.sentences)[candidate.place]
-        ranked.append((value + COVERAGE_WEIGHT * share, candidate.quote, said, value, share))
+        ranked.append((value + COVERAGE_WEIGHT * share, candidate.unit, said, value, share))
     ranked.sort(key=lambda item: -item[0])
     readings = []
-    for _, quote, said, value, share in ranked[:most]:
-        if budget.spend(claim, quote.text):
-            readings.append(_read_quote(claim, said, quote, value, share))
+    for _, unit, said, value, share in ranked[:most]:
+        if budget.spend(claim, unit.text):
+            readings.append(_read_unit(claim, said, unit, value, share))
         else:
             budget.unread += 1
     return readings
 
 
-def _read_quote(claim: str, said: str, quote: Quote, near: float, covered: float) -> SentenceReading:
-    """Read a quote beside a claim; `said` is the claim in the figures of the sentence."""
-    headings = quote.headings
+def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: float) -> SentenceReading:
+    """Read a unit beside a claim; `said` is the claim in the figures of the unit."""
+    quote, above = unit.quote, read_above(unit)
     if quote.head is None:
-        findings = check(claim, quote.text, headings, quote.hit.text)
-        before, headings = read_before(quote), read_above(quote)
-        return SentenceReading(
-            quote,
-            near,
-            covered,
-            literal_share(said, quote.text),
-            findings,
-            *_rest_on(claim, said, quote.text, before, headings),
-        )
+        text = name_subject(claim, unit, read_text(unit))
+        findings = check(claim, text, above, quote.hit.text)
+        rest = _rest_on(claim, said, text, read_before(unit), above)
+        return SentenceReading(quote, near, covered, literal_share(said, text), findings, *rest)
     terms = frozenset(analyze_query(claim))
-    findings = check_row(claim, quote, terms, headings)
+    findings = check_row(claim, quote, terms, quote.headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
-    told = render_row(quote.text, quote.head.text)
-    return SentenceReading(
-        quote,
-        near,
-        covered,
-        share,
-        findings,
-        *_rest_on(claim, said, told, [], f"{read_above(quote)}\n{caption(quote.head)}"),
-    )
-
-
-def read_above(quote: Quote) -> str:
-    """Return what stands above a quote: title, headings, the name of the file, and the first line of the passage."""
-    hit = quote.hit
-    first = hit.text[:_MAX_CHARS].lstrip().split("\n", 1)[0]
-    return "\n".join((quote.headings, _PATH.sub(" ", hit.uri), first[:_LONGEST_LEAD]))
-
-
-def read_before(quote: Quote) -> list[str]:
-    """Return the sentences before a quote that it may point back to, and the first line of its list or definition."""
-    text = quote.hit.text[max(0, quote.start - _MAX_CHARS) : quote.start]
-    return [text[start:end] for start, end in sentence_spans(text)][-_BEFORE:]
+    told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
+    return SentenceReading(quote, near, covered, share, findings, *_rest_on(claim, said, told, [], above))
 
 
 def _rest_on(
-    claim: str, said: str, sentence: str, before: Sequence[str], headings: str
-) -> tuple[tuple[Objection, ...], float, float, float]:
+    claim: str, said: str, sentence: str, before: Sequence[str], above: str
+) -> tuple[tuple[Objection, ...], Shares, Rival | None]:
     """Return the objections to resting a claim on a sentence, and how much of the claim's words it has."""
-    above = "\n".join((headings, *before))
-    known, words = read_vocabulary(sentence), content_words(claim)
-    around, titled = read_vocabulary(f"{above}\n{sentence}"), read_vocabulary(headings)
-    frame = lay_along(said, [sentence])
-    return (
-        tuple(find_unsupported(claim, [*before, sentence], f"{above}\n{sentence}")),
-        sum(known.has(word) or (word.is_name and titled.has(word)) for word in words) / len(words) if words else 0.0,
-        frame.share if frame else 0.0,
-        sum(map(around.has, words)) / len(words) if words else 0.0,
-    )
+    around = "\n".join((above, *before))
+    objections = tuple(find_unsupported(claim, [*before, sentence], f"{around}\n{sentence}"))
+    shares = measure_shares(claim, said, sentence, before, above)
+    if shares.repeated == 1 and shares.told == 1:
+        # It is the sentence, word for word: what its figures and names belong to cannot have changed.
+        objections = drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
+    return objections, shares, find_rival(said, sentence, around, verbatim=shares.repeated >= _VERBATIM)
 
 
 def literal_share(claim: str, sentence: str) -> float:

@@ -229,7 +229,8 @@ _ORDER = re.compile(r"\b(?P<mark>before|after|until|following|prior to|once|foll
 _FIRST_BEFORE = words_of("before until") | {"prior to", "followed by"}
 _CAUSE = re.compile(
     r"\b(?P<behind>because(?: of)?|due to|owing to|thanks to|on account of|as a result of|result(?:s|ed|ing)? from"
-    r"|(?:was|were|is|are|been) caused by|stem(?:s|med)? from|attributed to|blamed on|since(?! \d| then))\b"
+    r"|(?:was|were|is|are|been) caused by|stem(?:s|med)? from|attributed to|blamed on"
+    r"|since(?! (?:\d|then|version|release)))\b"
     r"|\b(?P<front>caus(?:e[sd]?|ing)(?! of)|led to|lead(?:s|ing)? to|result(?:s|ed|ing)? in|therefore|hence"
     r"|consequently|as a result(?! of)|brought about|prompt(?:s|ed|ing)|trigger(?:s|ed|ing)?|which is why)\b",
     re.I,

@@ -68,7 +68,7 @@ def _drop_word_order(
         conflicts = drop_kind(conflicts, ObjectionKind.TURNED_ROUND)
     named = _find_named_figures(row, terms)
     is_elsewhere = has_kind(conflicts, {ObjectionKind.NUMBER_OF_ANOTHER})
-    if is_elsewhere and not any(is_misbound(claim, value) for value in values):
+    if is_elsewhere and not any(is_prose(value) and is_misbound(claim, value) for value in values):
         if not named:
             voids = (*voids, _ELSEWHERE)
         if not named or (len(named) == 1 and all(_fits(quantity, named[0]) for quantity in claimed)):

@@ -16,7 +16,7 @@ MAX_CHARS = 2000
 """Longer claims are read up to here."""
 _FEWEST_WORDS = 2
 _JOINT = re.compile(
-    r"(?P<strong>;\s+|,?\s+(?:but|whereas|although|though)\s+|(?<!\b[A-Z])(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bSt)\.\s+(?=[A-Z]))|(?P<weak>,?\s+and\s+(?:then\s+)?|,\s+while\s+)",
+    r"(?P<strong>;\s+|,?\s+(?:but|whereas|although|though)\s+|(?<!\b[A-Z])(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bSt)\.\s+(?=[A-Z]))|(?P<weak>,?\s+and\s+(?:then\s+)?|,?\s+while\s+)",
     re.I,
 )
 _HANGS = re.compile(r"(?:by|to|from|on|for|with|of|as|than|into|rather|only|also|not|no longer)\b", re.I)
@@ -119,7 +119,7 @@ def _shared_lead(before: str, part: str) -> str:
     if verb is None or first is None or not verb.agrees_with(first):
         return ""
     own = first_verb(words)
-    if own and own.sure and words[0].kind in ("determiner", "pronoun", "name"):
+    if own and own.sure and (words[0].kind in ("determiner", "pronoun", "name") or not verb.sure):
         return ""
     after = words[verb.place + 1 : verb.place + 2]
     acts = any(word.word in OWNING for word in after)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ragstone.answer.verify import ClaimVerifier
-from ragstone.answer.verify.reading import find_sentences
+from ragstone.answer.verify.reading import find_evidence
 from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment
 from ragstone.core.protocols import Embedder, Entailer
@@ -139,7 +139,7 @@ async def test_a_later_part_of_a_table_is_read_with_its_columns(embedder: Embedd
 
 
 def test_neither_what_names_the_columns_nor_the_rule_is_evidence(make_hit: MakeHit) -> None:
-    assert [quote.text for quote in find_sentences([make_hit(f"{HEAD}\n{ROWS}")])] == ROWS.split("\n")
+    assert [unit.text for unit in find_evidence([make_hit(f"{HEAD}\n{ROWS}")])] == ROWS.split("\n")
 
 
 class Listening:

@@ -1,0 +1,98 @@
+"""Shares of a claim that a sentence has: of what it is about, of what it says, in order and in any order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ragstone.answer.verify.frame import Frame, lay_along, read_tokens
+from ragstone.language.grammar import BE, OWNING, first_verb, tokenize, words_of
+from ragstone.language.negation import find_figures
+from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
+
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}")
+_BRACKETS = re.compile(r"\([^()]{0,300}\)")
+_PASSED = OWNING | BE | words_of("that this these those of in")
+"""Words that a claim may leave out or put in and still be the sentence."""
+_GENERIC = words_of(
+    "option options flag switch command parameter setting variable field argument role type template value directive "
+    "keyword function method class mode attribute property program tool utility column row table entry key file"
+)
+"""Nouns that tell what kind of thing a name is of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Shares of a claim's words, in whatever form, between 0 and 1."""
+
+    own: float = 0.0
+    """Of the words that do not stand above the sentence, those that it has itself."""
+    told: float = 0.0
+    """Of all words, those of the sentence, the sentences before it and what stands above."""
+    repeated: float = 0.0
+    """Of all words, those that the sentence has in the same order."""
+    subject: float = 0.0
+    """Of the words before the verb, those that are told."""
+    predicate: float = 0.0
+    """Of the words from the verb on, those of the sentence itself."""
+    is_verbatim: bool = False
+    """True when the sentence has the claim word for word, and no telling word between."""
+    counted: int = 0
+    """Words and figures of the claim that the sentence itself has."""
+    names_all: bool = False
+    """True when every name of the claim is told."""
+
+
+NOTHING = Shares()
+
+
+def measure_shares(claim: str, said: str, sentence: str, before: Sequence[str], above: str) -> Shares:
+    """Return how much of a claim a sentence has; `said` is the claim in the figures of the sentence."""
+    own, over = read_vocabulary(sentence), read_vocabulary(above)
+    around = read_vocabulary("\n".join((above, *before, sentence)))
+    words = content_words(claim)
+    verb = first_verb(tokenize(claim))
+    start = verb.token.start if verb else 0
+    subject = [word for word in words if word.start < start and (word.folded not in _GENERIC or around.has(word))]
+    predicate = [word for word in words if word.start >= start]
+    frame = lay_along(said, [sentence])
+    figures = sum(claim[start:end] in sentence or claim[start:end] not in said for start, end, _ in find_figures(claim))
+    return Shares(
+        own=_share([word for word in words if own.has(word) or not over.has(word)], own),
+        told=_share(words, around),
+        repeated=frame.share if frame else 0.0,
+        is_verbatim=frame is not None and _is_verbatim(frame),
+        subject=_share(subject, around, 1.0),
+        predicate=_share(predicate, own, 1.0),
+        counted=sum(map(own.has, words)) + figures,
+        names_all=all(around.has(word) for word in words if word.is_name)
+        and _find_flags(claim) <= _find_flags("\n".join((above, *before, sentence))),
+    )
+
+
+def _is_verbatim(frame: Frame) -> bool:
+    """Return whether a claim leaves out and puts in no more than articles, brackets and words of politeness."""
+    mine, theirs = read_tokens(frame.statement), read_tokens(frame.sentence)
+    put_in = [word for first, last, _, _ in frame.others for word, _ in mine[first:last]]
+    left_out = [
+        frame.sentence[theirs[place][1] :].split()[0]
+        for (_, here), (_, there) in pairwise(frame.matched)
+        for place in range(here + 1, there)
+        if not _is_in_brackets(frame.sentence, theirs[place][1])
+    ]
+    return all(word.strip(".,;:").lower() in _PASSED for word in (*put_in, *left_out))
+
+
+def _is_in_brackets(text: str, place: int) -> bool:
+    return any(match.start() < place < match.end() for match in _BRACKETS.finditer(text))
+
+
+def _find_flags(text: str) -> set[str]:
+    """Return the options of commands that a text names, which differ by case."""
+    return set(_FLAG.findall(text))
+
+
+def _share(words: Sequence[Word], known: Vocabulary, empty: float = 0.0) -> float:
+    return sum(map(known.has, words)) / len(words) if words else empty

@@ -1,0 +1,121 @@
+"""Rivals: things that a sentence says where a claim says another, by whom, where, in what or as which value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ragstone.answer.verify.split import split_claim
+from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
+from ragstone.language.synonyms import are_alike, has_alike
+from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+
+_TOKEN = re.compile(r"[^\W_](?:[\w'’&+]|[-./:](?=\w)){0,60}|[,;:()]")
+_LEADING = PREPOSITIONS - words_of("as than like off out up down of within without per near despite")
+_ENDS = frozenset(",;:()") | words_of(
+    "and but or which who that while when where because if unless with from until since to by in on at for after before"
+)
+_REACH, _LONGEST_VALUE = 14, 8
+_LEAST_TOLD = 0.75
+MOST_TOKENS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A thing that a claim says, and the one that a sentence says in its place."""
+
+    claimed: str
+    stated: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Slot:
+    """A word that leads to a value, the words before it other than names, and the words of the value."""
+
+    lead: str
+    heads: tuple[str, ...]
+    value: tuple[Word, ...]
+
+    @property
+    def is_name(self) -> bool:
+        return any(word.is_name for word in self.value)
+
+    def without(self, others: Sequence[Word]) -> tuple[Word, ...]:
+        """Return the words of the value, of one with a name its names, that are not among others."""
+        telling = [word for word in self.value if word.is_name == self.is_name]
+        return tuple(word for word in telling if not any(_are_same(word, other) for other in others))
+
+
+def find_rival(claim: str, sentence: str, around: str, *, verbatim: bool) -> Rival | None:
+    """Return what a sentence says in the place of the one thing in which a claim differs from it, or None.
+
+    `around` is what stands over the sentence. Only a claim that repeats the sentence, `verbatim`, differs in a plain
+    word; in other words it may mean the same.
+    """
+    known = read_vocabulary(f"{around}\n{sentence}")
+    words = content_words(claim)
+    clause = _choose_clause(claim, sentence)
+    stated = list(_find_slots(clause))
+    for slot in _find_slots(claim):
+        if not slot.is_name and not verbatim:
+            continue
+        places = [other for other in stated if _is_same_place(slot, other) and other.is_name == slot.is_name]
+        led = [word for other in stated if _have_same_lead(slot, other) for word in other.value]
+        mine = slot.without(led)
+        theirs = places[0].without(slot.value) if places else ()
+        rest = [word for word in words if word not in slot.value]
+        told = rest and sum(map(known.has, rest)) >= _LEAST_TOLD * len(rest)
+        if mine and theirs and told and (slot.is_name or len(mine) == len(slot.value)):
+            return Rival(_join(mine), _join(theirs))
+    return None
+
+
+def _join(words: Sequence[Word]) -> str:
+    return " ".join(word.text for word in words)
+
+
+def _choose_clause(claim: str, sentence: str) -> str:
+    """Return the clause of a sentence that has most of what a claim is about, or all of it."""
+    verb = first_verb(tokenize(claim))
+    subject = [word for word in content_words(claim) if verb is None or word.start < verb.token.start]
+    clauses = split_claim(sentence)
+    counts = [sum(map(read_vocabulary(clause).has, subject)) for clause in clauses]
+    best = [clause for clause, count in zip(clauses, counts, strict=True) if count == max(counts)]
+    return best[0] if len(best) == 1 and max(counts) else sentence
+
+
+def _find_slots(text: str) -> Iterator[_Slot]:
+    """Yield the prepositions, verbs and forms of "to be" of a text with what follows each."""
+    tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(text)][:MOST_TOKENS]
+    words = {word.start: word for word in content_words(text)}
+    for place, (token, _) in enumerate(tokens):
+        lead = token.lower()
+        if lead not in _LEADING and lead not in BE and not is_known_verb(lead):
+            continue
+        behind = tokens[place + 1 : place + 1 + _LONGEST_VALUE]
+        end = next((n for n, (one, _) in enumerate(behind) if one.lower() in _ENDS), len(behind))
+        value = tuple(words[start] for _, start in behind[:end] if start in words)
+        before = [words[start] for _, start in tokens[max(0, place - _REACH) : place] if start in words]
+        heads = tuple(word.folded for word in before if not word.is_name) or tuple(word.folded for word in before)
+        if value and not (lead in BE and is_verb_form(value[0].folded)):
+            yield _Slot(lead, heads, value)
+
+
+def _is_same_place(mine: _Slot, theirs: _Slot) -> bool:
+    """Return whether two values follow the same lead behind one of the same words."""
+    return _have_same_lead(mine, theirs) and bool(mine.heads) and has_alike(theirs.heads[-2:], mine.heads[-1])
+
+
+def _have_same_lead(mine: _Slot, theirs: _Slot) -> bool:
+    if mine.lead in BE or theirs.lead in BE:
+        return mine.lead in BE and theirs.lead in BE
+    if mine.lead in _LEADING or theirs.lead in _LEADING:
+        return mine.lead == theirs.lead
+    return are_alike(mine.lead, theirs.lead)
+
+
+def _are_same(mine: Word, theirs: Word) -> bool:
+    if mine.is_name or theirs.is_name:
+        return mine.folded == theirs.folded
+    return are_alike(mine.folded, theirs.folded)

@@ -1,0 +1,85 @@
+"""A unit read with what it leaves out: the term of its entry, the heading or the sentence that names its subject."""
+
+from __future__ import annotations
+
+import re
+
+from ragstone.answer.quotes import caption
+from ragstone.answer.units import AnswerUnit
+from ragstone.language.grammar import first_verb, tokenize
+from ragstone.language.vocabulary import content_words, read_vocabulary
+
+_PATH = re.compile(r"[/.:_?=&#-]+")
+_LONGEST, _LONGEST_LEAD, _LONGEST_ABOVE = 1000, 200, 600
+_POINTS_BACK = re.compile(
+    r"^(?:it|this|they|these)(?= (?:is|was|are|were|has|had|can|cannot|may|must|should|will|did|[a-z]{3,20}s|also)\b)"
+    r"|\b(?:this|the|such an?) (?:parameter|option|setting|variable|command|role|field|type|value|argument|directive"
+    r"|keyword|function|hook|file|method|mode|flag|feature|module|release|version|attribute|header|property|program"
+    r"|tool|utility|script|driver|daemon|server|format|plugin|package|library)\b",
+    re.I,
+)
+_SUBJECT_WITHIN = 20
+_LONGEST_SUBJECT = 80
+
+
+def read_text(unit: AnswerUnit) -> str:
+    """Return the words of a unit in one line; the term of an entry is put before what is said of it."""
+    if unit.kind != "entry":
+        return " ".join(unit.text.split())
+    term, _, body = unit.text.partition("\n")
+    return f"{term.strip()}: {' '.join(body.split())}" if body.strip() else term.strip()
+
+
+def read_above(unit: AnswerUnit) -> str:
+    """Return what stands above a unit: title, headings, its term, what announces it, and the name of the file."""
+    hit = unit.quote.hit
+    parts = [unit.quote.headings, _PATH.sub(" ", hit.uri), unit.above[:_LONGEST_ABOVE]]
+    if unit.quote.head is not None:
+        parts.append(caption(unit.quote.head))
+    elif unit.term is None and unit.heading is None:
+        parts.append(hit.text[:_LONGEST].lstrip().split("\n", 1)[0][:_LONGEST_LEAD])
+    return "\n".join(parts)
+
+
+def read_before(unit: AnswerUnit) -> list[str]:
+    """Return the sentences that a unit may point back to: the first of its entry or paragraph, and the one before."""
+    found = dict.fromkeys(quote.text for quote in (unit.topic, unit.before) if quote is not None)
+    return [" ".join(text[:_LONGEST].split()) for text in found]
+
+
+def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
+    """Return the words of a unit with the names of a claim that stand over it, where the unit itself leaves them out.
+
+    "The default is 3." in the entry of `timeout` is read as "timeout: The default is 3.", and "This was the first" as
+    what the sentence before speaks of. A unit that begins with a name of its own leaves nothing out.
+    """
+    own, above = read_vocabulary(text), read_vocabulary(read_above(unit))
+    names = [word for word in content_words(claim) if word.is_name and not own.has(word)]
+    pointing = _POINTS_BACK.search(text)
+    if names and pointing and not pointing.start() and unit.before is not None:
+        subject = _find_subject(unit.before.text)
+        if all(map(read_vocabulary(subject).has, names)):
+            return subject + text[pointing.end() :]
+    verb = first_verb(tokenize(claim))
+    known = [word for word in names if above.has(word)]
+    front, behind = (
+        " ".join(
+            dict.fromkeys(word.text for word in known if (verb is None or word.start < verb.token.start) == before)
+        )
+        for before in (True, False)
+    )
+    text = f"{text.rstrip('.')} ({behind})." if behind else text
+    if not front or _begins_with_name(text):
+        return text
+    return text[: pointing.start()] + front + text[pointing.end() :] if pointing else f"{front}: {text}"
+
+
+def _find_subject(sentence: str) -> str:
+    """Return what stands before the verb of a sentence, or ""."""
+    verb = first_verb(tokenize(sentence[:_LONGEST]))
+    subject = sentence[: verb.token.start].strip() if verb else ""
+    return subject if len(subject) <= _LONGEST_SUBJECT else ""
+
+
+def _begins_with_name(text: str) -> bool:
+    return any(word.is_name and word.start <= _SUBJECT_WITHIN for word in content_words(text)[:2])

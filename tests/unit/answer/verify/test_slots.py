@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from ragstone.answer.verify.slots import Rival, find_rival
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "rival"),
+    [
+        (
+            "The mill was led by Professor Ada Brink.",
+            "The mill, led by Professor Tom Vass, burnt down.",
+            Rival("Ada Brink", "Tom Vass"),
+        ),
+        ("The fair took place in Molde.", "The fair took place in Bergen in 1900.", Rival("Molde", "Bergen")),
+        (
+            "It was written at the University of Oslo.",
+            "It was written at the University of Lund.",
+            Rival("Oslo", "Lund"),
+        ),
+        ("Acme was merged into Borealis.", "Borealis (later merged into Acme) sold it.", Rival("Borealis", "Acme")),
+    ],
+)
+def test_another_name_behind_the_same_words_is_a_rival(claim: str, sentence: str, rival: Rival) -> None:
+    assert find_rival(claim, sentence, "", verbatim=False) == rival
+
+
+def test_a_plain_word_has_a_rival_only_in_the_same_sentence() -> None:
+    claim, sentence = "By default, the pump stores logs in files.", "By default, the pump stores logs in your database."
+    assert find_rival(claim, sentence, "", verbatim=True) == Rival("files", "database")
+    assert find_rival(claim, sentence, "", verbatim=False) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("The code was contributed by Acme.", "Acme contributed code written by Anna Berg."),
+        ("The boat was built in Molde.", "The boat was built in Molde and sold in Bergen."),
+        ("The boat was sold in Molde.", "The boat was built in Bergen."),
+        ("The red boat with two masts and a cabin was built in Molde.", "It was built in Bergen."),
+    ],
+)
+def test_what_is_said_of_something_else_is_no_rival(claim: str, sentence: str) -> None:
+    assert find_rival(claim, sentence, "", verbatim=False) is None
+
+
+def test_the_clause_about_the_subject_decides() -> None:
+    sentence = "Red tags are meant for release while blue tags are meant for private or temporary labels."
+    assert find_rival("Red tags are meant for private use.", sentence, "", verbatim=True) == Rival("private", "release")
+    assert find_rival("Blue tags are meant for private use.", sentence, "", verbatim=True) is None
