@@ -15,7 +15,7 @@ from ragstone.settings.load import load_settings
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
-STONES = [f"stone{number:02}" for number in range(40)]
+STONES = [f"stone{number:02}" for number in range(30)]
 FILLER = "this is a note about a thing that lies in the quarry and nobody has moved it since the day"
 
 
@@ -60,7 +60,7 @@ def test_settings_that_are_better_are_written_and_can_be_used(cli: Cli, stones: 
     tuning = ran.json
     assert tuning["better"] is True
     assert tuning["low"] > 0
-    assert tuning["trained_on"] + tuning["held_out"] == 40
+    assert tuning["trained_on"] + tuning["held_out"] == len(STONES)
     assert tuning["written"] == "tuned.yaml"
     written = yaml.safe_load(Path("tuned.yaml").read_text())
     assert {f"{section}.{name}": value for section, its in written.items() for name, value in its.items()} == (
