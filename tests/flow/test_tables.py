@@ -10,6 +10,7 @@ import docx
 import openpyxl
 import pytest
 from reportlab.platypus import SimpleDocTemplate, Table
+from tests.unit.ingest.parsers.odf_files import document, packed
 
 from ragstone import Ragstone
 
@@ -23,6 +24,8 @@ NAMES = {
     ".docx": "Jorvik Kolvik Lunde",
     ".html": "Morvik Norsund Osvik",
     ".pdf": "Prestvik Qualsund Risor",
+    ".odt": "Sandvik Tarsund Ulvik",
+    ".ods": "Vardal Westvik Yttersund",
 }
 
 
@@ -63,12 +66,12 @@ def xlsx(rows: Rows) -> bytes:
 
 
 def word(rows: Rows) -> bytes:
-    document = docx.Document()
-    table = document.add_table(0, len(HEAD))
+    page = docx.Document()
+    table = page.add_table(0, len(HEAD))
     for row in (HEAD, *rows):
         for cell, text in zip(table.add_row().cells, row, strict=True):
             cell.text = text
-    return saved(document.save)
+    return saved(page.save)
 
 
 def pdf(rows: Rows) -> bytes:
@@ -76,7 +79,24 @@ def pdf(rows: Rows) -> bytes:
     return saved(lambda buffer: SimpleDocTemplate(buffer, invariant=1).build([table]))
 
 
-WRITERS = {".md": markdown, ".csv": csv, ".xlsx": xlsx, ".docx": word, ".html": html, ".pdf": pdf}
+def open_document(rows: Rows, kind: str) -> bytes:
+    def cells(row: Sequence[str]) -> str:
+        return "".join(f"<table:table-cell><text:p>{cell}</text:p></table:table-cell>" for cell in row)
+
+    lines = "".join(f"<table:table-row>{cells(row)}</table:table-row>" for row in (HEAD, *rows))
+    return packed(document(f'<table:table table:name="Harbours">{lines}</table:table>', kind), kind)
+
+
+WRITERS: dict[str, Callable[[Rows], bytes]] = {
+    ".md": markdown,
+    ".csv": csv,
+    ".xlsx": xlsx,
+    ".docx": word,
+    ".html": html,
+    ".pdf": pdf,
+    ".odt": lambda rows: open_document(rows, "text"),
+    ".ods": lambda rows: open_document(rows, "spreadsheet"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -69,9 +69,10 @@ def parse_odp(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Par
     options.check_pages(len(slides), name, "slides")
     styles = _Styles(file, tree)
     draft = Draft(name)
-    for draft.page, slide in enumerate(slides, start=1):
+    for number, slide in enumerate(slides, start=1):
+        draft.page = number
         if slide.get(f"{DRAW}style-name") in styles.hiding:
-            draft.warnings.append(f"hidden slide {draft.page} was left out")
+            draft.warnings.append(f"hidden slide {number} was left out")
         else:
             _add_slide(draft, slide, styles)
     properties = file.read_properties()
