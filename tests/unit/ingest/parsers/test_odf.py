@@ -219,7 +219,10 @@ def test_slides_have_titles_bullets_charts_and_notes() -> None:
         "<draw:page><draw:frame presentation:class='outline'><draw:text-box><text:list>"
         f"{items('One', 'Two')}</text:list></draw:text-box></draw:frame>"
         "<draw:frame presentation:class='title'><draw:text-box><text:p>The</text:p><text:p>Ferry</text:p>"
-        "</draw:text-box></draw:frame><draw:frame><draw:object xlink:href='./Object 1'/></draw:frame>"
+        "</draw:text-box></draw:frame><draw:custom-shape><text:p>At</text:p><text:p>nine</text:p><text:p/>"
+        "<text:p>daily</text:p></draw:custom-shape>"
+        "<draw:g><draw:rect presentation:class='title'><text:p>Quay 4</text:p></draw:rect></draw:g>"
+        "<draw:frame><draw:object xlink:href='./Object 1'/></draw:frame>"
         "<draw:frame presentation:class='page-number'><draw:text-box><text:p>1</text:p></draw:text-box></draw:frame>"
         "<presentation:notes><draw:page-thumbnail/><draw:frame presentation:class='notes'><draw:text-box>"
         "<text:p>Be slow.</text:p></draw:text-box></draw:frame></presentation:notes></draw:page>"
@@ -240,11 +243,14 @@ def test_slides_have_titles_bullets_charts_and_notes() -> None:
     first = [
         ("heading", 1, "The Ferry"),
         ("list", 0, "- One\n- Two"),
+        ("paragraph", 0, "At\nnine"),
+        ("paragraph", 0, "daily"),
+        ("paragraph", 0, "Quay 4"),
         ("table", 0, "| May | 7 |\n| --- | --- |"),
         ("paragraph", 0, "Notes: Be slow."),
     ]
-    assert blocks(parsed) == [*first, first[0], first[1], first[3]]
-    assert [block.page for block in parsed.blocks] == [1, 1, 1, 1, 3, 3, 3]
+    assert blocks(parsed) == [*first, *first[:5], first[6]]
+    assert [block.page for block in parsed.blocks] == [1] * 7 + [3] * 6
     assert parsed.warnings == ("hidden slide 2 was left out",)
     assert parsed.metadata["pages"] == 3
     with pytest.raises(ParserLimit, match="3 slides; the limit is 2"):

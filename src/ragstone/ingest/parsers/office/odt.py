@@ -35,6 +35,8 @@ _TAGS = {_TABLE: "table", f"{TABLE}table-header-rows": "thead", f"{TABLE}table-r
 _CLASS = f"{PRESENTATION}class"
 _FRAME_CLASSES = frozenset({"page-number", "date-time", "footer", "header"})
 _PLAIN = ("", "p")
+_OF_A_SHAPE = ("p", "")
+"""Lines of a shape on a slide are one paragraph, up to an empty one."""
 _ROLES = {
     "Title": ("", "h1"),
     "Quotations": ("blockquote", "p"),
@@ -93,7 +95,7 @@ def _find_body(file: OdfFile, tree: Any, tag: str) -> Any:
 
 def _add_slide(draft: Draft, slide: Any, styles: _Styles) -> None:
     shapes = sorted(slide, key=lambda shape: shape.get(_CLASS) != "title")
-    add_markup(draft, _Markup(styles).convert(shapes))
+    add_markup(draft, _Markup(styles, _OF_A_SHAPE).convert(shapes))
     for shape in slide.iterfind(f"{PRESENTATION}notes/*"):
         if shape.get(_CLASS) == "notes" and (words := join_words(shape)):
             draft.add("paragraph", f"Notes: {words}")
@@ -114,15 +116,15 @@ class _Styles:
             for style in styles if styles is not None else ():
                 self._read(style, style.get(f"{STYLE}name", ""))
 
-    def role(self, name: str) -> tuple[str, str]:
-        """Return the HTML elements that a paragraph of this style becomes; a typewriter's font is that of code."""
+    def role(self, name: str) -> tuple[str, str] | None:
+        """Return the HTML elements of a paragraph whose style makes it a special one; a typewriter's font is code's."""
         font = ""
         for _ in range(_MOST_PARENTS):
             if name in _ROLES or name in _BODY_STYLES or not name:
                 break
             font = font or self._fonts.get(name, "")
             name = self._parents.get(name, "")
-        return _ROLES.get(name) or (_CODE if _FIXED_PITCH.search(font) else _PLAIN)
+        return _ROLES.get(name) or (_CODE if _FIXED_PITCH.search(font) else None)
 
     def _read(self, style: Any, name: str) -> None:
         if style.get(f"{STYLE}family") == "paragraph":
@@ -139,8 +141,9 @@ class _Styles:
 class _Markup:
     """Turns elements into HTML, in a loop: a file may be nested deeper than functions can call each other."""
 
-    def __init__(self, styles: _Styles) -> None:
+    def __init__(self, styles: _Styles, plain: tuple[str, str] = _PLAIN) -> None:
         self._styles = styles
+        self._plain = plain
         self._out: list[str] = []
         self._waiting: list[Any] = []
         """Elements to read, HTML to write, and lists of boxes to read behind the paragraph that they are tied to."""
@@ -180,8 +183,10 @@ class _Markup:
         elif tag == _OBJECT:
             table = self._styles.file.find_table(element)
             self._waiting += [] if table is None else [table]
-        elif element.get(_CLASS) == "title":
+        elif element.get(_CLASS) == "title" and not self._out:
             self._out.append(f"<h1>{escape(join_words(element))}</h1>")
+        elif tag == _P and self._plain is _OF_A_SHAPE and not (len(element) or element.text):
+            self._out.append("\n")
         elif element.get(_CLASS) not in _FRAME_CLASSES:
             self._open(element)
             if self._boxes is not None and tag not in _BLOCKS:
@@ -211,6 +216,8 @@ class _Markup:
             across *= read_count(element, f"{TABLE}number-columns-repeated", MOST_SPANNED)
             down = read_count(element, f"{TABLE}number-rows-spanned", MOST_SPANNED)
             self._write("td", f' colspan="{across}" rowspan="{down}"')
+        elif tag.startswith(DRAW):
+            self._write("div")
         elif tag in _TAGS:
             self._tables += tag == _TABLE
             self._write(_TAGS[tag])
@@ -222,17 +229,17 @@ class _Markup:
     def _write_shared(self, tag: str) -> None:
         """Go on with an element that has just ended: neighbours of one kind are one block."""
         if self._out[-1:] == [f"</{tag}>"]:
-            self._out[-1] = "\n"
+            self._out[-1] = "<br>" if tag == "p" else "\n"
             self._waiting.append(f"</{tag}>")
         else:
             self._write(tag)
 
     def _open_paragraph(self, element: Any) -> None:
-        shared, own = self._styles.role(element.get(f"{TEXT}style-name", ""))
+        shared, own = self._styles.role(element.get(f"{TEXT}style-name", "")) or self._plain
         if element.tag == _H:
             shared, own = "", f"h{read_count(element, f'{TEXT}outline-level', 6)}"
         elif self._tables:
-            shared, own = _PLAIN
+            shared, own = self._plain
         self._boxes = []
         self._waiting.append(self._boxes)
         if shared:
