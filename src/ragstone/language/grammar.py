@@ -37,7 +37,7 @@ NUMBERS = words_of(
     "thousand million noon midnight"
 )
 PASTS = words_of(
-    "became began bit blew broke came chose drew drank drove ate fell flew forgot forgave froze gave grew knew "
+    "became began bit blew bore broke came chose drew drank drove ate fell flew forgot forgave froze gave grew knew "
     "lay rode rang ran rose saw shook shrank sang sank spoke sprang stole swam swore took tore threw underwent "
     "undertook went woke wore wove withdrew wrote arose overcame foresaw overtook mistook"
 )
@@ -49,6 +49,13 @@ PARTICIPLES = words_of(
     "wept withstood won cost cut"
 )
 """Finite, or not: a boat built in Oslo."""
+PURE_PARTICIPLES = words_of(
+    "arisen beaten begun bitten blown borne broken chosen drawn driven drunk eaten fallen flown forbidden foreseen "
+    "forgiven forgotten frozen given gone grown hidden known mistaken overtaken proven ridden risen rung seen shaken "
+    "shown shrunk spoken sprung stolen sung sunk sworn swum taken thrown torn undergone undertaken withdrawn woken "
+    "worn woven written"
+)
+"""Never finite."""
 AFTER_NOUNS = words_of("needed required used involved concerned named listed affected given born")
 """Participles that stand behind a noun without being its verb."""
 VERBS = words_of(
@@ -170,7 +177,13 @@ def is_known_verb(word: str) -> bool:
 
 def is_verb_form(word: str) -> bool:
     """Return whether a word is a known verb in a regular or an irregular form."""
-    return word in PASTS | PARTICIPLES or is_known_verb(word)
+    return word in PASTS | PARTICIPLES | PURE_PARTICIPLES or is_known_verb(word)
+
+
+def is_past_form(word: str) -> bool:
+    """Return whether a word is a past tense or a participle."""
+    regular = word.endswith("ed") and len(word) > 3 and not word.endswith("eed")
+    return regular or word in PASTS | PARTICIPLES | PURE_PARTICIPLES
 
 
 def _stems(word: str) -> set[str]:

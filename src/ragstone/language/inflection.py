@@ -44,6 +44,7 @@ _IRREGULAR = (
     "produce production product, reduce reduction, introduce introduction, acquire acquisition, "
     "require requirement, resolve resolution, solve solution, evolve evolution, absorb absorption, "
     "assume assumption, consume consumption, redeem redemption, convene convention, abolish abolition, "
+    "pretend pretence pretense, resist resistance, "
     "compete competition, repeat repetition, oppose opposition, compose composition, impose imposition"
 )
 _ENDINGS = (

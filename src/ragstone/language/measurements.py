@@ -17,7 +17,7 @@ _PARTS = {"third": 3, "thirds": 3, "quarters": 4, "fourths": 4, "fifths": 5, "si
 _AFTER = re.compile(
     rf"(?P<scale>{SCALED}|{SHORT_SCALED})?(?P<gap>[ \u00a0-])?"
     r"(?P<unit>°[CFK]?|[%‰]|per ?cent|degrees? (?:Celsius|Fahrenheit|[CF]\b)|[kcmd]?m[23]\b"
-    r"|(?:square|cubic|sq\.?|nautical|metric) [^\W\d_]{1,20}|[^\W\d_]{1,20})?",
+    r"|US dollars?\b|(?:square|cubic|sq\.?|nautical|metric) [^\W\d_]{1,20}|[^\W\d_]{1,20})?",
     re.I,
 )
 _ORDINAL = frozenset(("st", "nd", "rd", "th"))
@@ -146,7 +146,7 @@ def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
     after = _AFTER.match(text, match.end())
     if after is None:
         return Unit(""), match.end()
-    word, end = after["unit"] or "", after.end()
+    word, end = (after["unit"] or "").removeprefix("US "), after.end()
     bare = after.end("scale") if after["scale"] else match.end()
     if word.lower() in _PARTS and (word.lower() != "quarters" or text.startswith(" of", end)):
         whole, end = _part_of(text, end)

@@ -50,7 +50,12 @@ _OPPOSITES = (
     "compulsory optional, mandatory voluntary, enable off, disable on, host guest, donor recipient, minor major, "
     "heat cool, warm cool, cold warm, lighter heavier, older younger, nearest farthest, most least, "
     "highest lowest, fewest most, maximal minimal, praise criticise, welcome condemn, love hate, friend enemy, "
-    "ally enemy, legal illegal, ahead behind,  north east, north west, south east, south west"
+    "ally enemy, legal illegal, large small, big small, many few, near far, nearer further, closer further, "
+    "ahead behind, lengthen shorten, bright dim, brightest faintest, brighter fainter, hotter cooler, allow disable, "
+    "allow disallow, permit forbid, permit prohibit, permit disable, client server, upload download, recent ancient, "
+    "sooner later, guilty acquit, appear disappear, connect disconnect, encourage discourage, reveal conceal, "
+    "simple complicated, easy difficult, attach detach, lock unlock, agree disagree, "
+    "north east, north west, south east, south west"
 )
 _UP = (
     "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "
@@ -161,12 +166,13 @@ def _same(figure: Quantity | Moment, other: Quantity | Moment) -> bool:
 Extent = Literal["all", "most", "some", "none"]
 
 _CUE = re.compile(
-    r"\b(?:no one|no longer|not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))|never|none|neither|nor"
+    r"(?<!-)\b(?:no one|no longer|(?<!\bor )not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))"
+    r"|never|none|neither|nor"
     r"|nothing(?! but)|free (?:of|from)"
     r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
     r"|hardly|scarcely|barely|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
     r"|(?:prevent|keep|stop)(?:s|ped|ed|ing)? (?:[\w'’-]{1,30} ){1,4}from(?= \w{2,20}ing\b)"
-    r"|\w{1,20}n['’]t)\b",
+    r"|\w{1,20}n['’]t)\b(?!-)",
     re.I,
 )
 _IMPLIED = re.compile(
@@ -184,10 +190,10 @@ _ADJACENT = 14
 """Characters between two cues that cancel each other: "never fails"."""
 _HEDGE = re.compile(
     r"\b(?:may|might|could (?:be|have)|possibly|perhaps|probably|maybe|likely|unlikely|suggest(?:s|ed|ing)?"
-    r"|appear(?:s|ed)? to"
-    r"|seem(?:s|ed)? to|hypothesi[sz]e[sd]?|unclear|uncertain|unknown|controversial|whether|is thought to"
-    r"|either(?= [^.;]{1,80} or )"
-    r"|are thought to|expected to|is said to|it is believed|rumou?r(?:s|ed)?|alleged(?:ly)?|reportedly)\b",
+    r"|appear(?:s|ed)? to|(?:look|appear)(?:s|ed)?(?= (?:much |far |more |less |as |like |\w{2,12}er\b))"
+    r"|seem(?:s|ed)? to|hypothesi[sz]e[sd]?|unclear|uncertain|unknown|controversial|whether(?! or not)|is thought to"
+    r"|are thought to|expected (?:to|that)|consider(?:s|ed|ing)? [\w-]{2,20}ing|either(?= [^.;]{1,80} or )"
+    r"|is said to|it is believed|rumou?r(?:s|ed)?|alleged(?:ly)?|reportedly)\b",
     re.I,
 )
 _EXTENT_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -218,7 +224,11 @@ _EXTENT_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 
 
-_WHOLE = re.compile(r"(?<!\bin )(?<!\bat )\b(?:all|every\w{0,5}|always|whole|entire(?:ly)?)\b", re.I)
+_WHOLE = re.compile(
+    r"(?<!\bin )(?<!\bat )\b(?:all|every\w{0,5}|always|whole|entire(?:ly)?|without exception|invariably)\b"
+    r"|\bin (?:all|every|any|each) (?:cases?|circumstances?|situations?)\b|\bat all times\b",
+    re.I,
+)
 
 
 def find_extents(text: str) -> set[str]:
@@ -231,8 +241,64 @@ def changes_extent(claim: str, source: str) -> bool:
     mine, theirs = find_extents(claim), find_extents(source)
     new = mine - theirs
     # "Each fan" and "any fan" are what "a fan" says.
-    whole = "most" in new or ("all" in new and _WHOLE.search(claim) is not None)
-    return whole or "only" in new or ("some" in new and bool(theirs & {"all", "only", "most"}))
+    whole = "most" in new or (_WHOLE.search(claim) is not None and not _speaks_of_all(source))
+    only = "only" in new and not _NEEDED.search(source)
+    return whole or only or ("some" in new and bool(theirs & {"all", "only", "most"}))
+
+
+_NEEDED = re.compile(r"\b(?:needs? to|needed|requires?|required|necessary|must|until)\b", re.I)
+_OF_ALL = re.compile(r"\b(?:all|each|any|both|no|never|none)\b", re.I)
+
+
+def _speaks_of_all(source: str) -> bool:
+    return _WHOLE.search(source) is not None or _OF_ALL.search(source) is not None
+
+
+_CERTAIN = (
+    re.compile(r"\b(?:must|ha(?:s|ve|d) to|needs? to|required?|necessary|mandatory|compulsory|obligatory)\b", re.I),
+    re.compile(
+        r"\b(?:certain(?:ly)?(?! \w{2,20}s\b)|definite(?:ly)?|undoubted(?:ly)?|without (?:any )?doubt"
+        r"|prove[nds]?|proof|guarantee[ds]?|surely|confirmed|established (?:fact|that)|known for certain)\b",
+        re.I,
+    ),
+    re.compile(r"\b(?:exact(?:ly)?|precise(?:ly)?|no more (?:and no less )?than|neither more nor less)\b", re.I),
+)
+_LESS_CERTAIN = re.compile(
+    r"\b(?:should|needs?|needed|only|cannot|requires?|essential|shall|ordered?|demand\w*)\b", re.I
+)
+
+
+def adds_certainty(claim: str, source: str) -> bool:
+    """Return whether a claim calls necessary, certain or exact what the source does not."""
+    for place, words in enumerate(_CERTAIN):
+        if words.search(claim) and not words.search(source) and not (place == 0 and _LESS_CERTAIN.search(source)):
+            return True
+    return False
+
+
+_DEGREES = (
+    frozenset(["more", "most", "higher", "highest", "larger", "largest", "greater", "greatest", "many", "much"]),
+    frozenset(["less", "least", "lower", "lowest", "smaller", "smallest", "fewer", "fewest", "few", "little"]),
+)
+_DEGREE = re.compile(
+    rf"\b({'|'.join(sorted(set().union(*_DEGREES)))})\s((?:[\w-]{{2,30}}\s){{0,1}}?[\w-]{{3,30}})", re.I
+)
+
+
+def turns_degree(claim: str, source: str) -> bool:
+    """Return whether a claim says less of what the source says more of, word by word: "less massive stars"."""
+    mine, theirs = _read_degrees(claim), _read_degrees(source)
+    return any(degrees.isdisjoint(theirs.get(word, degrees)) for word, degrees in mine.items())
+
+
+def _read_degrees(text: str) -> dict[str, set[int]]:
+    """Return the words behind "more", "few" and the like, and on which side those stand."""
+    found: dict[str, set[int]] = {}
+    for match in _DEGREE.finditer(text):
+        side = 0 if match[1].lower() in _DEGREES[0] else 1
+        for word in analyze(match[2])[:1]:
+            found.setdefault(word, set()).add(side)
+    return found
 
 
 _EXTENTS: tuple[tuple[Extent, re.Pattern[str]], ...] = (
@@ -299,11 +365,12 @@ def _scope(text: str, cue: re.Match[str]) -> tuple[str, ...]:
 
 
 _EMPHASIS = re.compile(r"(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)")
+_TERM = re.compile(r"\"[^\"\n]{1,40}\"|“[^”\n]{1,40}”|`[^`\n]{1,40}`")
 
 
 def drop_emphasis(text: str) -> str:
-    """Return the text without underscores around words: "is _not_ used" denies it."""
-    return _EMPHASIS.sub("", text)
+    """Return the text without underscores around words and without quoted terms: "is _not_ used" denies it."""
+    return _TERM.sub(lambda term: " " * len(term.group()), _EMPHASIS.sub("", text))
 
 
 def has_denial_conflict(claim: str, source: str) -> bool:

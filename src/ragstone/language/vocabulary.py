@@ -62,6 +62,8 @@ _LIGHT = (
         "initially originally currently today it's its that's there's he's she's who's what's let's say says said "
         "whole entire all any every each no none nor not never cannot can't won't don't doesn't didn't isn't aren't "
         "wasn't weren't hasn't haven't hadn't couldn't wouldn't shouldn't must may might could would should shall "
+        "people person persons heavily strongly greatly highly considerably extremely fairly particularly especially "
+        "really actually together enough "
         "reportedly apparently possibly perhaps probably maybe likely unlikely allegedly as well result"
     )
 ) - words_of("hundred thousand million")

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.language.grammar import is_verb_form
+from ragstone.language.grammar import is_past_form, is_verb_form
+from ragstone.language.units import unit_of
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
 
 MOST_ADDED = 0.34
@@ -31,6 +32,8 @@ def find_additions(statement: str, evidence: str) -> list[Objection]:
         for word in words
         if word in missing and (word.is_name or word.may_be_name)
     ]
+    if any(word in missing and word.folded.endswith("s") and unit_of(word.folded) for word in words):
+        found.append(Objection(ObjectionKind.NUMBER_MISSING))
     if len(missing) > MOST_ADDED * len(words):
         found.append(Objection(ObjectionKind.ADDED_WORDS))
     for clause in _clauses(statement, words):
@@ -46,8 +49,12 @@ def _clauses(statement: str, words: tuple[Word, ...]) -> Iterator[list[Word]]:
     start = 0
     for end in [*ends, len(statement)]:
         inside = [word for word in words if start <= word.start < end]
-        bare = statement[start : start + 1].isalpha() and len(inside) == 1 and is_verb_form(inside[0].folded)
+        bare = statement[start : start + 1].isalpha() and len(inside) == 1 and _is_verb(inside[0].folded)
         if inside and not bare:
             yield inside
         if inside:
             start = end
+
+
+def _is_verb(word: str) -> bool:
+    return is_verb_form(word) or is_past_form(word)

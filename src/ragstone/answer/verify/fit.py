@@ -12,15 +12,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.dates import Moment
-from ragstone.language.grammar import is_verb_form
+from ragstone.language.grammar import (
+    BE,
+    HAVE,
+    LINKS,
+    MODALS,
+    OWNING,
+    PREPOSITIONS,
+    QUANTIFYING,
+    SUBJECTS,
+    is_past_form,
+    is_verb_form,
+)
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import has_alike
+from ragstone.language.synonyms import are_alike, has_alike
 from ragstone.language.vocabulary import Word, content_words, is_measured
 
 Figure = Quantity | Moment
@@ -38,9 +49,17 @@ _PIECE_END = re.compile(
 HANGS = re.compile(r"\s*(?:with|in|at|by|on)\s", re.I)
 SETTING = re.compile(r"\W{0,3}(?:for|in|on|with|by|at)\s[^,.;:]{1,60},", re.I)
 """Words before a sentence that hold for all of it: "For RSA keys, the minimum is 1024 and the default is 3072"."""
+_NEXT = re.compile(r"(?P<mark>[^\w\s+-])|(?P<word>[^\W\d_][\w'’-]{0,40})")
+_LEADS = re.compile(
+    r"\b(?P<word>[a-z]{4,30})\s(?:(?:up\s)?(?:in|on|to|until|since|by|at|of|from)\s)(?:[a-z]{2,10}\s){0,1}$"
+)
+_NOT_COUNTED = PREPOSITIONS | BE | HAVE | MODALS | LINKS | OWNING | QUANTIFYING | SUBJECTS
+_MOST_OWN, _MOST_BOUND = 12, 120
+"""Figures of a statement and of its sources that are looked at with the words they are bound to."""
 _SUBJECT_WITHIN = 20
 """Characters at the start of a clause within which its subject begins."""
 _LIMITS = frozenset(("at most", "at least", "over", "under"))
+_SAME_LIMITS = ({"over", "at least"}, {"under", "at most"})
 _ENOUGH = 0.5
 """Share of the words around a name that must stand with another for the statement to be about that one."""
 
@@ -115,7 +134,8 @@ def find_misfits(statement: str, sentences: Sequence[str]) -> list[Objection]:
         if any(_is_of_another(name, clause, sources, counts) for name in clause.names):
             found.append(Objection(ObjectionKind.OF_ANOTHER))
         counts = [count + _count_names(clause, source) for source, count in zip(sources, counts, strict=True)]
-        if any(_is_misplaced(figure, clause, sources, counts) for figure in dict.fromkeys(clause.figures)):
+        misplaced = any(_is_misplaced(figure, clause, sources, counts) for figure in dict.fromkeys(clause.figures))
+        if misplaced or _is_bound_otherwise(clause.text, sentences):
             found.append(Objection(ObjectionKind.NUMBER_OF_ANOTHER))
     return list(dict.fromkeys(found))
 
@@ -163,9 +183,13 @@ def is_same(mine: Figure, theirs: Figure) -> bool:
         return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.fits(theirs)
     if mine.bound in _LIMITS and mine.fits(theirs) and mine.written != theirs.written and mine.size == theirs.size:
         return False  # a limit of 32 is within 64, and yet another limit
+    if {mine.move, theirs.move} == {"by", "to"}:
+        return False
+    if mine.value == theirs.value and any({mine.bound, theirs.bound} == limits for limits in _SAME_LIMITS):
+        return True
     if mine.fits(theirs):
         return True
-    if is_measured(mine) or is_measured(theirs):
+    if is_measured(mine) or is_measured(theirs) or (mine.bound in _LIMITS and mine.written != theirs.written):
         return False
     return replace(mine, dimension="", value=mine.written, size=Fraction(1)).fits(
         replace(theirs, dimension="", value=theirs.written, size=Fraction(1))
@@ -186,6 +210,63 @@ def _is_misplaced(figure: Figure, clause: Clause, sources: Sequence[Clause], cou
                 rivals.append(piece)
     weights = around.weigh(figure)
     return bool(fitting) and all(any(_is_closer(weights, rival, piece) for rival in rivals) for piece in fitting)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundFigure:
+    """A figure, the words that it counts, and the word that leads to it: 1976 in "published in 1976"."""
+
+    figure: Figure
+    counted: tuple[str, ...]
+    lead: str
+
+
+@lru_cache(512)
+def read_bound_figures(text: str) -> tuple[BoundFigure, ...]:
+    """Return the figures of a text with the words they are bound to."""
+    found = []
+    for start, end, figure in find_figures(text):
+        written = len(figure.words.split(" ")[0]) if isinstance(figure, Quantity) else end - start
+        lead = _LEADS.search(text, max(0, start - 60), start)
+        found.append(BoundFigure(figure, _read_counted(text, start + written), lead["word"].lower() if lead else ""))
+    return tuple(found)
+
+
+def _read_counted(text: str, end: int) -> tuple[str, ...]:
+    """Return the words behind a number that it counts, up to a verb or a preposition."""
+    found: list[str] = []
+    for match in islice(_NEXT.finditer(text, end, end + 80), 4):
+        word = match.group().lower()
+        if match["mark"] or word in _NOT_COUNTED or is_past_form(word) or word.endswith("ing"):
+            break
+        found.append(word)
+    return tuple(found)
+
+
+def _is_bound_otherwise(clause: str, sentences: Sequence[str]) -> bool:
+    """Return whether a figure counts, or is led to by, words that the sources bind to another figure only."""
+    told = [bound for sentence in sentences for bound in read_bound_figures(sentence)][:_MOST_BOUND]
+    for mine in read_bound_figures(clause)[:_MOST_OWN]:
+        same = [bound for bound in told if is_same(mine.figure, bound.figure)]
+        rivals = [bound for bound in told if bound not in same and _is_rival(mine.figure, bound.figure)]
+        if _counts_for_another(mine, same, rivals) or _leads_to_another(mine, same, rivals):
+            return True
+    return False
+
+
+def _counts_for_another(mine: BoundFigure, same: Sequence[BoundFigure], rivals: Sequence[BoundFigure]) -> bool:
+    if not mine.counted or not same or not isinstance(mine.figure, Quantity) or is_measured(mine.figure):
+        return False
+    head = mine.counted[-1]
+    elsewhere = all(bound.counted and not has_alike(bound.counted, head) for bound in same)
+    return elsewhere and any(has_alike(bound.counted, head) for bound in rivals)
+
+
+def _leads_to_another(mine: BoundFigure, same: Sequence[BoundFigure], rivals: Sequence[BoundFigure]) -> bool:
+    if not mine.lead or not same or not all(bound.lead for bound in same):
+        return False
+    elsewhere = not any(are_alike(mine.lead, bound.lead) for bound in same)
+    return elsewhere and any(bound.lead and are_alike(mine.lead, bound.lead) for bound in rivals)
 
 
 def _has_same(figures: Sequence[Figure], figure: Figure) -> bool:

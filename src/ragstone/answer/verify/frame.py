@@ -14,7 +14,7 @@ from ragstone.language.grammar import is_verb_form
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_extents, find_figures
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import has_alike
+from ragstone.language.synonyms import are_alike, has_alike
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
 
 MOST_WORDS = 80
@@ -24,7 +24,12 @@ SAME_FRAME = 0.45
 """Share from which words that changed places have other roles: a looser paraphrase may put them anywhere."""
 _WORD = re.compile(r"[^\W_](?:[\w'’]|[-.,/](?=\w)){0,60}")
 _PASSIVE = re.compile(r"\b\w{2,20}(?:ed|en|wn|t|ld|nd)\s(?:[\w-]{1,20}\s){0,8}?by\s(?!\d)", re.I)
-_JOINING = frozenset(("and", "or"))
+_LEAD = re.compile(
+    r"(?:if|when|whenever|because|since|as|after|before|although|though|while|once|in|at|on|during|for|by|with|to|under"
+    r"|from|of)\b[^,]{3,160},\s",
+    re.I,
+)
+_JOINING = frozenset(("and", "or", "be", "result", "cause", "due", "because"))
 """Words whose two sides may change places."""
 _MARGIN = 4
 """Words before and behind those that a statement repeats which belong to the same clause."""
@@ -112,12 +117,19 @@ def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> li
         if all(extents) and extents[0].isdisjoint(extents[1]):
             found.append(Objection(ObjectionKind.NOT_OF_ALL))
         new = [word for _, at in mine[first:last] if (word := telling.get(at)) and not has_alike(known, word.folded)]
-        gone = _between(frame.sentence, theirs, start, end)
+        said = [word.folded for word in telling.values()]
+        gone = [word for word in _between(frame.sentence, theirs, start, end) if not _is_kept(word.folded, said, known)]
         if gone and new:
             found.append(Objection(ObjectionKind.OTHER_WORD))
         elif any(not passage.has(word) for word in new) and not (len(new) == 1 and is_verb_form(new[0].folded)):
             found.append(Objection(ObjectionKind.ADDED_WORDS))
     return list(dict.fromkeys(found))
+
+
+def _is_kept(word: str, said: Sequence[str], known: Sequence[str]) -> bool:
+    """Return whether a statement has a word elsewhere as often as the sentence."""
+    count = sum(are_alike(word, other) for other in said)
+    return count > 0 and count >= sum(are_alike(word, other) for other in known)
 
 
 def _between(sentence: str, words: Sequence[Word], start: int, end: int) -> list[Word]:
@@ -126,14 +138,28 @@ def _between(sentence: str, words: Sequence[Word], start: int, end: int) -> list
 
 
 def has_changed_places(frame: Frame) -> bool:
-    """Return whether two words have changed places around a third."""
+    """Return whether two words have changed places around a third, whichever clause comes first."""
     if bool(_PASSIVE.search(frame.statement)) != bool(_PASSIVE.search(frame.sentence)):
         return False
     first, last = _find_window([there for _, there in frame.matched])
     mine, theirs = read_tokens(frame.statement), read_tokens(frame.sentence)[first : last + 1]
+    orders = [theirs, *_turn_round(frame.sentence, theirs)]
+    return all(_cross(frame.statement, mine, order) for order in orders)
+
+
+def _turn_round(sentence: str, tokens: Sequence[tuple[str, int]]) -> list[list[tuple[str, int]]]:
+    """Return the tokens with the part in front of a comma behind the rest, where that part can stand there."""
+    lead = _LEAD.match(sentence)
+    if lead is None:
+        return []
+    behind = [token for token in tokens if token[1] >= lead.end()]
+    return [[*behind, *(token for token in tokens if token[1] < lead.end())]] if behind else []
+
+
+def _cross(statement: str, mine: Sequence[tuple[str, int]], theirs: Sequence[tuple[str, int]]) -> bool:
     here, there = _places(mine), _places(theirs)
     shared = [word for word in here if word in there]
-    telling = _telling(frame.statement)
+    telling = _telling(statement)
     moved = [(here[word], there[word]) for word in shared if mine[here[word]][1] in telling]
     for pivot in (word for word in shared if word not in _JOINING):
         on = any(i < here[pivot] and j > there[pivot] for i, j in moved)

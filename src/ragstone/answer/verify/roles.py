@@ -4,178 +4,103 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from itertools import islice, pairwise
 
-from ragstone.answer.verify.fit import read_clauses
-from ragstone.language.grammar import (
-    ADVERBS,
-    BE,
-    OWNING,
-    PREPOSITIONS,
-    QUANTIFYING,
-    is_known_verb,
-    is_verb_form,
-    words_of,
-)
+from ragstone.answer.verify.relations import Relation, read_relations
+from ragstone.language.grammar import words_of
 from ragstone.language.inflection import base_forms
-from ragstone.language.negation import find_figures
 from ragstone.language.synonyms import are_alike
-from ragstone.language.vocabulary import Word, content_words
+from ragstone.language.units import unit_of
+from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
 
-_TOKEN = re.compile(r"[^\W_][\w'’.&-]{0,60}(?<![.'’-])|[,;:()]")
-_PASSED = OWNING | QUANTIFYING | words_of("and or & two three four five his her their its")
-"""Words inside a noun phrase."""
-_TO_BE = BE | words_of("be been being got gets")
+_CORE = ("subject", "object", "to", "from", "by")
 _MUTUAL = words_of(
     "meet marry border equal resemble differ adjoin neighbor share connect join link wed fight play merge"
 )
 """Verbs whose two sides are the same."""
-_CONVERSE = (
-    (words_of("sell"), words_of("buy purchase acquire")),
-    (words_of("give grant hand award present donate send supply deliver"), words_of("receive get obtain accept")),
-    (words_of("lend loan"), words_of("borrow")),
-    (words_of("teach train"), words_of("learn study")),
-    (words_of("defeat beat"), words_of("lose")),
-    (words_of("lease rent let"), words_of("rent hire lease")),
-)
-_CLAUSE_MARKS = words_of(
-    "when while after before because since although though who which that whose where as if unless until so but"
-) | frozenset(",;:()")
-MOST_TOKENS = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Roles:
-    """The words on the two sides of a verb: who acts, what is acted on, and to whom."""
-
-    agents: tuple[Word, ...]
-    patients: tuple[Word, ...]
-    recipients: tuple[Word, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Token:
-    text: str
-    start: int
-
-
-@lru_cache(512)
-def read_roles(clause: str) -> tuple[tuple[str, Roles], ...]:
-    """Return the verbs of a clause with the words in their roles."""
-    tokens = [_Token(match.group(), match.start()) for match in _TOKEN.finditer(clause)][:MOST_TOKENS]
-    words = {word.start: word for word in content_words(clause)}
-    found = []
-    for place, token in enumerate(tokens):
-        word = words.get(token.start)
-        if word is not None and not word.is_name and _is_verb(tokens, place):
-            found.append((word.folded, _read_roles(tokens, place, words)))
-    return tuple(found)
-
-
-def _is_verb(tokens: Sequence[_Token], place: int) -> bool:
-    word = tokens[place].text.lower()
-    before = tokens[place - 1].text.lower() if place else ""
-    if before in OWNING | QUANTIFYING:
-        return False
-    verbal = word.endswith(("ed", "ing")) or is_verb_form(word)
-    return verbal and not (before in PREPOSITIONS and before != "to" and not word.endswith("ing"))
-
-
-def _read_roles(tokens: Sequence[_Token], place: int, words: dict[int, Word]) -> Roles:
-    left = range(place - 1, _clause_start(tokens, place) - 1, -1)
-    right = range(place + 1, _clause_end(tokens, place))
-    before = [words[tokens[n].start] for n in left if tokens[n].start in words and not _governor(tokens, n)]
-    by = next((n for n in right if tokens[n].text.lower() == "by"), None)
-    if by is not None and _is_passive(tokens, place, by):
-        agents = [
-            words[tokens[n].start] for n in range(by + 1, _clause_end(tokens, by)) if _is_led(tokens, n, "by", words)
-        ]
-        return Roles(tuple(agents), tuple(before), ())
-    if _follows_be(tokens, place) and not tokens[place].text.lower().endswith("ing"):
-        return Roles((), tuple(before), _led_by(tokens, right, "to", words))
-    after = [words[tokens[n].start] for n in right if tokens[n].start in words and not _governor(tokens, n)]
-    return Roles(tuple(before), tuple(after), _led_by(tokens, right, "to", words))
-
-
-def _clause_start(tokens: Sequence[_Token], place: int) -> int:
-    return next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].text.lower() in _CLAUSE_MARKS), 0)
-
-
-def _clause_end(tokens: Sequence[_Token], place: int) -> int:
-    return next((n for n in range(place + 1, len(tokens)) if tokens[n].text.lower() in _CLAUSE_MARKS), len(tokens))
-
-
-def _led_by(tokens: Sequence[_Token], places: range, lead: str, words: dict[int, Word]) -> tuple[Word, ...]:
-    return tuple(words[tokens[n].start] for n in places if _is_led(tokens, n, lead, words))
-
-
-def _is_led(tokens: Sequence[_Token], place: int, lead: str, words: dict[int, Word]) -> bool:
-    return tokens[place].start in words and _governor(tokens, place) == lead
-
-
-def _is_passive(tokens: Sequence[_Token], place: int, by: int) -> bool:
-    """Return whether a verb with a "by" behind it is in the passive; "grew by 5 %" is not."""
-    if tokens[place].text.lower().endswith("ing") or by - place > 8:
-        return False
-    return _follows_be(tokens, place) or by - place <= 2
-
-
-def _follows_be(tokens: Sequence[_Token], place: int) -> bool:
-    for token in reversed(tokens[max(0, place - 4) : place]):
-        word = token.text.lower()
-        if word in _TO_BE:
-            return True
-        if word not in ADVERBS and not word.endswith("ly") and word not in ("not", "never", "have", "had", "has"):
-            return False
-    return False
-
-
-def _governor(tokens: Sequence[_Token], place: int) -> str:
-    """Return the preposition that leads to a word, or ""."""
-    for token in reversed(tokens[max(0, place - 8) : place]):
-        word = token.text.lower()
-        if word in PREPOSITIONS:
-            return word
-        if (
-            word[0].isdigit()
-            or word in ",;:()"
-            or (word not in _PASSED and (is_known_verb(word) and not token.text[0].isupper()))
-        ):
-            return ""
-        if word in _TO_BE:
-            return ""
-    return ""
 
 
 def is_role_changed(statement: str, sentences: Sequence[str]) -> bool:
-    """Return whether somebody does in a statement what is done to them in its sources, or the reverse."""
-    told = [roles for sentence in sentences for clause in read_clauses(sentence) for roles in read_roles(clause.text)]
-    for clause in read_clauses(statement):
-        for verb, mine in read_roles(clause.text):
-            if not base_forms(verb).isdisjoint(_MUTUAL):
-                continue
-            same = [theirs for other, theirs in told if are_alike(verb, other) and _speak_of_same(mine, theirs)]
-            if same and all(_is_reversed(mine, theirs) for theirs in same):
-                return True
+    """Return whether somebody does in a statement what is done to them in its sources, or what another did."""
+    told = [relation for sentence in sentences for relation in read_relations(sentence)]
+    known = read_vocabulary(" ".join(sentences))
+    for mine in read_relations(statement):
+        same = _find_alike(mine, told)
+        if same and not any(_bears_out(mine, theirs, known) for theirs in same):
+            return True
     return False
 
 
-def _speak_of_same(mine: Roles, theirs: Roles) -> bool:
-    here, there = (*mine.agents, *mine.patients), (*theirs.agents, *theirs.patients, *theirs.recipients)
-    return any(_has(there, word) for word in here)
+def _find_alike(mine: Relation, told: Sequence[Relation]) -> list[Relation]:
+    """Return the relations by the same verb that share a word with one, or that a pronoun may connect with it."""
+    same = [theirs for theirs in told if _are_same_verb(mine.verb, theirs.verb)]
+    return [theirs for theirs in same if theirs.points_back or _count_common(mine, theirs)]
 
 
-def _is_reversed(mine: Roles, theirs: Roles) -> bool:
-    acts = _only_in(mine.agents, (*theirs.patients, *theirs.recipients), theirs.agents)
-    suffers = _only_in(mine.patients, theirs.agents, (*theirs.patients, *theirs.recipients))
-    if acts and suffers:
+def _bears_out(mine: Relation, theirs: Relation, known: Vocabulary) -> bool:
+    if mine.verb != "be" and mine.denied != theirs.denied:
+        return False
+    return not _is_reversed(mine, theirs) and not _is_replaced(mine, theirs, known)
+
+
+def _is_replaced(mine: Relation, theirs: Relation, known: Vocabulary) -> bool:
+    """Return whether one role is the same and another is filled by words that the sources have in other places."""
+    if mine.verb == "be":
+        return False
+    mine, theirs = _name_sides(mine, theirs), _name_sides(theirs, mine)
+    roles = [role for role in _CORE if mine.get(role) and theirs.get(role)]
+    kept = [role for role in roles if _overlap(mine.get(role), theirs.get(role))]
+    return bool(kept) and any(
+        role not in kept and all(map(known.has, mine.get(role))) and not _overlap(mine.get(role), theirs.get("by"))
+        for role in roles
+    )
+
+
+def _are_same_verb(one: str, other: str) -> bool:
+    return one == other or ("be" not in (one, other) and are_alike(one, other))
+
+
+def _count_common(mine: Relation, theirs: Relation) -> int:
+    there = [word for words in theirs.roles.values() for word in words]
+    return sum(_has(there, word) for words in mine.roles.values() for word in words)
+
+
+def _is_reversed(mine: Relation, theirs: Relation) -> bool:
+    mutual = mine.verb == "be" or not base_forms(mine.verb).isdisjoint(_MUTUAL)
+    mine, theirs = _name_sides(mine, theirs), _name_sides(theirs, mine)
+    moved = {
+        (here, there)
+        for here, words in mine.roles.items()
+        for word in words
+        for there in theirs.roles
+        if there != here and _has(theirs.get(there), word) and not _has(theirs.get(here), word)
+    }
+    pairs = [(here, there) for here, there in moved if (there, here) in moved]
+    if any(not mutual or {here, there} != {"subject", "object"} for here, there in pairs):
         return True
-    return any(word.is_name for word in (*acts, *suffers))
+    return not mutual and _has_moved_name(mine, theirs)
 
 
-def _only_in(words: Sequence[Word], here: Sequence[Word], not_here: Sequence[Word]) -> list[Word]:
-    return [word for word in words if _has(here, word) and not _has(not_here, word)]
+def _name_sides(relation: Relation, other: Relation) -> Relation:
+    """Return a relation with one side only as the side of the other that it is: "it changed", "he changed it"."""
+    sides = [side for side in ("subject", "object") if relation.get(side)]
+    if len(sides) != 1:
+        return relation
+    side = sides[0]
+    words = relation.get(side)
+    theirs = {name: sum(_has(other.get(name), word) for word in words) for name in ("subject", "object")}
+    best = "object" if not other.get("subject") or theirs["object"] > theirs["subject"] else "subject"
+    best = best if other.get("subject") and other.get("object") else "subject"
+    return Relation(relation.verb, {**{r: w for r, w in relation.roles.items() if r != side}, best: words})
+
+
+def _has_moved_name(mine: Relation, theirs: Relation) -> bool:
+    """Return whether a name acts that is acted on in the source, or the reverse."""
+    others = [word for role in ("object", "to", "by", "from") for word in theirs.get(role)]
+    acts = [word for word in mine.get("subject") if _has(others, word) and not _has(theirs.get("subject"), word)]
+    suffers = [word for word in mine.get("object") if _has(theirs.get("subject"), word) and not _has(others, word)]
+    both = [word for word in mine.get("subject") if _has(mine.get("object"), word)]
+    return bool(theirs.get("subject")) and any(word.is_name and not _has(both, word) for word in (*acts, *suffers))
 
 
 def _has(words: Sequence[Word], word: Word) -> bool:
@@ -186,20 +111,38 @@ def _are_same(one: Word, other: Word) -> bool:
     return one.folded == other.folded if one.is_name or other.is_name else are_alike(one.folded, other.folded)
 
 
+_CONVERSE = (
+    (words_of("sell"), words_of("buy purchase acquire")),
+    (words_of("give grant hand award present donate send supply deliver"), words_of("receive get obtain accept")),
+    (words_of("lend loan"), words_of("borrow")),
+    (words_of("teach train"), words_of("learn study")),
+    (words_of("defeat beat"), words_of("lose")),
+    (words_of("lease rent let"), words_of("rent hire lease")),
+)
+
+
 def is_converse(statement: str, sentence: str) -> bool:
     """Return whether one tells a deal from the other side: A bought it of B, B sold it to A."""
-    for verb, mine in read_roles(statement):
-        for other, theirs in read_roles(sentence):
-            for pair in _CONVERSE:
-                for first, second in (pair, pair[::-1]):
-                    if not base_forms(verb).isdisjoint(first) and not base_forms(other).isdisjoint(second):
-                        receiver = (*theirs.recipients, *(word for word in theirs.patients if word.is_name))
-                        if _overlap(mine.agents, receiver) or _overlap(mine.recipients, theirs.agents):
-                            return not _overlap(mine.agents, theirs.agents)
+    for mine in read_relations(statement):
+        for theirs in read_relations(sentence):
+            if any(_are_sides(mine.verb, theirs.verb, pair) for pair in (*_CONVERSE, *(p[::-1] for p in _CONVERSE))):
+                receiver = (*theirs.get("to"), *(word for word in theirs.get("object") if word.is_name))
+                if _overlap(mine.get("subject"), receiver) or _overlap(mine.get("to"), theirs.get("subject")):
+                    return not _overlap(mine.get("subject"), theirs.get("subject"))
     return False
 
 
+def _are_sides(one: str, other: str, pair: Sequence[frozenset[str]]) -> bool:
+    return not base_forms(one).isdisjoint(pair[0]) and not base_forms(other).isdisjoint(pair[1])
+
+
 def _overlap(mine: Sequence[Word], theirs: Sequence[Word]) -> bool:
+    """Return whether two phrases share a word; of two names more than one of two words."""
+    names = [word for word in mine if word.is_name]
+    others = [word for word in theirs if word.is_name]
+    same = sum(_has(others, word) for word in names)
+    if names and others and same:
+        return 2 * same > min(len(names), len(others)) or any(_has(theirs, word) for word in mine if not word.is_name)
     return any(_has(theirs, word) for word in mine)
 
 
@@ -221,16 +164,31 @@ def is_way_reversed(statement: str, sentences: Sequence[str]) -> bool:
 def _share(mine: str, theirs: str) -> int:
     """Return how many words and numbers of one text the other has."""
     here, there = content_words(mine), content_words(theirs)
-    numbers = set(re.findall(r"\d[\d,.]*", theirs))
-    return sum(_has(there, word) for word in here) + sum(number in numbers for number in re.findall(r"\d[\d,.]*", mine))
+    numbers = set(_NUMBER.findall(theirs))
+    return sum(_has(there, word) for word in here) + sum(number in numbers for number in _NUMBER.findall(mine))
 
 
-_ORDER = re.compile(r"\b(?P<mark>before|after|until|following|prior to|once|followed by|preceded by)\b", re.I)
-_FIRST_BEFORE = words_of("before until") | {"prior to", "followed by"}
+_ORDER = re.compile(
+    r"\b(?P<mark>before|after|until|following|prior to|once|followed by|preceded by|in response to"
+    r"|(?:and|which|who) then)\b",
+    re.I,
+)
+_FIRST_BEFORE = words_of("before until") | {"prior to", "followed by", "and then", "which then", "who then"}
+_JOINS = re.compile(r"\b(?:if|when|as|because|since|after|before|while|once|until|unless|had|by)\b", re.I)
+_MOST_MARKS = 8
+_NUMBER = re.compile(r"\d[\d,.]*")
+_POINTS_BACK = re.compile(r"(?:this|that|it|which|these)(?: (?:change|step|move|decision|also|then|in turn))?", re.I)
+_OCCASION = re.compile(
+    r"\b(?:(?P<behind>when|after|once|as(?= (?:the|it|they|he|she|a|an)\b)|as (?:a )?(?:consequence|result) of"
+    r"|in response to|thanks to)|(?P<front>enabl(?:es|ed|ing)|so that|and so|thus|allow(?:s|ed|ing)"
+    r"|ma(?:de|kes|king)))\b",
+    re.I,
+)
+"""Marks that may tell a cause."""
 _CAUSE = re.compile(
     r"\b(?P<behind>because(?: of)?|due to|owing to|thanks to|on account of|as a result of|result(?:s|ed|ing)? from"
-    r"|(?:was|were|is|are|been) caused by|stem(?:s|med)? from|attributed to|blamed on"
-    r"|since(?! (?:\d|then|version|release)))\b"
+    r"|(?:was|were|is|are|been) caused by|(?:as )?(?:an? |the )?consequence of"
+    r"|stem(?:s|med)? from|attributed to|blamed on|since(?! (?:\d|then|version|release)))\b"
     r"|\b(?P<front>caus(?:e[sd]?|ing)(?! of)|led to|lead(?:s|ing)? to|result(?:s|ed|ing)? in|therefore|hence"
     r"|consequently|as a result(?! of)|brought about|prompt(?:s|ed|ing)|trigger(?:s|ed|ing)?|which is why)\b",
     re.I,
@@ -243,11 +201,16 @@ _MAY_BE_CAUSE = re.compile(
 )
 
 
-def _pairs(text: str, marks: re.Pattern[str]) -> Iterator[tuple[str, str]]:
-    """Yield what comes first and what follows, or cause and effect, for each mark of a sentence."""
-    for mark in marks.finditer(text):
+def _pairs(text: str, marks: re.Pattern[str], before: str = "") -> Iterator[tuple[str, str]]:
+    """Yield what comes first and what follows, or cause and effect, for each mark of a sentence.
+
+    `before` is the sentence before it, which "This led to" points back to.
+    """
+    for mark in islice(marks.finditer(text), _MOST_MARKS):
         left, right = text[: mark.start()], text[mark.end() :]
-        if len(left.split()) < 2:
+        if _POINTS_BACK.fullmatch(left.strip()):
+            left = before
+        elif all(unit_of(word.folded) for word in content_words(left)):
             # "After it had landed, the crew left": the mark is in front, a comma ends what belongs to it.
             right, comma, rest = right.partition(", ")
             left = rest if comma else ""
@@ -259,16 +222,45 @@ def _pairs(text: str, marks: re.Pattern[str]) -> Iterator[tuple[str, str]]:
             yield (right, left) if mark["behind"] else (left, right)
 
 
+def _pairs_of_all(sentences: Sequence[str], marks: re.Pattern[str]) -> list[tuple[str, str]]:
+    return [pair for before, sentence in pairwise(("", *sentences)) for pair in _pairs(sentence, marks, before)]
+
+
 def is_order_reversed(statement: str, sentences: Sequence[str]) -> bool:
     """Return whether the sources tell what a statement puts first as the later one."""
+    pairs = _pairs_of_all(sentences, _ORDER)
     for first, then in _pairs(statement, _ORDER):
-        pairs = [pair for sentence in sentences for pair in _pairs(sentence, _ORDER)]
         if any(_is_crossed((first, then), pair) for pair in pairs):
             return True
-        place, later = _best_place(first, sentences), _best_place(then, sentences)
-        if not pairs and place is not None and later is not None and place > later:
+        if not any(_share(f"{first} {then}", f"{one} {other}") > 1 for one, other in pairs) and _comes_later(
+            first, then, sentences
+        ):
             return True
     return False
+
+
+def _comes_later(first: str, then: str, sentences: Sequence[str]) -> bool:
+    """Return whether the sources tell the first of two parts later, without a word that says when it was."""
+    here, there = _find_places(first, then, sentences), _find_places(then, first, sentences)
+    if not here or not there or sorted(here)[len(here) // 2] < max(there):
+        return False
+    both = {number for number, _ in here}.intersection(number for number, _ in there)
+    return not both or (min(len(here), len(there)) > 1 and not any(_JOINS.search(sentences[number]) for number in both))
+
+
+def _find_places(part: str, other: str, sentences: Sequence[str]) -> list[tuple[int, int]]:
+    """Return the places of the words of a part that another has not and that the sentences have once."""
+    known = content_words(other)
+    found = []
+    for word in (word for word in content_words(part) if not _has(known, word)):
+        places = [
+            (number, same.start)
+            for number, sentence in enumerate(sentences)
+            for same in content_words(sentence)
+            if _are_same(word, same)
+        ]
+        found += places if len(places) == 1 else []
+    return found
 
 
 def is_cause_changed(statement: str, sentences: Sequence[str]) -> bool:
@@ -277,8 +269,8 @@ def is_cause_changed(statement: str, sentences: Sequence[str]) -> bool:
         near = [sentence for sentence in sentences if _share(cause + " " + effect, sentence)]
         if not any(_MAY_BE_CAUSE.search(sentence) for sentence in near):
             return True
-        pairs = [pair for sentence in near for pair in _pairs(sentence, _CAUSE)]
-        if any(_is_crossed((cause, effect), pair) for pair in pairs):
+        pairs = _pairs_of_all(sentences, _CAUSE)
+        if any(_is_crossed((cause, effect), pair) for pair in [*pairs, *_pairs_of_all(sentences, _OCCASION)]):
             return True
         told = [told for told, result in pairs if _share(effect, result)]
         if told and not any(_share(cause, reason) for reason in told):
@@ -287,16 +279,16 @@ def is_cause_changed(statement: str, sentences: Sequence[str]) -> bool:
 
 
 def _is_crossed(mine: tuple[str, str], theirs: tuple[str, str]) -> bool:
-    straight = _share(mine[0], theirs[0]) + _share(mine[1], theirs[1])
-    crossed = _share(mine[0], theirs[1]) + _share(mine[1], theirs[0])
-    return crossed > straight + 1
+    """Return whether what stands on one side of a mark stands on the other in the source, but for common words."""
+    first, second = (_distinct(mine[0], mine[1]), _distinct(mine[1], mine[0]))
+    straight = _share(first, theirs[0]) + _share(second, theirs[1])
+    crossed = [_share(first, theirs[1]), _share(second, theirs[0])]
+    return sum(crossed) > straight + (not all(crossed))
 
 
-def _best_place(part: str, sentences: Sequence[str]) -> int | None:
-    """Return the sentence that holds most of a part, if it holds half of it and no other as much."""
-    counts = [_share(part, sentence) for sentence in sentences]
-    most = max(counts, default=0)
-    size = len(content_words(part)) + len(find_figures(part))
-    if not most or 2 * most < size or counts.count(most) > 1:
-        return None
-    return counts.index(most)
+def _distinct(part: str, other: str) -> str:
+    """Return the words and numbers of a part that another has not."""
+    known = content_words(other)
+    numbers = set(_NUMBER.findall(other))
+    words = [word.text for word in content_words(part) if not _has(known, word)]
+    return " ".join([*words, *(number for number in _NUMBER.findall(part) if number not in numbers)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from ragstone.answer.verify.additions import find_additions
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_denied_as_a_whole
@@ -20,6 +21,7 @@ from ragstone.answer.verify.roles import (
 from ragstone.answer.verify.split import split_clauses
 from ragstone.language.dates import Moment, is_timed_otherwise
 from ragstone.language.negation import (
+    adds_certainty,
     are_opposites,
     changes_extent,
     denies_more,
@@ -31,18 +33,34 @@ from ragstone.language.negation import (
     is_hedged,
     is_swapped,
     restate,
+    turns_degree,
 )
 from ragstone.language.quantities import Quantity
+from ragstone.language.synonyms import has_alike
 from ragstone.language.vocabulary import is_measured
 
 _CONDITION = re.compile(r"\b(?:if|unless|provided|providing|in case|as long as|otherwise|depending|whether)\b", re.I)
-_CONDITIONAL = re.compile(rf"{_CONDITION.pattern}|\b(?:when|would|could|should|where|only|once|requires?)\b", re.I)
+_REGARDLESS = re.compile(
+    r"\b(?:whether or not|or not\b|regardless|no matter|even (?:if|when|where|without)|with or without|either way)\b",
+    re.I,
+)
+_CONDITIONAL = re.compile(
+    rf"{_CONDITION.pattern}|\b(?:when|would|could|should|where|only|once|requires?|needs?|needed|necessary|in order)\b",
+    re.I,
+)
 _NEGATIVE = re.compile(
     r"\b(?:hardly|fail\w*|lack\w*|refus\w*|reject\w*|prevent\w*|avoid\w*|free of|rather than|instead|except"
     r"|other than|zero|un\w{4,}able|im(?:possible|practical)\w*|in(?:appropriate|sufficient|capable|valid"
     r"|correct)|dis\w{4,}ed)\b",
     re.I,
 )
+
+_QUOTED = re.compile(r"\"([^\"\n]{1,300})\"|“([^”\n]{1,300})”|``([^`\n]{1,300})``|`([^`\n]{1,300})`")
+_MOST_QUOTED = 12
+_REST = 0.2
+_NEAR = 0.75
+"""Share of what the nearest sentence has of a clause from which another is near as well."""
+_SPELT = re.compile(r"[^\W_]+")
 
 
 def is_denying(text: str) -> bool:
@@ -51,13 +69,26 @@ def is_denying(text: str) -> bool:
 
 
 def near_sentences(statement: str, sentences: Sequence[str]) -> list[str]:
-    """Return the sentences that hold most of each clause of a statement."""
+    """Return the sentences that hold most of each clause of a statement, and those that hold the rest of it."""
     near: dict[str, None] = {}
     for clause in read_clauses(statement):
         counts = [sum(count_shared(clause, source) for source in read_clauses(one)) for one in sentences]
         most = max(counts, default=0)
-        near |= dict.fromkeys(one for one, count in zip(sentences, counts, strict=True) if most and count == most)
+        found = [one for one, count in zip(sentences, counts, strict=True) if count and count >= _NEAR * most]
+        near |= dict.fromkeys([*found, *_find_rest(clause, found, sentences)])
     return list(near)
+
+
+def _find_rest(clause: Clause, found: Sequence[str], sentences: Sequence[str]) -> list[str]:
+    """Return the sentence that has most of the words of a clause which none of those found has, if it has some."""
+    held = [word for one in found for source in read_clauses(one) for word in source.plain]
+    rest = [word for word in clause.plain if not has_alike(held, word)]
+    counts = [
+        sum(has_alike([word for source in read_clauses(one) for word in source.plain], word) for word in rest)
+        for one in sentences
+    ]
+    most = max(counts, default=0)
+    return [sentences[counts.index(most)]] if most >= max(2, _REST * len(clause.plain)) else []
 
 
 def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) -> list[Objection]:
@@ -66,11 +97,19 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
     found += find_additions(statement, evidence)
     for clause in read_clauses(statement):
         found += _compare_with_nearest(statement, clause, sentences)
+    found += find_foreign_quotes(statement, evidence)
     near = near_sentences(statement, sentences)
-    if changes_extent(statement, " ".join(near)):
+    told = " ".join(near)
+    if changes_extent(statement, told):
         found.append(Objection(ObjectionKind.NOT_OF_ALL))
+    if adds_certainty(statement, told):
+        found.append(Objection(ObjectionKind.HEDGED))
+    if turns_degree(statement, told):
+        found.append(Objection(ObjectionKind.OPPOSITE))
     if is_denying(statement) and not any(is_denying(one) or _NEGATIVE.search(one) for one in near):
         found.append(Objection(ObjectionKind.DENIED))
+    if _REGARDLESS.search(statement) and not _REGARDLESS.search(told):
+        found.append(Objection(ObjectionKind.ADDED_CLAUSE))
     if _CONDITION.search(statement) and not any(map(_CONDITIONAL.search, near)):
         found.append(Objection(ObjectionKind.ADDED_CLAUSE))
     found += find_misfits(statement, sentences)
@@ -85,6 +124,18 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
     )
     found += [Objection(kind) for is_turned, kind in turned if is_turned(statement, sentences)]
     return list(dict.fromkeys(found))
+
+
+def find_foreign_quotes(statement: str, evidence: str) -> list[Objection]:
+    """Return the terms in quotation marks that the evidence does not have in these words."""
+    said = _spell(evidence)
+    quoted = [next(filter(None, match.groups())) for match in islice(_QUOTED.finditer(statement), _MOST_QUOTED)]
+    return [Objection(ObjectionKind.NAME_MISSING, words) for words in quoted if _spell(words) not in said]
+
+
+def _spell(text: str) -> str:
+    """Return the words of a text in lower case between single spaces."""
+    return f" {' '.join(_SPELT.findall(text.casefold()))} "
 
 
 def find_missing_figures(statement: str, evidence: str) -> list[Objection]:
@@ -132,6 +183,8 @@ def _compare_with_nearest(statement: str, clause: Clause, sentences: Sequence[st
         for (mine, theirs), whole in zip(said, wholes, strict=True)
     ]
     opposed = [are_opposites(mine, theirs) and not is_converse(mine, theirs) for mine, theirs in said]
+    if not clause.figures and is_denying(clause.text) and not denies_more(clause.text, " ".join(sentences)):
+        denied = [False] * len(denied)
     if all(one != other for one, other in zip(denied, opposed, strict=True)):
         found.append(Objection(ObjectionKind.DENIED if denied[0] else ObjectionKind.OPPOSITE))
     if all(is_swapped(mine, theirs) for mine, theirs in said):
