@@ -428,12 +428,17 @@ def overreaches(claim: str, source: str) -> bool:
     return stated is None or stated in _WEAKER[claimed]
 
 
+_OR = re.compile(r"\bor\b", re.I)
+
+
 def drops_hedge(claim: str, source: str) -> bool:
     """Return whether a source says only that what a claim states may be so."""
     if is_hedged(claim):
         return False
     terms = set(analyze(claim))
     for hedge in _HEDGE.finditer(source):
+        if hedge.group().lower() == "either" and _OR.search(claim):
+            continue
         scope = _scope(source, hedge)
         if scope and 2 * sum(has_alike(terms, term) for term in scope) >= len(scope):
             return True

@@ -174,7 +174,7 @@ _ORDER = re.compile(
     re.I,
 )
 _FIRST_BEFORE = words_of("before until") | {"prior to", "followed by", "and then", "which then", "who then"}
-_JOINS = re.compile(r"\b(?:if|when|as|because|since|after|before|while|once|until|unless|had|by)\b", re.I)
+_JOINS = re.compile(r"\b(?:if|when|whenever|as|because|since|after|before|while|once|until|unless|had|by)\b", re.I)
 _MOST_MARKS = 8
 _NUMBER = re.compile(r"\d[\d,.]*")
 _POINTS_BACK = re.compile(r"(?:this|that|it|which|these)(?: (?:change|step|move|decision|also|then|in turn))?", re.I)
