@@ -15,7 +15,7 @@ COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
 LONGEST = faults flow unit-ingest conformance serve serve-cli postgres milvus unit unit-stores quality covered
 MILVUS = tests/conformance/test_milvus.py
 POSTGRES = $(shell grep -l postgres_server tests/conformance/test_*.py)
-TEST_GROUPS = $(LONGEST) $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
+REST = $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
 NOT_IMPORTED = cffi|distutils|docutils/writers|f2py|fsspec|graphql|huggingface_hub|hypothesis/extra|kubernetes|lexers|mypy|mypyc|oauthlib|onnx/backend|onnx/reference|onnxruntime/tools|openvino/frontend|openvino/tools|pip|pycparser|quantization|reportlab/graphics|semconv|setuptools|sqlalchemy/orm|sqlalchemy/testing|test|tests|tomlkit|transformers
 CHECKS = format lint types layers requirement-ids shape deploy
@@ -51,7 +51,7 @@ test: .venv/.setup
 	@rm -rf $(RESULTS)
 	@mkdir -p $(RESULTS)
 	@$(BIN)/python -c '$(UNICODE)'
-	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(TEST_GROUPS:%=test-%)
+	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(LONGEST:%=test-%) test-rest
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 endif
 
@@ -70,6 +70,10 @@ test-milvus:
 # Two groups of about the same length; one of them starts PostgreSQL.
 test-postgres:
 	$(call grouped,$(BIN)/python,$(POSTGRES))
+
+# The folders that take so little that they share a process.
+test-rest:
+	$(call grouped,$(BIN)/python,$(REST:%=tests/%))
 
 test-conformance: APART = $(MILVUS) $(POSTGRES)
 test-serve: APART = tests/serve/cli
