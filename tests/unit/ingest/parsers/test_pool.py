@@ -46,6 +46,20 @@ async def test_the_answer_is_the_parsers_own(pool: ParserPool) -> None:
     assert await pool.parse(content, "a.md") == parse(content, "a.md")
 
 
+async def test_a_child_that_was_told_to_end_takes_no_other_file(
+    pool: ParserPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A job that is cancelled when its answer has just come ends a child that is alive a while longer."""
+    await pool.parse(b"words", "a.txt")
+    (idle,) = pool._idle
+    with monkeypatch.context() as patched:
+        patched.setattr(idle._process, "kill", lambda: None)  # the system is busy
+        idle.kill()
+    assert not idle.is_fit()
+    assert (await pool.parse(b"other words", "b.txt")).text == "other words"
+    assert idle.pid not in pool.pids
+
+
 async def test_many_blocks_arrive_in_order(pool: ParserPool) -> None:
     content = b"\n\n".join(b"paragraph %d" % number for number in range(5001))
     parsed = await pool.parse(content, "a.txt")

@@ -70,6 +70,7 @@ class ParserProcess:
         self._documents = 0
         self._memory = memory_mb * 1024 * 1024
         self._in_step = True
+        self._killed = False
         self._process = start_isolated(_CHILD, str(memory_mb), str(os.getpid()))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -97,6 +98,7 @@ class ParserProcess:
         """Return whether it may take another file: alive, in step with us, and not grown or old."""
         return (
             self._in_step
+            and not self._killed  # it may be alive for a while yet
             and self._process.poll() is None
             and self._documents < DOCUMENTS_PER_CHILD
             and (self._mapped - self._mapped_at_start) * 2 <= self._memory
@@ -126,6 +128,7 @@ class ParserProcess:
 
     def kill(self) -> None:
         """Stop it, by its own process id."""
+        self._killed = True
         self._process.kill()
 
     def wait_for_exit(self) -> int:
