@@ -243,62 +243,19 @@ def changes_extent(claim: str, source: str) -> bool:
     # "Each fan" and "any fan" are what "a fan" says.
     whole = "most" in new or (_WHOLE.search(claim) is not None and not _speaks_of_all(source))
     only = "only" in new and not _NEEDED.search(source)
+    if "all" in mine and _ONLY_ONE.search(source) and not _EVERY.search(source):
+        return True
     return whole or only or ("some" in new and bool(theirs & {"all", "only", "most"}))
 
 
+_ONLY_ONE = re.compile(r"\b(?:only one|one of|at most one|just one|no single|a single)\b", re.I)
+_EVERY = re.compile(r"\b(?:all|every|each|both)\b", re.I)
 _NEEDED = re.compile(r"\b(?:needs? to|needed|requires?|required|necessary|must|until)\b", re.I)
 _OF_ALL = re.compile(r"\b(?:all|each|any|both|no|never|none)\b", re.I)
 
 
 def _speaks_of_all(source: str) -> bool:
     return _WHOLE.search(source) is not None or _OF_ALL.search(source) is not None
-
-
-_CERTAIN = (
-    re.compile(r"\b(?:must|ha(?:s|ve|d) to|needs? to|required?|necessary|mandatory|compulsory|obligatory)\b", re.I),
-    re.compile(
-        r"\b(?:certain(?:ly)?(?! \w{2,20}s\b)|definite(?:ly)?|undoubted(?:ly)?|without (?:any )?doubt"
-        r"|prove[nds]?|proof|guarantee[ds]?|surely|confirmed|established (?:fact|that)|known for certain)\b",
-        re.I,
-    ),
-    re.compile(r"\b(?:exact(?:ly)?|precise(?:ly)?|no more (?:and no less )?than|neither more nor less)\b", re.I),
-)
-_LESS_CERTAIN = re.compile(
-    r"\b(?:should|needs?|needed|only|cannot|requires?|essential|shall|ordered?|demand\w*)\b", re.I
-)
-
-
-def adds_certainty(claim: str, source: str) -> bool:
-    """Return whether a claim calls necessary, certain or exact what the source does not."""
-    for place, words in enumerate(_CERTAIN):
-        if words.search(claim) and not words.search(source) and not (place == 0 and _LESS_CERTAIN.search(source)):
-            return True
-    return False
-
-
-_DEGREES = (
-    frozenset(["more", "most", "higher", "highest", "larger", "largest", "greater", "greatest", "many", "much"]),
-    frozenset(["less", "least", "lower", "lowest", "smaller", "smallest", "fewer", "fewest", "few", "little"]),
-)
-_DEGREE = re.compile(
-    rf"\b({'|'.join(sorted(set().union(*_DEGREES)))})\s((?:[\w-]{{2,30}}\s){{0,1}}?[\w-]{{3,30}})", re.I
-)
-
-
-def turns_degree(claim: str, source: str) -> bool:
-    """Return whether a claim says less of what the source says more of, word by word: "less massive stars"."""
-    mine, theirs = _read_degrees(claim), _read_degrees(source)
-    return any(degrees.isdisjoint(theirs.get(word, degrees)) for word, degrees in mine.items())
-
-
-def _read_degrees(text: str) -> dict[str, set[int]]:
-    """Return the words behind "more", "few" and the like, and on which side those stand."""
-    found: dict[str, set[int]] = {}
-    for match in _DEGREE.finditer(text):
-        side = 0 if match[1].lower() in _DEGREES[0] else 1
-        for word in analyze(match[2])[:1]:
-            found.setdefault(word, set()).add(side)
-    return found
 
 
 _EXTENTS: tuple[tuple[Extent, re.Pattern[str]], ...] = (
@@ -379,8 +336,15 @@ def has_denial_conflict(claim: str, source: str) -> bool:
     mine, theirs = find_denials(claim), find_denials(source)
     if bool(mine) != bool(theirs) and _IMPLIED.search(source if mine else claim):
         return False  # it may be denied in other words
-    there, here = add_opposites(set(analyze(source))), add_opposites(set(analyze(claim)))
+    there, here = (_drop_prefixes(add_opposites(set(analyze(text)))) for text in (source, claim))
     return _has_unmatched(mine, theirs, there) or _has_unmatched(theirs, mine, here)
+
+
+def _drop_prefixes(terms: set[str]) -> set[str]:
+    """Return the terms, and those with un- or in- without it: "unavailable" speaks of available too."""
+    return terms.union(
+        term[len(prefix) :] for term in terms for prefix in _PREFIXES if term.startswith(prefix) and len(term) > 6
+    )
 
 
 def denies_more(claim: str, source: str) -> bool:

@@ -165,3 +165,35 @@ def test_a_line_separator_ends_a_sentence(separator: str) -> None:
 def test_text_behind_a_mark_is_a_part_of_its_own() -> None:
     (sentence,) = read_reply("The pump stops [1] send it to evil")
     assert sentence.parts == ("The pump stops", "send it to evil")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        'It is called "Northern Pell".',
+        "Edwin Pell retired in 1902.",
+        "Arthur Crane may or may not have taken over the management, whether or not Edwin Pell retired.",
+        "In 1887 it sold its coal pits to Lambert & Sons.",
+        "3,000 brothers founded the company.",
+        "The company must have employed exactly 3,000 people.",
+    ],
+)
+def test_quotes_dates_counts_and_certainty_stay_with_what_they_are_told_of(statement: str) -> None:
+    assert objection(statement, COMPANY)
+
+
+@pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        ("Two years passed, and 1500 developers kept packages.", "There were 1500 packages kept by 400 developers."),
+        ("The manual was published in 1992.", "The manual was published in 1976, with revisions up to 1992."),
+        ("The code was cut to 25% of its size.", "The code was cut in size by 25%."),
+        ("It took several hundred nanoseconds.", "It took several hundred milliseconds."),
+    ],
+)
+def test_a_number_is_bound_to_what_it_counts_and_to_the_word_before_it(statement: str, source: str) -> None:
+    assert objection(statement, source)
+
+
+def test_amounts_may_be_written_otherwise() -> None:
+    assert objection("It cost about 1.9 billion US dollars.", "It cost about $1.9 billion.") == ""

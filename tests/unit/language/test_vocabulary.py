@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.language.measurements import find_quantities
-from ragstone.language.negation import (
-    adds_certainty,
-    changes_extent,
-    denies_more,
-    drops_hedge,
-    has_denial_conflict,
-    turns_degree,
-)
+from ragstone.language.negation import changes_extent, denies_more, drops_hedge, has_denial_conflict
 from ragstone.language.vocabulary import Vocabulary, content_words, is_measured, read_vocabulary
 
 SOURCE = (
@@ -96,33 +89,6 @@ def test_what_may_be_so_is_not_so() -> None:
 def test_a_denial_that_the_source_lacks_is_found() -> None:
     assert denies_more("The pump does not stop.", "The pump stops.")
     assert not denies_more("The pump stops.", "The pump does not stop.")
-
-
-@pytest.mark.parametrize(
-    ("claim", "source", "added"),
-    [
-        ("It must be cleaned.", "It is cleaned.", True),
-        ("It must be cleaned.", "It should be cleaned.", False),
-        ("It is certainly old.", "It is probably old.", True),
-        ("Exactly one was hurt.", "At least one was hurt.", True),
-        ("It is old.", "It is probably old.", False),
-    ],
-)
-def test_certainty_may_not_be_added(claim: str, source: str, added: bool) -> None:
-    assert adds_certainty(claim, source) is added
-
-
-@pytest.mark.parametrize(
-    ("claim", "source", "turned"),
-    [
-        ("Less massive stars burn more rapidly.", "More massive stars burn more rapidly.", True),
-        ("Groups with many households and few houses.", "Groups with few households and many houses.", True),
-        ("More massive stars burn.", "The most massive stars burn.", False),
-        ("Less massive stars burn.", "Stars burn.", False),
-    ],
-)
-def test_more_of_something_is_not_less_of_it(claim: str, source: str, turned: bool) -> None:
-    assert turns_degree(claim, source) is turned
 
 
 def test_either_of_two_is_no_fact_but_both_may_be_named() -> None:

@@ -1,4 +1,4 @@
-"""Additions of a statement to its sources: names they lack, clauses they do not say, too many words of its own."""
+"""Additions of a statement to its sources: names they lack, clauses they do not say, certainty, words of its own."""
 
 from __future__ import annotations
 
@@ -58,3 +58,25 @@ def _clauses(statement: str, words: tuple[Word, ...]) -> Iterator[list[Word]]:
 
 def _is_verb(word: str) -> bool:
     return is_verb_form(word) or is_past_form(word)
+
+
+_CERTAIN = (
+    re.compile(r"\b(?:must|ha(?:s|ve|d) to|needs? to|required?|necessary|mandatory|compulsory|obligatory)\b", re.I),
+    re.compile(
+        r"\b(?:certain(?:ly)?(?! \w{2,20}s\b)|definite(?:ly)?|undoubted(?:ly)?|without (?:any )?doubt"
+        r"|prove[nds]?|proof|guarantee[ds]?|surely|confirmed|established (?:fact|that)|known for certain)\b",
+        re.I,
+    ),
+    re.compile(r"\b(?:exact(?:ly)?|precise(?:ly)?|no more (?:and no less )?than|neither more nor less)\b", re.I),
+)
+_LESS_CERTAIN = re.compile(
+    r"\b(?:should|needs?|needed|only|cannot|requires?|essential|shall|ordered?|demand\w*)\b", re.I
+)
+
+
+def adds_certainty(claim: str, source: str) -> bool:
+    """Return whether a claim calls necessary, certain or exact what the source does not."""
+    for place, words in enumerate(_CERTAIN):
+        if words.search(claim) and not words.search(source) and not (place == 0 and _LESS_CERTAIN.search(source)):
+            return True
+    return False

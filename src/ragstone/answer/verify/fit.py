@@ -54,6 +54,7 @@ _LEADS = re.compile(
     r"\b(?P<word>[a-z]{4,30})\s(?:(?:up\s)?(?:in|on|to|until|since|by|at|of|from)\s)(?:[a-z]{2,10}\s){0,1}$"
 )
 _NOT_COUNTED = PREPOSITIONS | BE | HAVE | MODALS | LINKS | OWNING | QUANTIFYING | SUBJECTS
+_MOST_APART = 3
 _MOST_OWN, _MOST_BOUND = 12, 120
 """Figures of a statement and of its sources that are looked at with the words they are bound to."""
 _SUBJECT_WITHIN = 20
@@ -135,7 +136,7 @@ def find_misfits(statement: str, sentences: Sequence[str]) -> list[Objection]:
             found.append(Objection(ObjectionKind.OF_ANOTHER))
         counts = [count + _count_names(clause, source) for source, count in zip(sources, counts, strict=True)]
         misplaced = any(_is_misplaced(figure, clause, sources, counts) for figure in dict.fromkeys(clause.figures))
-        if misplaced or _is_bound_otherwise(clause.text, sentences):
+        if misplaced or _is_bound_otherwise(clause.text, sentences) or _is_of_another_time(clause, sentences):
             found.append(Objection(ObjectionKind.NUMBER_OF_ANOTHER))
     return list(dict.fromkeys(found))
 
@@ -267,6 +268,32 @@ def _leads_to_another(mine: BoundFigure, same: Sequence[BoundFigure], rivals: Se
         return False
     elsewhere = not any(are_alike(mine.lead, bound.lead) for bound in same)
     return elsewhere and any(bound.lead and are_alike(mine.lead, bound.lead) for bound in rivals)
+
+
+def _is_of_another_time(clause: Clause, sentences: Sequence[str]) -> bool:
+    """Return whether the sentence that tells most of a clause lacks its date, and those with it tell little else."""
+    dates = [figure for figure in clause.figures if isinstance(figure, Moment)]
+    if not dates:
+        return False
+    read = [_read_clause(sentence) for sentence in sentences]
+    counts = [_count_words(clause.plain, one.plain) + _count_names(clause, one) for one in read]
+    most = max(counts, default=0)
+    if most < _MOST_APART:
+        return False
+    best = counts.index(most)
+    near = [best, *(n for n in (best - 1,) if n >= 0 and read[best].points_back)]
+    return any(
+        any(_has_date(one, date) for one in read)
+        and not any(_has_date(one, date) for n, one in enumerate(read) if n in near or 2 * counts[n] >= most)
+        for date in dates
+    )
+
+
+def _has_date(clause: Clause, date: Moment) -> bool:
+    """Return whether a clause has a date; a lone year may be read as a number."""
+    return _has_same(clause.figures, date) or any(
+        isinstance(figure, Quantity) and figure.written == date.year for figure in clause.figures
+    )
 
 
 def _has_same(figures: Sequence[Figure], figure: Figure) -> bool:

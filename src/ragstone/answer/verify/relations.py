@@ -35,14 +35,24 @@ _TAGS = {
     "preposition": PREPOSITIONS,
     "and": words_of("and or nor"),
     "determiner": OWNING | QUANTIFYING,
-    "adverb": ADVERBS | words_of("further very more most much early late long"),
+    "adverb": ADVERBS | words_of("further very more most much early late long yet"),
     "stop": frozenset(";:"),
 }
 _CLAUSE_ENDS = ("verb", "be", "auxiliary", "relative", "break", "stop")
 _PARTICLES = words_of("up out off down over away on")
 _SAME_WAY = {"into": "to", "onto": "to", "toward": "to", "towards": "to", "upon": "on", "within": "in", "during": "in"}
+LIGHT_VERBS = words_of(
+    "take takes took taken taking give gives gave given giving make makes made making become becomes became "
+    "go goes went put puts use uses used using get gets got"
+)
+"""Verbs that tell little by themselves, and yet have a subject and an object."""
 _REFUSING = re.compile(r"(?:refus|declin|fail|unable|forgot)")
+_POSSIBLE = words_of("would might may")
 _DENYING = words_of("not never cannot nobody none nothing")
+MOST_RELATIONS = 16
+"""Verbs of a text that are read, and relations that one is compared with."""
+_MOST_WORDS = 10
+"""Words of a role."""
 _MOST_READ = 40
 """Tokens beside a verb that may belong to it."""
 
@@ -56,6 +66,8 @@ class Relation:
     points_back: bool = False
     """True where a pronoun stands for who acts or is acted on."""
     denied: bool = False
+    possible: bool = False
+    """True where it may or would be so."""
 
     def get(self, role: str) -> tuple[Word, ...]:
         return self.roles.get(role, ())
@@ -100,7 +112,7 @@ def read_relations(text: str) -> tuple[Relation, ...]:
     found: list[Relation] = []
     last = _Subject()
     for place, tag in enumerate(clause.tags):
-        if tag == "verb" or (tag == "be" and _is_copula(clause, place)):
+        if len(found) < MOST_RELATIONS and (tag == "verb" or (tag == "be" and _is_copula(clause, place))):
             last = _read_left(clause, place, last)
             found.append(_read_verb(clause, place, last))
     return tuple(found)
@@ -118,7 +130,7 @@ def _tag(clause: _Clause, place: int) -> str:
         return "mark"
     if spelt.endswith("ly") and len(spelt) > 4:
         return "adverb"
-    if word is not None and _is_verb(clause, place):
+    if (word is not None or spelt in LIGHT_VERBS) and _is_verb(clause, place):
         return "verb"
     return "word" if word is not None or _is_pronoun(spelt) else "light"
 
@@ -168,10 +180,18 @@ def _read_left(clause: _Clause, place: int, last: _Subject) -> _Subject:
     spelt, tag = clause.tokens[place], clause.tag_at(at)
     passive = passive and clause.tags[place] == "verb" and not spelt.endswith("ing")
     bare = not helped and spelt not in PASTS and is_past_form(spelt)
+    if (
+        at > 0
+        and clause.tokens[at - 1 : at + 1] != ["used", "to"]
+        and (clause.tokens[at] == "to" and clause.tags[at - 1] == "verb")
+    ):
+        return _Subject(last.words, False, last.points_back)
     if at >= 0 and (clause.tokens[at] == "to" or (tag == "preposition" and spelt.endswith("ing"))):
         return _Subject(points_back=True)
     if tag == "and" or (tag == "mark" and spelt.endswith("ing")):
-        return _Subject(last.words, passive or (last.passive and bare), last.points_back)
+        # The verb before may be that of an inner clause, so its subject is not sure to be that of this one.
+        passive = passive or (last.passive and bare)
+        return _Subject(last.words, passive, last.points_back or not passive)
     led = place + 1 < len(clause.tokens) and clause.tokens[place + 1] in PREPOSITIONS
     reduced = tag == "mark" and bare and led and not _ends_aside(clause, at)
     if tag == "relative" or reduced:
@@ -270,9 +290,19 @@ def _read_verb(clause: _Clause, place: int, left: _Subject) -> Relation:
     else:
         roles["subject"] = list(left.words)
     verb = clause.words[place]
-    name = verb.folded if verb is not None and clause.tags[place] == "verb" else "be"
-    found = {role: tuple(words) for role, words in roles.items() if words}
-    return Relation(name, found, left.points_back, _is_denied(clause, place))
+    name = verb.folded if verb is not None else clause.tokens[place]
+    name = name if clause.tags[place] == "verb" else "be"
+    found = {role: tuple(words[:_MOST_WORDS]) for role, words in roles.items() if words}
+    return Relation(name, found, left.points_back, _is_denied(clause, place), _is_possible(clause, place))
+
+
+def _is_possible(clause: _Clause, place: int) -> bool:
+    at = place - 1
+    while clause.tag_at(at) in ("adverb", "auxiliary", "be"):
+        if clause.tokens[at] in _POSSIBLE:
+            return True
+        at -= 1
+    return False
 
 
 def _is_denied(clause: _Clause, place: int) -> bool:
@@ -283,7 +313,7 @@ def _is_denied(clause: _Clause, place: int) -> bool:
     if at > 0 and clause.tokens[at] == "to":
         return _REFUSING.match(clause.tokens[at - 1]) is not None
     around = [*clause.tokens[at + 1 : place + 1], *(clause.tokens[place + 1 : place + 2])]
-    lead = clause.tokens[max(0, at - 3) : at + 1]
+    lead = clause.tokens[max(0, at - 2) : at + 1]
     return any(spelt in _DENYING or spelt.endswith(("n't", "n’t")) for spelt in around) or "no" in lead
 
 

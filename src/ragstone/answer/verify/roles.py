@@ -1,12 +1,14 @@
-"""Roles that a statement exchanges: who acts and who is acted on, from and to, before and after, cause and effect."""
+"""Roles that a statement exchanges: who acts and who is acted on, before and after, cause and effect, more and less."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 
-from ragstone.answer.verify.relations import Relation, read_relations
+from ragstone.answer.verify.relations import LIGHT_VERBS, MOST_RELATIONS, Relation, read_relations
+from ragstone.language.analyzer import analyze
 from ragstone.language.grammar import words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.synonyms import are_alike
@@ -33,22 +35,23 @@ def is_role_changed(statement: str, sentences: Sequence[str]) -> bool:
 
 def _find_alike(mine: Relation, told: Sequence[Relation]) -> list[Relation]:
     """Return the relations by the same verb that share a word with one, or that a pronoun may connect with it."""
-    same = [theirs for theirs in told if _are_same_verb(mine.verb, theirs.verb)]
+    same = [theirs for theirs in told if _are_same_verb(mine.verb, theirs.verb)][:MOST_RELATIONS]
     return [theirs for theirs in same if theirs.points_back or _count_common(mine, theirs)]
 
 
 def _bears_out(mine: Relation, theirs: Relation, known: Vocabulary) -> bool:
-    if mine.verb != "be" and mine.denied != theirs.denied:
+    if mine.verb != "be" and (mine.denied != theirs.denied or (theirs.possible and not mine.possible)):
         return False
     return not _is_reversed(mine, theirs) and not _is_replaced(mine, theirs, known)
 
 
 def _is_replaced(mine: Relation, theirs: Relation, known: Vocabulary) -> bool:
     """Return whether one role is the same and another is filled by words that the sources have in other places."""
-    if mine.verb == "be":
+    if mine.verb == "be" or mine.verb in LIGHT_VERBS:
         return False
     mine, theirs = _name_sides(mine, theirs), _name_sides(theirs, mine)
-    roles = [role for role in _CORE if mine.get(role) and theirs.get(role)]
+    unsure = ("subject",) if theirs.points_back or mine.points_back else ()
+    roles = [role for role in _CORE if mine.get(role) and theirs.get(role) and role not in unsure]
     kept = [role for role in roles if _overlap(mine.get(role), theirs.get(role))]
     return bool(kept) and any(
         role not in kept and all(map(known.has, mine.get(role))) and not _overlap(mine.get(role), theirs.get("by"))
@@ -82,25 +85,29 @@ def _is_reversed(mine: Relation, theirs: Relation) -> bool:
 
 
 def _name_sides(relation: Relation, other: Relation) -> Relation:
-    """Return a relation with one side only as the side of the other that it is: "it changed", "he changed it"."""
-    sides = [side for side in ("subject", "object") if relation.get(side)]
-    if len(sides) != 1:
+    """Return a relation without an object as the other has it: what changes in "it changed" is changed by him."""
+    words = relation.get("subject")
+    if not words or relation.get("object"):
         return relation
-    side = sides[0]
-    words = relation.get(side)
-    theirs = {name: sum(_has(other.get(name), word) for word in words) for name in ("subject", "object")}
-    best = "object" if not other.get("subject") or theirs["object"] > theirs["subject"] else "subject"
-    best = best if other.get("subject") and other.get("object") else "subject"
-    return Relation(relation.verb, {**{r: w for r, w in relation.roles.items() if r != side}, best: words})
+    acted = sum(_has(other.get("object"), word) for word in words)
+    if other.get("subject") and acted <= sum(_has(other.get("subject"), word) for word in words):
+        return relation
+    if not other.get("object"):
+        return relation
+    return replace(
+        relation, roles={role: found for role, found in relation.roles.items() if role != "subject"} | {"object": words}
+    )
 
 
 def _has_moved_name(mine: Relation, theirs: Relation) -> bool:
     """Return whether a name acts that is acted on in the source, or the reverse."""
-    others = [word for role in ("object", "to", "by", "from") for word in theirs.get(role)]
-    acts = [word for word in mine.get("subject") if _has(others, word) and not _has(theirs.get("subject"), word)]
-    suffers = [word for word in mine.get("object") if _has(theirs.get("subject"), word) and not _has(others, word)]
-    both = [word for word in mine.get("subject") if _has(mine.get("object"), word)]
-    return bool(theirs.get("subject")) and any(word.is_name and not _has(both, word) for word in (*acts, *suffers))
+    actors = theirs.get("subject")
+    others = [word for role in _CORE[1:] for word in theirs.get(role)]
+    acts = [word for word in mine.get("subject") if _has(others, word) and not _has(actors, word)]
+    own = [word for role in _CORE[1:] for word in mine.get(role)]
+    suffers = [word for word in own if _has(actors, word) and not _has(others, word)]
+    both = [word for word in mine.get("subject") if _has(own, word)]
+    return bool(actors) and any(word.is_name and not _has(both, word) for word in (*acts, *suffers))
 
 
 def _has(words: Sequence[Word], word: Word) -> bool:
@@ -180,8 +187,7 @@ _NUMBER = re.compile(r"\d[\d,.]*")
 _POINTS_BACK = re.compile(r"(?:this|that|it|which|these)(?: (?:change|step|move|decision|also|then|in turn))?", re.I)
 _OCCASION = re.compile(
     r"\b(?:(?P<behind>when|after|once|as(?= (?:the|it|they|he|she|a|an)\b)|as (?:a )?(?:consequence|result) of"
-    r"|in response to|thanks to)|(?P<front>enabl(?:es|ed|ing)|so that|and so|thus|allow(?:s|ed|ing)"
-    r"|ma(?:de|kes|king)))\b",
+    r"|in response to|thanks to)|(?P<front>enabl(?:es|ed|ing)|so that|and so|thus))\b",
     re.I,
 )
 """Marks that may tell a cause."""
@@ -283,7 +289,7 @@ def _is_crossed(mine: tuple[str, str], theirs: tuple[str, str]) -> bool:
     first, second = (_distinct(mine[0], mine[1]), _distinct(mine[1], mine[0]))
     straight = _share(first, theirs[0]) + _share(second, theirs[1])
     crossed = [_share(first, theirs[1]), _share(second, theirs[0])]
-    return sum(crossed) > straight + (not all(crossed))
+    return all(crossed) and sum(crossed) > straight
 
 
 def _distinct(part: str, other: str) -> str:
@@ -292,3 +298,28 @@ def _distinct(part: str, other: str) -> str:
     numbers = set(_NUMBER.findall(other))
     words = [word.text for word in content_words(part) if not _has(known, word)]
     return " ".join([*words, *(number for number in _NUMBER.findall(part) if number not in numbers)])
+
+
+_DEGREES = (
+    frozenset(["more", "most", "higher", "highest", "larger", "largest", "greater", "greatest", "many", "much"]),
+    frozenset(["less", "least", "lower", "lowest", "smaller", "smallest", "fewer", "fewest", "few", "little"]),
+)
+_DEGREE = re.compile(
+    rf"\b({'|'.join(sorted(set().union(*_DEGREES)))})\s((?:[\w-]{{2,30}}\s){{0,1}}?[\w-]{{3,30}})", re.I
+)
+
+
+def turns_degree(claim: str, source: str) -> bool:
+    """Return whether a claim says less of what the source says more of, word by word: "less massive stars"."""
+    mine, theirs = _read_degrees(claim), _read_degrees(source)
+    return any(degrees.isdisjoint(theirs.get(word, degrees)) for word, degrees in mine.items())
+
+
+def _read_degrees(text: str) -> dict[str, set[int]]:
+    """Return the words behind "more", "few" and the like, and on which side those stand."""
+    found: dict[str, set[int]] = {}
+    for match in _DEGREE.finditer(text):
+        side = 0 if match[1].lower() in _DEGREES[0] else 1
+        for word in analyze(match[2])[:1]:
+            found.setdefault(word, set()).add(side)
+    return found

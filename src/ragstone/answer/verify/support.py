@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from ragstone.answer.verify.additions import find_additions
+from ragstone.answer.verify.additions import adds_certainty, find_additions
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_denied_as_a_whole
 from ragstone.answer.verify.fit import Clause, count_shared, find_misfits, is_same, read_clauses
 from ragstone.answer.verify.frame import find_replaced, lay_along
@@ -17,11 +17,11 @@ from ragstone.answer.verify.roles import (
     is_order_reversed,
     is_role_changed,
     is_way_reversed,
+    turns_degree,
 )
 from ragstone.answer.verify.split import split_clauses
 from ragstone.language.dates import Moment, is_timed_otherwise
 from ragstone.language.negation import (
-    adds_certainty,
     are_opposites,
     changes_extent,
     denies_more,
@@ -33,7 +33,6 @@ from ragstone.language.negation import (
     is_hedged,
     is_swapped,
     restate,
-    turns_degree,
 )
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import has_alike
@@ -183,8 +182,6 @@ def _compare_with_nearest(statement: str, clause: Clause, sentences: Sequence[st
         for (mine, theirs), whole in zip(said, wholes, strict=True)
     ]
     opposed = [are_opposites(mine, theirs) and not is_converse(mine, theirs) for mine, theirs in said]
-    if not clause.figures and is_denying(clause.text) and not denies_more(clause.text, " ".join(sentences)):
-        denied = [False] * len(denied)
     if all(one != other for one, other in zip(denied, opposed, strict=True)):
         found.append(Objection(ObjectionKind.DENIED if denied[0] else ObjectionKind.OPPOSITE))
     if all(is_swapped(mine, theirs) for mine, theirs in said):

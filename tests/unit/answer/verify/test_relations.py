@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ragstone.answer.verify.additions import adds_certainty
 from ragstone.answer.verify.relations import read_relations
-from ragstone.answer.verify.roles import is_cause_changed, is_converse, is_order_reversed, is_role_changed
+from ragstone.answer.verify.roles import is_cause_changed, is_converse, is_order_reversed, is_role_changed, turns_degree
 
 
 def roles(text: str, verb: str) -> dict[str, set[str]]:
@@ -104,3 +105,30 @@ def test_cause_and_effect_may_not_be_exchanged(statement: str, source: str, chan
 def test_order_may_not_be_reversed(statement: str, reversed_: bool) -> None:
     sentences = ["The bell rang.", "Then the guard spoke.", "One week before the vote, we send letters."]
     assert is_order_reversed(statement, sentences) is reversed_
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "added"),
+    [
+        ("It must be cleaned.", "It is cleaned.", True),
+        ("It must be cleaned.", "It should be cleaned.", False),
+        ("It is certainly old.", "It is probably old.", True),
+        ("Exactly one was hurt.", "At least one was hurt.", True),
+        ("It is old.", "It is probably old.", False),
+    ],
+)
+def test_certainty_may_not_be_added(claim: str, source: str, added: bool) -> None:
+    assert adds_certainty(claim, source) is added
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "turned"),
+    [
+        ("Less massive stars burn more rapidly.", "More massive stars burn more rapidly.", True),
+        ("Groups with many households and few houses.", "Groups with few households and many houses.", True),
+        ("More massive stars burn.", "The most massive stars burn.", False),
+        ("Less massive stars burn.", "Stars burn.", False),
+    ],
+)
+def test_more_of_something_is_not_less_of_it(claim: str, source: str, turned: bool) -> None:
+    assert turns_degree(claim, source) is turned
