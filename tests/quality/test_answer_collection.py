@@ -25,7 +25,7 @@ KINDS = {
 SHARED = {"id", "kind", "document", "gold"}
 QUESTION = SHARED | {"question", "wording", "facts"}
 CLAIM = SHARED | {"claim", "true"}
-MOST_BYTES = 2_600_000
+MOST_BYTES = 4_000_000
 
 Line = dict[str, Any]
 
