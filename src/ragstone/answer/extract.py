@@ -23,12 +23,14 @@ from ragstone.language.analyzer import analyze
 from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, find_asked_kind, holds_kind
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
-MIN_CHANCE = 0.42
+MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
 SPREAD = 2.5
 """The distance from the score of the best unit within which a further one is said too."""
+KEEP = 0.7
+"""Share of the best unit's strength that a further one needs to be said too."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
 NEAR_THE_BEST = 0.85
@@ -166,7 +168,7 @@ def choose(
     for item in ranked:
         if len(chosen) == MOST_UNITS:
             break
-        if item.score < ranked[0].score - SPREAD or (chosen and not _says_some(item, ranked[0], asked, by_meaning)):
+        if chosen and not _is_as_good(item, ranked[0], asked, by_meaning):
             continue
         same = [other for other in chosen if _say_the_same(item.unit.quote, other.quote)]
         if not same:
@@ -174,6 +176,12 @@ def choose(
         elif named_places(same[0].text) - named_places(item.unit.text):
             chosen[chosen.index(same[0])] = item.unit  # An address may be planted: the same without one is quoted.
     return chosen
+
+
+def _is_as_good(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:
+    """Return whether a further unit is nearly as good as the best one."""
+    comes_near = item.score >= best.score - SPREAD and item.strength >= KEEP * best.strength
+    return comes_near and _says_some(item, best, asked, by_meaning)
 
 
 def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:
