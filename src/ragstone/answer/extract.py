@@ -27,8 +27,8 @@ MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
-SPREAD = 2.5
-"""The distance from the score of the best unit within which a further one is said too."""
+MIN_RELEVANCE = 0.05
+"""Relevance that a passage of the best units must have for a question to be answered."""
 KEEP = 0.7
 """Share of the best unit's strength that a further one needs to be said too."""
 LONGEST_TOGETHER = 500
@@ -130,11 +130,16 @@ def _find_covered(question: str, hits: Sequence[Hit], addresses: bool, shared: A
 def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tuple[str, ...]) -> Extraction:
     ranked = sorted(found.short, key=lambda item: item.score, reverse=True)
     said = quote_best(question, ranked, found.units, max_sentences)
-    if said and estimate_chance(ranked) >= MIN_CHANCE and not found.missing:
+    if said and not found.missing and _is_relevant(ranked) and estimate_chance(ranked) >= MIN_CHANCE:
         return Extraction(tuple(said), degraded)
     near = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
     nearest = complete_units(near, found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
+
+
+def _is_relevant(ranked: Sequence[ScoredUnit]) -> bool:
+    known = [item.unit.quote.hit.relevance for item in ranked[:MOST_UNITS]]
+    return any(relevance is None or relevance >= MIN_RELEVANCE for relevance in known)
 
 
 def quote_best(
@@ -180,8 +185,7 @@ def choose(
 
 def _is_as_good(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:
     """Return whether a further unit is nearly as good as the best one."""
-    comes_near = item.score >= best.score - SPREAD and item.strength >= KEEP * best.strength
-    return comes_near and _says_some(item, best, asked, by_meaning)
+    return item.strength >= KEEP * best.strength and _says_some(item, best, asked, by_meaning)
 
 
 def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:

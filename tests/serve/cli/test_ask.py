@@ -235,7 +235,7 @@ def test_what_comes_near_is_shown_as_no_answer(filled: Cli, options: list[str]) 
     question = "How many windows does the lighthouse have?"
     ran = filled("ask", question, *options)
     lines = ran.out.splitlines()
-    assert (ran.code, lines[0]) == (4, "No passage states this. The nearest say:")
+    assert (ran.code, lines[0]) == (4, "No passage states this. No passage mentions windows. The nearest say:")
     assert lines[1].endswith("[1]")
     assert lines[3] == "[1] harbour.txt"
     ran = filled("ask", question, *options, "--json")
