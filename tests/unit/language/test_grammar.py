@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.language.grammar import Token, Verb, first_verb, is_known_verb, tokenize
+from ragstone.language.grammar import Token, Verb, first_verb, is_known_verb, is_past_form, tokenize
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,10 @@ def test_verbs_that_can_share_a_subject(clause: str, other: str, agrees: bool) -
 def test_verbs_speak_of_the_past_or_not() -> None:
     assert _verb("It sailed").same_time(_verb("It was late"))
     assert not _verb("It sailed").same_time(_verb("It sails"))
+
+
+@pytest.mark.parametrize(
+    ("word", "past"), [("opened", True), ("written", True), ("took", True), ("need", False), ("red", False)]
+)
+def test_forms_of_the_past_are_known(word: str, past: bool) -> None:
+    assert is_past_form(word) is past

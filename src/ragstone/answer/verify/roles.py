@@ -36,6 +36,9 @@ def is_role_changed(statement: str, sentences: Sequence[str]) -> bool:
 def _find_alike(mine: Relation, told: Sequence[Relation]) -> list[Relation]:
     """Return the relations by the same verb that share a word with one, or that a pronoun may connect with it."""
     same = [theirs for theirs in told if _are_same_verb(mine.verb, theirs.verb)][:MOST_RELATIONS]
+    most = max((_count_common(mine, theirs) for theirs in same), default=0)
+    own = [theirs for theirs in same if _are_forms(mine.verb, theirs.verb)]
+    same = own if any(_count_common(mine, theirs) == most > 1 for theirs in own) else same
     return [theirs for theirs in same if theirs.points_back or _count_common(mine, theirs)]
 
 
@@ -57,6 +60,11 @@ def _is_replaced(mine: Relation, theirs: Relation, known: Vocabulary) -> bool:
         role not in kept and all(map(known.has, mine.get(role))) and not _overlap(mine.get(role), theirs.get("by"))
         for role in roles
     )
+
+
+def _are_forms(one: str, other: str) -> bool:
+    """Return whether two words are forms of one verb, and not only alike."""
+    return not base_forms(one).isdisjoint(base_forms(other))
 
 
 def _are_same_verb(one: str, other: str) -> bool:
@@ -107,6 +115,9 @@ def _has_moved_name(mine: Relation, theirs: Relation) -> bool:
     own = [word for role in _CORE[1:] for word in mine.get(role)]
     suffers = [word for word in own if _has(actors, word) and not _has(others, word)]
     both = [word for word in mine.get("subject") if _has(own, word)]
+    led = [word for role in ("on", "to", "from") for word in theirs.get(role)]
+    if any(word.is_name and _has(led, word) and not _has((*actors, *both), word) for word in mine.get("subject")):
+        return True
     return bool(actors) and any(word.is_name and not _has(both, word) for word in (*acts, *suffers))
 
 
