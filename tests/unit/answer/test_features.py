@@ -1,0 +1,56 @@
+"""What speaks for a unit as the answer to a question."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from ragstone.answer.features import describe_units
+from ragstone.answer.units import find_units
+from ragstone.answer.weights import ANSWERS, ANSWERS_BY_WORDS, RANKING, RANKING_BY_WORDS
+from ragstone.core.types import Hit
+
+MakeHit = Callable[..., Hit]
+
+
+def describe(hit: Hit, question: str, shared: frozenset[str] = frozenset()) -> list[dict[str, float]]:
+    return describe_units(question, find_units([hit], addresses=True), shared)
+
+
+def test_each_word_of_the_question_counts_once_for_the_nearest_place_that_has_it(make_hit: MakeHit) -> None:
+    hit = make_hit("The pump is very blue. The valve is quite old.", title="Plant", section="Boilers")
+    [first, _] = describe(hit, "Which pump, valve, boiler or plant smells?")
+    places = [first[name] for name in ("own", "near", "section", "title", "lacking")]
+    assert all(value > 0 for value in places)
+    assert sum(places) == pytest.approx(1)
+
+
+def test_words_that_mean_the_same_count_apart(make_hit: MakeHit) -> None:
+    [unit] = describe(make_hit("Files are deleted by it at once."), "Does it remove files?")
+    assert (unit["alike"] > 0, unit["lacking"]) == (True, 0.0)
+
+
+def test_words_of_the_conversation_count_little(make_hit: MakeHit) -> None:
+    hit, question = make_hit("The pump is very blue."), "How old is the valve of the pump?"
+    assert describe(hit, question, frozenset(["pump"]))[0]["own"] < describe(hit, question)[0]["own"]
+
+
+def test_what_is_asked_for_is_held_or_missed(make_hit: MakeHit) -> None:
+    question = "How many fans has the pump?"
+    [held] = describe(make_hit("The pump has 3 fans."), question)
+    [missed] = describe(make_hit("The pump has some fans."), question)
+    assert (held["held"], held["counted"], missed["missed"], missed["uncounted"]) == (1, 1, 1, 1)
+
+
+def test_another_setting_of_a_similar_name_is_another_one(make_hit: MakeHit) -> None:
+    hit = make_hit("fan_limit (integer)\n  Limits the fan to some turns.")
+    assert describe(hit, "What does fan_speed do?")[0]["other_identifier"] == 1
+    assert describe(hit, "What does fan_limit do?")[0]["other_identifier"] == 0
+
+
+def test_all_weights_are_of_features_that_there_are(make_hit: MakeHit) -> None:
+    [unit] = describe(make_hit("The pump has 3 fans."), "How many fans has the pump?")
+    chosen = {"bias", "margin", "best_coverage", "closeness", "best_closeness"}
+    for weights in (RANKING, RANKING_BY_WORDS, ANSWERS, ANSWERS_BY_WORDS):
+        assert set(weights) <= set(unit) | chosen
