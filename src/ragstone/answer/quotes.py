@@ -287,10 +287,11 @@ def _rows_in_claim(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quot
     labels = [wanted.intersection(_labels(row, table)) for row in table]
     all_of_them = set[str]().union(*labels)
     numbered = _numbered_terms(terms)
+    named = [bool(first := set(analyze(_cells(row.text)[0]))) and first <= terms for row in table]
     return [
         row
-        for row, label in zip(table, labels, strict=True)
-        if (label and label == all_of_them and numbered <= _surrounding_terms(row))
+        for row, label, is_named in zip(table, labels, named, strict=True)
+        if (label and (is_named if any(named) else label == all_of_them) and numbered <= _surrounding_terms(row))
         or any(is_prose(cell) for cell in _cells(row.text)[1:])
     ]
 

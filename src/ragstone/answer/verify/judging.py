@@ -19,7 +19,7 @@ _QUOTED, _RESTATED, _CONTRADICTED = 0.95, 0.8, 0.85
 """Support by a sentence that says a claim in its words or in other words, refutation by one that says otherwise."""
 _SUBJECT, _PREDICATE, _TOLD = 0.75, 0.6, 0.75
 """Shares of what a claim is about, of what it says of it and of all, from which a sentence states it in other words."""
-_REPEATS, _FEWEST = 0.6, 2
+_REPEATS, _FEWEST, _CLOSE = 0.6, 2, 0.85
 _HOLDS = 0.5
 _SAME_WORDS = 0.85
 _AS_NEAR = 0.85
@@ -134,7 +134,10 @@ def _holds(reading: SentenceReading) -> bool:
         return False
     if shares.repeated >= _REPEATS:
         return shares.told == 1  # it repeats the sentence: what it has beside that was added
-    return shares.predicate >= _PREDICATE and shares.told >= _TOLD
+    if shares.told < _TOLD:
+        return False
+    means_same = reading.closeness >= _CLOSE and shares.repeated < _HOLDS
+    return shares.predicate >= _PREDICATE or shares.states_default or means_same
 
 
 def _says_otherwise(reading: SentenceReading) -> bool:

@@ -17,11 +17,14 @@ from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.score import read_in_context
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.defaults import compare_defaults
+from ragstone.answer.verify.frame import Frame, lay_along
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kinds
+from ragstone.answer.verify.rival import Rival
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
-from ragstone.answer.verify.shares import NOTHING, Shares, measure_shares
-from ragstone.answer.verify.slots import Rival, find_rival
-from ragstone.answer.verify.subject import name_subject, read_above, read_before, read_text
+from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
+from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
+from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.answer.verify.support import find_unsupported
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
@@ -46,6 +49,8 @@ _MAX_CHARS = 1000
 _FEWEST_TERMS = 2
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
+_SAME = 0.7
+"""Share of a claim's words from which a sentence that has another figure or the opposite word speaks of the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +202,7 @@ def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     kept = {id(quote) for quote in select_for_claim([unit.quote for unit in found], claim, terms)}
     units = [unit for unit in found if id(unit.quote) in kept]
     read = [select_words(unit.quote, terms) for unit in units]
-    above = ["\n".join((unit.quote.headings, unit.above, *read_before(unit))) for unit in units]
+    above = [read_context(unit).text for unit in units]
     covered = measure_coverage(asked_terms(claim), read, above)
     places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score)
     return [_Candidate(units[place], read[place], covered[place], place, (read, above)) for place in places[:SHORTLIST]]
@@ -227,30 +232,47 @@ def _read_strongest(
 
 def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: float) -> SentenceReading:
     """Read a unit beside a claim; `said` is the claim in the figures of the unit."""
-    quote, above = unit.quote, read_above(unit)
+    quote, context = unit.quote, read_context(unit)
     if quote.head is None:
         text = name_subject(claim, unit, read_text(unit))
-        findings = check(claim, text, above, quote.hit.text)
-        rest = _rest_on(claim, said, text, read_before(unit), above)
+        findings = check(claim, text, context.above, quote.hit.text)
+        rest = _rest_on(claim, said, text, context)
         return SentenceReading(quote, near, covered, literal_share(said, text), findings, *rest)
     terms = frozenset(analyze_query(claim))
     findings = check_row(claim, quote, terms, quote.headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
     told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
-    return SentenceReading(quote, near, covered, share, findings, *_rest_on(claim, said, told, [], above))
+    objections, shares, rival = _rest_on(claim, said, told, context)
+    # The cells of a row have no order, and its names stand over it.
+    objections = drop_kinds(objections, {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND})
+    return SentenceReading(quote, near, covered, share, findings, objections, shares, rival)
 
 
 def _rest_on(
-    claim: str, said: str, sentence: str, before: Sequence[str], above: str
+    claim: str, said: str, sentence: str, context: Context
 ) -> tuple[tuple[Objection, ...], Shares, Rival | None]:
-    """Return the objections to resting a claim on a sentence, and how much of the claim's words it has."""
-    around = "\n".join((above, *before))
-    objections = tuple(find_unsupported(claim, [*before, sentence], f"{around}\n{sentence}"))
-    shares = measure_shares(claim, said, sentence, before, above)
+    """Return the objections to resting a claim on a sentence, how much of it the sentence has, and its rival."""
+    objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
+    frame = lay_along(said, [sentence])
+    shares = measure_shares(claim, said, sentence, frame, context)
     if shares.repeated == 1 and shares.told == 1:
         # It is the sentence, word for word: what its figures and names belong to cannot have changed.
         objections = drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
-    return objections, shares, find_rival(said, sentence, around, verbatim=shares.repeated >= _VERBATIM)
+    default = compare_defaults(claim, sentence) if shares.subject == 1 and shares.close >= _VERBATIM else None
+    if default is True:
+        shares = replace(shares, states_default=True)
+    rival = default if isinstance(default, Rival) else _find_rival(said, sentence, frame, shares, context)
+    return objections, shares, rival
+
+
+def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, context: Context) -> Rival | None:
+    """Return what a sentence about the same says in the place of something in a claim, or None."""
+    rival = None
+    if shares.told == 1 and max(shares.own, shares.repeated) >= _SAME:
+        rival = find_other_figure(said, sentence)
+    if not rival and frame and shares.repeated >= _SAME:
+        rival = find_opposed(frame)
+    return rival or find_rival(said, sentence, context.text, verbatim=shares.repeated >= _VERBATIM)
 
 
 def literal_share(claim: str, sentence: str) -> float:

@@ -71,7 +71,7 @@ def _drop_word_order(
     if is_elsewhere and not any(is_prose(value) and is_misbound(claim, value) for value in values):
         if not named:
             voids = (*voids, _ELSEWHERE)
-        if not named or (len(named) == 1 and all(_fits(quantity, named[0]) for quantity in claimed)):
+        if not named or all(_fits_column(quantity, named) for quantity in claimed):
             conflicts = drop_kind(conflicts, ObjectionKind.NUMBER_OF_ANOTHER)
     return replace(found, conflicts=conflicts, voids=voids)
 
@@ -119,6 +119,12 @@ def _compare_figure(claimed: Quantity, cells: Sequence[Cell], named: Sequence[Ce
     if len(named) == 1 and any(_is_rival(claimed, stated) for stated in _quantities(named[0])):
         return "differs"
     return "absent"
+
+
+def _fits_column(claimed: Quantity, named: Sequence[Cell]) -> bool:
+    """Return whether a figure stands in the column that the word before it names, or in one that the claim names."""
+    own = [cell for cell in named if claimed.lead and claimed.lead in analyze(cell[0])]
+    return any(_fits(claimed, cell) for cell in own or named)
 
 
 def _fits(claimed: Quantity, cell: Cell) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from ragstone.answer.verify.frame import Frame, lay_along, read_tokens
+from ragstone.answer.verify.frame import Frame, read_tokens
 from ragstone.language.grammar import BE, OWNING, first_verb, tokenize, words_of
 from ragstone.language.negation import find_figures
 from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
@@ -41,6 +41,10 @@ class Shares:
     """True when the sentence has the claim word for word, and no telling word between."""
     counted: int = 0
     """Words and figures of the claim that the sentence itself has."""
+    close: float = 0.0
+    """Of the words that titles do not have, those of the sentence, its entry and the sentences before it."""
+    states_default: bool = False
+    """True when the sentence gives the default that the claim gives."""
     names_all: bool = False
     """True when every name of the claim is told."""
 
@@ -48,28 +52,54 @@ class Shares:
 NOTHING = Shares()
 
 
-def measure_shares(claim: str, said: str, sentence: str, before: Sequence[str], above: str) -> Shares:
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The texts over a sentence: titles far above, its entry or heading, and the sentences before it."""
+
+    titles: str = ""
+    entry: str = ""
+    before: tuple[str, ...] = ()
+
+    @property
+    def above(self) -> str:
+        return f"{self.titles}\n{self.entry}"
+
+    @property
+    def near(self) -> str:
+        return "\n".join((self.entry, *self.before))
+
+    @property
+    def text(self) -> str:
+        return "\n".join((self.titles, self.entry, *self.before))
+
+
+def measure_shares(claim: str, said: str, sentence: str, frame: Frame | None, context: Context) -> Shares:
     """Return how much of a claim a sentence has; `said` is the claim in the figures of the sentence."""
-    own, over = read_vocabulary(sentence), read_vocabulary(above)
-    around = read_vocabulary("\n".join((above, *before, sentence)))
+    own, over = read_vocabulary(sentence), read_vocabulary(context.above)
+    around = read_vocabulary(f"{context.text}\n{sentence}")
     words = content_words(claim)
     verb = first_verb(tokenize(claim))
     start = verb.token.start if verb else 0
     subject = [word for word in words if word.start < start and (word.folded not in _GENERIC or around.has(word))]
-    predicate = [word for word in words if word.start >= start]
-    frame = lay_along(said, [sentence])
-    figures = sum(claim[start:end] in sentence or claim[start:end] not in said for start, end, _ in find_figures(claim))
+    spelt = [claim[first:last] for first, last, _ in find_figures(claim)]
+    figures = sum(figure in sentence or figure not in said for figure in spelt)
     return Shares(
         own=_share([word for word in words if own.has(word) or not over.has(word)], own),
-        told=_share(words, around),
+        told=_share([word for word in words if word.folded not in _GENERIC or around.has(word)], around),
         repeated=frame.share if frame else 0.0,
         is_verbatim=frame is not None and _is_verbatim(frame),
         subject=_share(subject, around, 1.0),
-        predicate=_share(predicate, own, 1.0),
+        predicate=_share([word for word in words if word.start >= start], own, 1.0),
+        close=_measure_close(words, sentence, context),
         counted=sum(map(own.has, words)) + figures,
         names_all=all(around.has(word) for word in words if word.is_name)
-        and _find_flags(claim) <= _find_flags("\n".join((above, *before, sentence))),
+        and _find_flags(claim) <= _find_flags(f"{context.text}\n{sentence}"),
     )
+
+
+def _measure_close(words: Sequence[Word], sentence: str, context: Context) -> float:
+    near, titles = read_vocabulary(f"{context.near}\n{sentence}"), read_vocabulary(context.titles)
+    return _share([word for word in words if near.has(word) or not titles.has(word)], near)
 
 
 def _is_verbatim(frame: Frame) -> bool:

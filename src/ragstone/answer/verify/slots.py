@@ -6,8 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ragstone.answer.verify.frame import Frame, read_tokens
+from ragstone.answer.verify.rival import Rival
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
+from ragstone.language.negation import are_opposites, find_extents, find_figures
+from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import are_alike, has_alike
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
 
@@ -19,14 +23,6 @@ _ENDS = frozenset(",;:()") | words_of(
 _REACH, _LONGEST_VALUE = 14, 8
 _LEAST_TOLD = 0.75
 MOST_TOKENS = 120
-
-
-@dataclass(frozen=True, slots=True)
-class Rival:
-    """A thing that a claim says, and the one that a sentence says in its place."""
-
-    claimed: str
-    stated: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,3 +115,42 @@ def _are_same(mine: Word, theirs: Word) -> bool:
     if mine.is_name or theirs.is_name:
         return mine.folded == theirs.folded
     return are_alike(mine.folded, theirs.folded)
+
+
+def find_other_figure(claim: str, sentence: str) -> Rival | None:
+    """Return both figures where a claim and a sentence have one each that the other lacks, and both measure alike."""
+    here, there = find_figures(claim), find_figures(sentence)
+    mine = [figure for figure in here if not any(_is_same_figure(figure[2], other[2]) for other in there)]
+    theirs = [figure for figure in there if not any(_is_same_figure(other[2], figure[2]) for other in here)]
+    if len(mine) != 1 or len(theirs) != 1:
+        return None
+    one, other = mine[0][2], theirs[0][2]
+    if not isinstance(one, Quantity) or not isinstance(other, Quantity) or one.bound != other.bound:
+        return None
+    if one.dimension and other.dimension and not one.rivals(other):
+        return None
+    return Rival(claim[mine[0][0] : mine[0][1]], sentence[theirs[0][0] : theirs[0][1]])
+
+
+def _is_same_figure(mine: object, theirs: object) -> bool:
+    if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
+        return mine.written == theirs.written or mine.fits(theirs)
+    return mine == theirs
+
+
+def _cut(text: str, first: int, last: int) -> str:
+    """Return the words of a text from one place to another."""
+    places = [place for _, place in read_tokens(text)]
+    return (
+        text[places[first] : places[last] if last < len(places) else len(text)].strip(" ,;:.") if first < last else ""
+    )
+
+
+def find_opposed(frame: Frame) -> Rival | None:
+    """Return the words of a claim and the opposite words that the sentence which it repeats has in their place."""
+    for first, last, start, end in frame.others:
+        here, there = _cut(frame.statement, first, last), _cut(frame.sentence, start, end)
+        extents = find_extents(here), find_extents(there)
+        if (there and are_opposites(here, there)) or (all(extents) and extents[0].isdisjoint(extents[1])):
+            return Rival(here, there)
+    return None

@@ -6,6 +6,7 @@ import re
 
 from ragstone.answer.quotes import caption
 from ragstone.answer.units import AnswerUnit
+from ragstone.answer.verify.shares import Context
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.vocabulary import content_words, read_vocabulary
 
@@ -30,21 +31,17 @@ def read_text(unit: AnswerUnit) -> str:
     return f"{term.strip()}: {' '.join(body.split())}" if body.strip() else term.strip()
 
 
-def read_above(unit: AnswerUnit) -> str:
-    """Return what stands above a unit: title, headings, its term, what announces it, and the name of the file."""
+def read_context(unit: AnswerUnit) -> Context:
+    """Return what stands over a unit: titles and the name of the file, its term and lead, the sentences before it."""
     hit = unit.quote.hit
-    parts = [unit.quote.headings, _PATH.sub(" ", hit.uri), unit.above[:_LONGEST_ABOVE]]
+    entry = [unit.above[:_LONGEST_ABOVE]]
     if unit.quote.head is not None:
-        parts.append(caption(unit.quote.head))
+        entry.append(caption(unit.quote.head))
     elif unit.term is None and unit.heading is None:
-        parts.append(hit.text[:_LONGEST].lstrip().split("\n", 1)[0][:_LONGEST_LEAD])
-    return "\n".join(parts)
-
-
-def read_before(unit: AnswerUnit) -> list[str]:
-    """Return the sentences that a unit may point back to: the first of its entry or paragraph, and the one before."""
-    found = dict.fromkeys(quote.text for quote in (unit.topic, unit.before) if quote is not None)
-    return [" ".join(text[:_LONGEST].split()) for text in found]
+        entry.append(hit.text[:_LONGEST].lstrip().split("\n", 1)[0][:_LONGEST_LEAD])
+    before = dict.fromkeys(quote.text for quote in (unit.topic, unit.before) if quote is not None)
+    told = tuple(" ".join(text[:_LONGEST].split()) for text in before)
+    return Context(f"{unit.quote.headings}\n{_PATH.sub(' ', hit.uri)}", "\n".join(entry), told)
 
 
 def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
@@ -53,7 +50,7 @@ def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
     "The default is 3." in the entry of `timeout` is read as "timeout: The default is 3.", and "This was the first" as
     what the sentence before speaks of. A unit that begins with a name of its own leaves nothing out.
     """
-    own, above = read_vocabulary(text), read_vocabulary(read_above(unit))
+    own, above = read_vocabulary(text), read_vocabulary(read_context(unit).above)
     names = [word for word in content_words(claim) if word.is_name and not own.has(word)]
     pointing = _POINTS_BACK.search(text)
     if names and pointing and not pointing.start() and unit.before is not None:

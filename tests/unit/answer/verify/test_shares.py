@@ -2,11 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.verify.shares import Shares, measure_shares
+from ragstone.answer.verify.frame import lay_along
+from ragstone.answer.verify.shares import Context, Shares, measure_shares
 
 
-def measure(claim: str, sentence: str, above: str = "") -> Shares:
-    return measure_shares(claim, claim, sentence, [], above)
+def measure(claim: str, sentence: str, entry: str = "", titles: str = "", said: str = "") -> Shares:
+    frame = lay_along(said or claim, [sentence])
+    return measure_shares(claim, said or claim, sentence, frame, Context(titles, entry))
 
 
 @pytest.mark.parametrize(
@@ -44,6 +46,11 @@ def test_a_noun_for_the_kind_of_a_name_need_not_be_told() -> None:
 
 
 def test_figures_count_in_any_unit() -> None:
-    claim, said = "It waits 2 minutes.", "It waits 120 seconds."
-    assert measure_shares(claim, said, "It waits 120 seconds.", [], "").counted == 2
+    said = "It waits 120 seconds."
+    assert measure("It waits 2 minutes.", "It waits 120 seconds.", said=said).counted == 2
     assert measure("It waits 5 minutes.", "It waits 120 seconds.").counted == 1
+
+
+def test_words_of_titles_count_neither_for_nor_against_closeness() -> None:
+    assert measure("The K7 pump waits.", "It waits.", titles="K7 pump").close == 1
+    assert measure("The K7 pump waits.", "It stops.", titles="K7 pump").close == 0

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.verify.slots import Rival, find_rival
+from ragstone.answer.verify.frame import lay_along
+from ragstone.answer.verify.rival import Rival
+from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
 
 
 @pytest.mark.parametrize(
@@ -49,3 +51,33 @@ def test_the_clause_about_the_subject_decides() -> None:
     sentence = "Red tags are meant for release while blue tags are meant for private or temporary labels."
     assert find_rival("Red tags are meant for private use.", sentence, "", verbatim=True) == Rival("private", "release")
     assert find_rival("Blue tags are meant for private use.", sentence, "", verbatim=True) is None
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "rival"),
+    [
+        ("The daemon listens on port 9148.", "A daemon that listens on port aka 9418.", Rival("9148", "9418")),
+        ("The lid is 3 cm wide.", "The lid is 5 cm wide and weighs 2 kg.", None),
+        ("The lid is 3 cm wide.", "The lid is 5 cm wide.", Rival("3 cm", "5 cm")),
+        ("The lid is 3 cm wide.", "The lid weighs 2 kg.", None),
+        ("The lid is at most 3 cm wide.", "The lid is 5 cm wide.", None),
+        ("It opened in 1990.", "It opened in 1991.", None),
+    ],
+)
+def test_the_one_figure_in_which_both_differ_is_a_rival(claim: str, sentence: str, rival: Rival | None) -> None:
+    assert find_other_figure(claim, sentence) == rival
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "rival"),
+    [
+        ("Raising it decreases the time.", "Raising it increases the time.", Rival("decreases", "increases")),
+        ("All pumps leak in winter.", "Some pumps leak in winter.", Rival("All", "Some")),
+        ("Red pumps leak in winter.", "Blue pumps leak in winter.", None),
+        ("Pumps leak in winter.", "Pumps leak in winter.", None),
+    ],
+)
+def test_the_opposite_in_the_same_place_is_a_rival(claim: str, sentence: str, rival: Rival | None) -> None:
+    frame = lay_along(claim, [sentence])
+    assert frame is not None
+    assert find_opposed(frame) == rival

@@ -3,7 +3,7 @@ from __future__ import annotations
 from ragstone.answer.quotes import Quote
 from ragstone.answer.units import AnswerUnit, read_units
 from ragstone.answer.verify.reading import find_evidence
-from ragstone.answer.verify.subject import name_subject, read_above, read_before, read_text
+from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.core.types import Hit
 
 ENTRY = "max_wait (integer)\n  Sets how long the pump waits. Longer waits save power. The default is 3 seconds.\n"
@@ -26,8 +26,8 @@ def test_each_sentence_of_an_entry_is_evidence_and_knows_its_term() -> None:
         "Longer waits save power.",
         "The default is 3 seconds.",
     ]
-    assert all("max_wait" in read_above(unit) for unit in units)
-    assert read_before(units[2]) == ["Sets how long the pump waits.", "Longer waits save power."]
+    assert all("max_wait" in read_context(unit).entry for unit in units)
+    assert read_context(units[2]).before == ("Sets how long the pump waits.", "Longer waits save power.")
 
 
 def test_a_short_entry_is_read_as_one_with_its_term() -> None:

@@ -1,0 +1,75 @@
+"""Defaults: the value that a claim gives as the default of something, beside the one that a sentence gives."""
+
+from __future__ import annotations
+
+import re
+
+from ragstone.answer.verify.rival import Rival
+from ragstone.language.grammar import words_of
+from ragstone.language.negation import find_figures
+from ragstone.language.quantities import Quantity
+
+_VALUE = r"[\"“'`]{0,2}(?P<value>[\w./+-][^,;:()]{0,40})"
+_STATED = re.compile(
+    rf"\bdefault(?:s to|(?: [\w'-]{{1,30}}){{0,6}}? (?:is|are)(?: to be| typically)?:?|:|=| of) {_VALUE}"
+    rf"|\bdefault (?=[\d\"“'`]){_VALUE.replace('value', 'short')}",
+    re.I,
+)
+_BY_DEFAULT = re.compile(r"\b(?:by default|out of the box)\b", re.I)
+_IS = re.compile(rf"\b(?:is|are) (?!by\b){_VALUE}", re.I)
+_ON = words_of("on yes true enabled active activated")
+_OFF = words_of("off no false disabled inactive deactivated none")
+_WORD = re.compile(r"[\w./+-]*\w")
+
+
+def find_default(text: str) -> str:
+    """Return the words for the default that a text states, or ""."""
+    if found := _STATED.search(text):
+        return (found["value"] or found["short"]).strip(" \"“”'`.")
+    if not _BY_DEFAULT.search(text):
+        return ""
+    figures = find_figures(text)
+    if len(figures) == 1:
+        return text[figures[0][0] : figures[0][1]]
+    found = _IS.search(text)
+    return _BY_DEFAULT.split(found["value"])[0].strip(" \"“”'`.") if found and not figures else ""
+
+
+def compare_defaults(claim: str, sentence: str) -> Rival | bool | None:
+    """Return True where both state the same default, a rival where they state different ones, or None."""
+    mine, theirs = find_default(claim), find_default(sentence)
+    if not mine or not theirs:
+        return None
+    if _differ(mine, theirs):
+        return Rival(mine, theirs)
+    return True if _are_same(mine, theirs) else None
+
+
+def _are_same(mine: str, theirs: str) -> bool:
+    here, there = find_figures(mine), find_figures(theirs)
+    if not here or not there:
+        return bool(_read_word(mine)) and _read_word(mine) == _read_word(theirs)
+    one, other = here[0][2], there[0][2]
+    return isinstance(one, Quantity) and isinstance(other, Quantity) and one.fits(other)
+
+
+def _differ(mine: str, theirs: str) -> bool:
+    """Return whether two values of one kind are different: figures, switches or single words."""
+    here, there = find_figures(mine), find_figures(theirs)
+    if here and there and not here[0][0] and not there[0][0]:
+        one, other = here[0][2], there[0][2]
+        if not isinstance(one, Quantity) or not isinstance(other, Quantity):
+            return False
+        if one.dimension and other.dimension:
+            return one.rivals(other)
+        return one.written != other.written
+    one_word, other_word = _read_word(mine), _read_word(theirs)
+    return bool(one_word and other_word) and one_word != other_word and not here and not there
+
+
+def _read_word(value: str) -> str:
+    """Return the one word of a value, "on" or "off" for whatever means that, or ""."""
+    words = [word.lower() for word in _WORD.findall(value)]
+    if words and words[0] in _ON | _OFF:
+        return "on" if words[0] in _ON else "off"
+    return words[0] if len(words) == 1 else ""
