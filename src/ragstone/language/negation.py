@@ -99,7 +99,7 @@ def _differ_by_prefix(here: set[str], there: set[str]) -> bool:
         prefix + word in other and prefix + word not in one and word not in other
         for one, other in ((here, there), (there, here))
         for word in one
-        if len(word) > 3
+        if len(word) > 3 and word != "form"
         for prefix in _PREFIXES
     )
 
@@ -334,7 +334,7 @@ def has_denial_conflict(claim: str, source: str) -> bool:
     """Return whether one of the two denies what the other says without denying it."""
     claim, source = drop_emphasis(spell_switches(claim)), drop_emphasis(spell_switches(source))
     mine, theirs = find_denials(claim), find_denials(source)
-    if bool(mine) != bool(theirs) and _IMPLIED.search(source if mine else claim):
+    if bool(mine) != bool(theirs) and _implies_denial(*((source, claim) if mine else (claim, source))):
         return False  # it may be denied in other words
     there, here = (_drop_prefixes(add_opposites(set(analyze(text)))) for text in (source, claim))
     return _has_unmatched(mine, theirs, there) or _has_unmatched(theirs, mine, here)
@@ -345,6 +345,11 @@ def _drop_prefixes(terms: set[str]) -> set[str]:
     return terms.union(
         term[len(prefix) :] for term in terms for prefix in _PREFIXES if term.startswith(prefix) and len(term) > 6
     )
+
+
+def _implies_denial(text: str, other: str) -> bool:
+    """Return whether a text has a word that denies something without a "not", and the other text has it not."""
+    return any(match.group().lower() not in other.lower() for match in _IMPLIED.finditer(text))
 
 
 def denies_more(claim: str, source: str) -> bool:

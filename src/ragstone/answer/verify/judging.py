@@ -20,6 +20,8 @@ _QUOTED, _RESTATED, _CONTRADICTED = 0.95, 0.8, 0.85
 _SUBJECT, _PREDICATE, _TOLD = 0.75, 0.6, 0.75
 """Shares of what a claim is about, of what it says of it and of all, from which a sentence states it in other words."""
 _REPEATS, _FEWEST, _CLOSE = 0.6, 2, 0.85
+_ABOUT = 0.6
+"""Closeness from which a sentence speaks of the same in other words."""
 _HOLDS = 0.5
 _SAME_WORDS = 0.85
 _AS_NEAR = 0.85
@@ -42,7 +44,9 @@ _REFUTING = frozenset(
 )
 _DENYING = frozenset((ObjectionKind.DENIED, ObjectionKind.OPPOSITE))
 _FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
-_NOT_STATED = {ObjectionKind.OF_ANOTHER, ObjectionKind.OF_SOMETHING_ELSE}
+_NOT_STATED = {
+    *(ObjectionKind.OF_ANOTHER, ObjectionKind.OF_SOMETHING_ELSE, ObjectionKind.NOT_A_FACT, ObjectionKind.LEFT_OUT)
+}
 _DENIAL = {ObjectionKind.DENIED, ObjectionKind.EXCEPTION_DENIED}
 _REVERSAL = {ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND}
 _OTHER_FIGURE = OTHER_FIGURE | {ObjectionKind.NUMBER_OF_ANOTHER}
@@ -130,13 +134,13 @@ def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, 
 def _holds(reading: SentenceReading) -> bool:
     """Return whether a sentence says what a claim says, of what the claim is about."""
     shares = reading.shares
-    if shares.subject < _SUBJECT or shares.counted < _FEWEST or not shares.names_all:
+    if shares.subject < _SUBJECT or shares.counted < _FEWEST or not shares.names_all or reading.findings.turned:
         return False
     if shares.repeated >= _REPEATS:
         return shares.told == 1  # it repeats the sentence: what it has beside that was added
     if shares.told < _TOLD:
         return False
-    means_same = reading.closeness >= _CLOSE and shares.repeated < _HOLDS
+    means_same = reading.closeness >= _CLOSE and shares.repeated < _HOLDS and shares.predicate > 0
     return shares.predicate >= _PREDICATE or shares.states_default or means_same
 
 
@@ -149,10 +153,14 @@ def _says_otherwise(reading: SentenceReading) -> bool:
         # Another name in the same place of the same sentence.
         return has_kind(found, {ObjectionKind.OTHER_WORD}) and shares.repeated >= _SAME_SENTENCE
     if has_kind(found, _FIGURE_MISSING) and has_kind(reading.findings.conflicts, OTHER_FIGURE):
-        leans = shares.told == 1 and shares.own >= _HOLDS
-        return leans or max(shares.own, shares.repeated) >= _SAME_MATTER
-    same = shares.repeated >= _HOLDS or (shares.own >= _SAME_WORDS and has_kind(found, _DENYING))
-    return same and shares.own >= _SAME_MATTER and has_kind(found, _REFUTING)
+        leans = shares.told == 1 and shares.own >= _HOLDS and reading.closeness >= _ABOUT
+        return shares.names_all and (leans or max(shares.own, shares.repeated) >= _SAME_MATTER)
+    if not shares.names_all or shares.states_default:
+        return False
+    if has_kind(found, _DENYING):
+        near = shares.own >= _SAME_WORDS and reading.closeness >= _ABOUT
+        return shares.own >= _SAME_MATTER and (shares.repeated >= _HOLDS or near)
+    return shares.repeated >= _REPEATS and shares.own >= _SAME_MATTER and has_kind(found, _REFUTING)
 
 
 def judge_by_figures(reading: SentenceReading, *, differs: bool) -> SentenceJudgement:

@@ -155,6 +155,10 @@ def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
 
 def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
     """Yield the sentences of an entry that says several of its term, each by itself, and other units as they are."""
+    if unit.quote.head is None and _is_listing(unit.text):
+        lead = unit.quote.text.split("\n", 1)[0]
+        yield from _split_lines(unit, len(lead))
+        return
     quote, first = unit.quote, unit.text.find("\n")
     body = quote.text[first:] if first > 0 else ""
     spans = sentence_spans(body) if unit.kind == "entry" else []
@@ -166,6 +170,25 @@ def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
     for place, part in enumerate(parts):
         before = parts[place - 1] if place else None
         yield replace(unit, quote=part, kind="sentence", term=term, before=before, topic=parts[0] if place else None)
+
+
+def _is_listing(text: str) -> bool:
+    """Return whether the lines of a text are entries of a list or a table without marks."""
+    lines = text.split("\n")
+    apart = sum("\t" in line.strip() or line.rstrip().endswith(",") for line in lines)
+    return len(lines) > 2 and 2 * apart >= len(lines)
+
+
+def _split_lines(unit: AnswerUnit, first: int) -> Iterator[AnswerUnit]:
+    """Yield each line of a listing, announced by the first."""
+    quote, start = unit.quote, unit.quote.start
+    lead = unit.lead or replace(quote, end=quote.start + first)
+    for line in quote.text.split("\n"):
+        words = line.strip()
+        if words:
+            begin = start + line.index(words)
+            yield replace(unit, quote=replace(quote, start=begin, end=begin + len(words)), kind="item", lead=lead)
+        start += len(line) + 1
 
 
 def _find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:

@@ -12,7 +12,7 @@ from ragstone.language.grammar import BE, OWNING, first_verb, tokenize, words_of
 from ragstone.language.negation import find_figures
 from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
 
-_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}")
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z] )-\d(?![\d.]| ?[°%])")
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _PASSED = OWNING | BE | words_of("that this these those of in")
 """Words that a claim may leave out or put in and still be the sentence."""
