@@ -40,7 +40,7 @@ CHOICE = (
 )
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
-    *("other_identifier", "hit", "margin", "best_coverage"),
+    *("other_identifier", "margin", "best_coverage"),
 )
 FILE = Path(weights.__file__)
 
