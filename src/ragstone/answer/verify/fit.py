@@ -60,6 +60,7 @@ _MOST_OWN, _MOST_BOUND = 12, 120
 _SUBJECT_WITHIN = 20
 """Characters at the start of a clause within which its subject begins."""
 _LIMITS = frozenset(("at most", "at least", "over", "under"))
+_RANGE = ("at least", "at most")
 _SAME_LIMITS = ({"over", "at least"}, {"under", "at most"})
 _ENOUGH = 0.5
 """Share of the words around a name that must stand with another for the statement to be about that one."""
@@ -135,10 +136,20 @@ def find_misfits(statement: str, sentences: Sequence[str]) -> list[Objection]:
         if any(_is_of_another(name, clause, sources, counts) for name in clause.names):
             found.append(Objection(ObjectionKind.OF_ANOTHER))
         counts = [count + _count_names(clause, source) for source, count in zip(sources, counts, strict=True)]
-        misplaced = any(_is_misplaced(figure, clause, sources, counts) for figure in dict.fromkeys(clause.figures))
+        misplaced = any(_is_misplaced(figure, clause, sources, counts) for figure in _drop_lower_ends(clause.figures))
         if misplaced or _is_bound_otherwise(clause.text, sentences) or _is_of_another_time(clause, sentences):
             found.append(Objection(ObjectionKind.NUMBER_OF_ANOTHER))
     return list(dict.fromkeys(found))
+
+
+def _drop_lower_ends(figures: Sequence[Figure]) -> list[Figure]:
+    """Return figures without the first of a range: what is counted stands behind the second ("80 to 210 people")."""
+    dropped = {
+        one
+        for one, other in pairwise(figures)
+        if isinstance(one, Quantity) and isinstance(other, Quantity) and (one.bound, other.bound) == _RANGE
+    }
+    return [figure for figure in dict.fromkeys(figures) if figure not in dropped]
 
 
 def _is_of_another(name: Name, clause: Clause, sources: Sequence[Clause], counts: Sequence[int]) -> bool:

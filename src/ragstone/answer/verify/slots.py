@@ -20,6 +20,7 @@ _LEADING = PREPOSITIONS - words_of("as than like off out up down of within witho
 _ENDS = frozenset(",;:()") | words_of(
     "and but or which who that while when where because if unless with from until since to by in on at for after before"
 )
+_DAYS = re.compile(r" (?:hours?|days?|weeks?|months?|years?)\b")
 _REACH, _LONGEST_VALUE = 14, 8
 _LEAST_TOLD = 0.75
 MOST_TOKENS = 120
@@ -129,7 +130,13 @@ def find_other_figure(claim: str, sentence: str) -> Rival | None:
         return None
     if one.dimension and other.dimension and not one.rivals(other):
         return None
-    return Rival(claim[mine[0][0] : mine[0][1]], sentence[theirs[0][0] : theirs[0][1]])
+    return Rival(_quote_figure(claim, *mine[0][:2]), _quote_figure(sentence, *theirs[0][:2]))
+
+
+def _quote_figure(text: str, start: int, end: int) -> str:
+    """Return a figure with what it counts: of "ten working days" a figure is the first two words."""
+    counted = _DAYS.match(text, end)
+    return text[start : counted.end() if counted else end]
 
 
 def _is_same_figure(mine: object, theirs: object) -> bool:

@@ -131,7 +131,7 @@ def summarize(checked: CheckedText) -> str:
 
 
 def draw_verdict(out: Console, verdict: Verdict) -> None:
-    """The status, each part of a compound claim, then the evidence."""
+    """The status, each part of a compound claim, then the evidence: what decides, or else what comes near."""
     head = text(verdict.status, COLOURS[verdict.status])
     said = SUPPORTED[verdict.status] if verdict.stance == "supported" else SAID[verdict.stance]
     sources = f"{verdict.sources} independent source{'' if verdict.sources == 1 else 's'}"
@@ -139,7 +139,8 @@ def draw_verdict(out: Console, verdict: Verdict) -> None:
     if len(verdict.parts) > 1:
         for part in verdict.parts:
             out.print(text(f"  {MARKS[part.stance]} {part.status:<10} ").append(one_line(part.text), "italic"))
-    for item in verdict.evidence:
+    deciding = [item for item in verdict.evidence if item.stance != "unknown"]
+    for item in deciding or verdict.evidence:
         out.print()
         draw_evidence(out, item)
 
