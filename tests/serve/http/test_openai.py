@@ -140,7 +140,7 @@ def test_the_bytes_of_a_stream_are_as_clients_expect_them(live: LiveService) -> 
     read = [json.loads(chunk.removeprefix("data: ")) for chunk in chunks]
     assert "usage" not in json.dumps(read)
     assert (read[-1]["status"], read[-1]["outcome"]) == ("no_evidence", "nothing")
-    assert (read[-1]["nearest"], read[-1]["missing"], read[-1]["waiting"]) == ([], [], 0)
+    assert (read[-1]["nearest"], read[-1]["missing"], read[-1]["waiting"]) == ([], ["colour", "moon"], 0)
     assert "".join(one["choices"][0]["delta"].get("content", "") for one in read)
 
 

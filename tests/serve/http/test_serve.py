@@ -16,7 +16,7 @@ import httpx2
 from ragstone import Settings, open_engine
 from ragstone.core.jobs import Job
 
-SECONDS = 60
+SECONDS = 180
 DOCS = Path(__file__).parents[3] / "docs"
 ADDRESS = "http://localhost:8000"
 
