@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ragstone.answer.verify.rival import Rival
+from ragstone.answer.verify.objections import Rival
 from ragstone.language.grammar import words_of
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity

@@ -99,6 +99,14 @@ class Objection:
 
 
 @dataclass(frozen=True, slots=True)
+class Rival:
+    """The words of a claim, and those that a sentence has in their place."""
+
+    claimed: str
+    stated: str
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """The objections of the checks to one sentence, read beside one claim."""
 

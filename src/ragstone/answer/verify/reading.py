@@ -19,8 +19,7 @@ from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.defaults import compare_defaults
 from ragstone.answer.verify.frame import Frame, lay_along
-from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kinds
-from ragstone.answer.verify.rival import Rival
+from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, Rival, drop_kinds
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival

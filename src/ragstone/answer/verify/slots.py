@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ragstone.answer.verify.frame import Frame, read_tokens
-from ragstone.answer.verify.rival import Rival
+from ragstone.answer.verify.objections import Rival
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
 from ragstone.language.negation import are_opposites, find_extents, find_figures

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.verify.defaults import compare_defaults, find_default
-from ragstone.answer.verify.rival import Rival
+from ragstone.answer.verify.objections import Rival
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.verify.frame import lay_along
-from ragstone.answer.verify.rival import Rival
+from ragstone.answer.verify.objections import Rival
 from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
 
 
