@@ -11,7 +11,7 @@ from tests.serve.http.conftest import Caller, Service
 from ragstone.core.clock import now
 from ragstone.serve.http import identity
 
-OPEN = {"/healthz", "/readyz", "/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json", "/health"}
+OPEN = {"/healthz", "/readyz", "/docs", "/openapi.json", "/health"}
 GATE = "# Gate\n\nThe tide gate opens at nine.\n"
 
 

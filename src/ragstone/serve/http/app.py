@@ -14,6 +14,7 @@ from starlette.routing import Route
 import ragstone
 from ragstone.core.errors import RagstoneError, SettingsError
 from ragstone.engine.engine import Engine
+from ragstone.serve.http import pages
 from ragstone.serve.http.description import complete_description
 from ragstone.serve.http.entity_tags import EntityTags
 from ragstone.serve.http.idempotency import IdempotencyKeys
@@ -76,6 +77,8 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
         summary="Knowledge for agents, with the source of every sentence.",
         lifespan=live,
         responses=PROBLEMS,  # type: ignore[arg-type]
+        docs_url=None,  # FastAPI's own page loads its program from elsewhere
+        redoc_url=None,
     )
     app.state.engine = engine
     oidc = engine.settings.service.oidc
@@ -84,6 +87,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation, designs):
         app.include_router(part.router)
     app.include_router(openai.router)
+    app.include_router(pages.router)
     mcp = McpMount(engine, app.state.keys)
     app.router.routes.append(Route("/mcp", mcp))
     complete_description(app)
