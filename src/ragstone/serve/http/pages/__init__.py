@@ -12,7 +12,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
 )
-"""What a browser may load for these pages: only what this service serves itself."""
+"""A browser loads for these pages only what this service serves itself."""
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
 router = APIRouter(include_in_schema=False)
 
