@@ -58,6 +58,7 @@ ACTIONS: Mapping[str, str] = {
     "invalid_input": "Correct the field or argument that the message names.",
     "invalid_filter": "Correct the filter; see [search](../concepts/search.md).",
     "COLLECTION_EXISTS": "Choose another name, or send `overwrite`.",
+    "slot_taken": "Choose another free slot of the service.",
     "collection_busy": "Wait until the build under way has ended.",
     "not_found": "List what there is; an id of another tenant is as unknown as one that was never given.",
     "kb_gone": "List the knowledge bases, and try again under the present name.",

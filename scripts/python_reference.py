@@ -31,6 +31,7 @@ from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
 from ragstone.engine.receipts import Receipts
+from ragstone.engine.shop.shop import TenantShop
 from ragstone.engine.sources import Sources
 from ragstone.engine.workspace import Workspace
 from ragstone.query.session import SearchSession
@@ -68,6 +69,7 @@ asyncio.run(main())
 PARTS: dict[str, type] = {
     "documents": Documents,
     "knowledge_bases": KnowledgeBases,
+    "shop": TenantShop,
     "sources": Sources,
     "jobs": Jobs,
     "feedback": Feedback,

@@ -57,6 +57,7 @@ def test_there_are_the_parts_that_the_documentation_names() -> None:
         "jobs",
         "knowledge_bases",
         "receipts",
+        "shop",
         "sources",
         "tasks",
     }

@@ -4,7 +4,8 @@ RagstoneError
 ├── SettingsError          a key, file or variable of the configuration is wrong
 ├── InputError             the caller's argument cannot be used
 │   ├── FilterError        a filter is malformed or too large
-│   └── CollectionExists   a knowledge base of that name is there already
+│   ├── CollectionExists   a knowledge base of that name is there already
+│   └── SlotTaken          somebody else has booked that time
 ├── NotFoundError          an id that does not exist for this tenant
 │   ├── KbGone             a knowledge base was renamed or deleted while it was worked on
 │   └── TenantGone         a tenant that there is not, or that is being deleted
@@ -81,6 +82,10 @@ class FilterError(InputError):
 
 class CollectionExists(InputError):
     code = "COLLECTION_EXISTS"
+
+
+class SlotTaken(InputError):
+    code = "slot_taken"
 
 
 class NotFoundError(RagstoneError):

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
+from ragstone.core.shop import ProductListener
 from ragstone.engine.access import TenantAccess, TenantScope
 from ragstone.engine.monitoring.metrics import Metrics, QueueMeter
+from ragstone.engine.shop.lookups import LookupCache
 from ragstone.engine.turns import Turns
 from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.embedders.pool import EmbedderPool
@@ -107,6 +109,9 @@ class Components:
             "answers", limits.answers_at_once, waiting=limits.waiting, seconds=ANSWER_WAIT, most_of_one=own
         )
         self.answer_cache = AnswerCache(self.ledger, settings.cache.answer_similarity)
+        self.shop_lookups = LookupCache()
+        self.product_listeners: list[ProductListener] = []
+        """Told of every product that is changed or removed."""
 
     async def close(self) -> None:
         """Close models, child processes and files; one that fails to close keeps none of the others open."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ragstone.engine.knowledge_bases import KnowledgeBases
     from ragstone.engine.monitoring.analytics import Analytics
     from ragstone.engine.receipts import Receipts
+    from ragstone.engine.shop.shop import TenantShop
     from ragstone.engine.sources import Sources
     from ragstone.engine.tasks import Tasks
 
@@ -265,6 +266,13 @@ class Workspace:
         from ragstone.engine.tasks import Tasks
 
         return Tasks(self._scope)
+
+    @cached_property
+    def shop(self) -> TenantShop:
+        """Products, services and appointments of a shop."""
+        from ragstone.engine.shop.shop import TenantShop
+
+        return TenantShop(self._scope)
 
     @cached_property
     def analytics(self) -> Analytics:

@@ -23,22 +23,22 @@ OVERLAP = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class TokenWindow:
     """A stretch of one text that fits the model."""
 
     text: int
     ids: tuple[int, ...]
 
 
-def windows(text: int, ids: Sequence[int], longest: int) -> list[Window]:
+def windows(text: int, ids: Sequence[int], longest: int) -> list[TokenWindow]:
     """Return a text in evenly spread windows of at most `longest` tokens; one window when it fits."""
     if len(ids) <= longest:
-        return [Window(text, tuple(ids))]
+        return [TokenWindow(text, tuple(ids))]
     overlap = min(OVERLAP, longest // 4)
     count = -(-(len(ids) - overlap) // (longest - overlap))
     step = (len(ids) - longest) / (count - 1)
     starts = [round(index * step) for index in range(count)]
-    return [Window(text, tuple(ids[start : start + longest])) for start in starts]
+    return [TokenWindow(text, tuple(ids[start : start + longest])) for start in starts]
 
 
 SLICE = 128
@@ -158,7 +158,7 @@ class LocalEmbedder:
         check_dimension(self.model, self._dimensions)
         return self.model
 
-    def _cut(self, texts: Sequence[str], role: Role) -> list[Window]:
+    def _cut(self, texts: Sequence[str], role: Role) -> list[TokenWindow]:
         tokenizer, weights = self._local.tokenizer, self._local.weights
         prompt = weights.prompts.get(role, "")
         # An empty text stays empty, whatever the prompt: it has nothing to find.
@@ -171,7 +171,7 @@ class LocalEmbedder:
         ]
 
     async def _fill(
-        self, vectors: Matrix, numbers: Sequence[int], pieces: Sequence[Window], *, urgent: bool
+        self, vectors: Matrix, numbers: Sequence[int], pieces: Sequence[TokenWindow], *, urgent: bool
     ) -> _Filled:
         """Write the vectors of a slice into the rows of its texts."""
         before, after = self._local.tokenizer.brackets

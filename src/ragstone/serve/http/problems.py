@@ -28,6 +28,7 @@ MEDIA_TYPE = "application/problem+json"
 STATUSES: Mapping[type, int] = {
     errors.CollectionBusy: 409,
     errors.CollectionExists: 409,
+    errors.SlotTaken: 409,
     errors.InputError: 422,
     errors.KbGone: 409,
     errors.NotFoundError: 404,

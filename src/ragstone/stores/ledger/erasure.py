@@ -24,7 +24,8 @@ BY_DOCUMENT = {
     "checkpoints": "document_id",
     "notices": "document_id",
 }
-OF_TENANT = (*BY_DOCUMENT, "terms", "vectors", "jobs", "sources", "spaces", "knowledge_bases")
+OF_SHOP = ("products", "services", "appointments", "agent_settings")
+OF_TENANT = (*BY_DOCUMENT, "terms", "vectors", "jobs", "sources", "spaces", "knowledge_bases", *OF_SHOP)
 
 
 class Sample(NamedTuple):

@@ -21,6 +21,7 @@ from sqlalchemy import (
 
 from ragstone.stores.sql.control_schema import SERIAL
 from ragstone.stores.sql.control_schema import control as control
+from ragstone.stores.sql.shop_schema import define_shop
 
 tenant = MetaData()
 knowledge_bases = Table(
@@ -325,6 +326,7 @@ imported_files = Table(
     Column("moment", String(25), nullable=False),
 )
 """Files of earlier versions whose rows were taken over, so that a file is taken over once."""
+define_shop(tenant)
 
 postgres = MetaData()
 """Tables that only PostgreSQL has: its indexes, which on SQLite are FTS5's."""

@@ -272,4 +272,54 @@ CREATE TABLE imported_files (
 	moment VARCHAR(25) NOT NULL,
 	PRIMARY KEY (tenant_id, id)
 );
-INSERT INTO alembic_version (version_num) VALUES ('0009');
+CREATE TABLE products (
+	tenant_id VARCHAR(32) NOT NULL,
+	id VARCHAR(64) NOT NULL,
+	name VARCHAR(255) NOT NULL,
+	category VARCHAR(100) NOT NULL,
+	brand VARCHAR(100) NOT NULL,
+	description TEXT NOT NULL,
+	price VARCHAR(20),
+	currency VARCHAR(3) NOT NULL,
+	stock INTEGER,
+	terms TEXT NOT NULL,
+	language VARCHAR(8) NOT NULL,
+	updated_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, id)
+);
+CREATE TABLE services (
+	tenant_id VARCHAR(32) NOT NULL,
+	id VARCHAR(64) NOT NULL,
+	name VARCHAR(255) NOT NULL,
+	description TEXT NOT NULL,
+	price VARCHAR(20),
+	currency VARCHAR(3) NOT NULL,
+	minutes INTEGER NOT NULL,
+	windows TEXT NOT NULL,
+	timezone VARCHAR(64) NOT NULL,
+	terms TEXT NOT NULL,
+	language VARCHAR(8) NOT NULL,
+	updated_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, id)
+);
+CREATE TABLE appointments (
+	tenant_id VARCHAR(32) NOT NULL,
+	id VARCHAR(32) NOT NULL,
+	service_id VARCHAR(64) NOT NULL,
+	starts_at VARCHAR(25) NOT NULL,
+	ends_at VARCHAR(25) NOT NULL,
+	customer TEXT NOT NULL,
+	status VARCHAR(16) NOT NULL,
+	created_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, id)
+);
+CREATE INDEX idx_appointments_service ON appointments (service_id, starts_at);
+CREATE INDEX idx_appointments_start ON appointments (starts_at);
+CREATE TABLE agent_settings (
+	tenant_id VARCHAR(32) NOT NULL,
+	agent VARCHAR(63) NOT NULL,
+	document TEXT NOT NULL,
+	updated_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (tenant_id, agent)
+);
+INSERT INTO alembic_version (version_num) VALUES ('0010');

@@ -1,0 +1,1 @@
+"""The shop of a tenant, wherever it is kept."""
