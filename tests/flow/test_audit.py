@@ -79,7 +79,7 @@ async def test_what_is_asked_is_recorded_without_its_words(engine: Engine, data_
         await workspace_of(engine).research("granite", depth="quick")
         await workspace_of(engine).explain("granite", ids["granite"])
     found = await workspace_of(engine).audit.list()
-    told = {one.action: one for one in found if one.action != "tenant.create"}
+    told = {one.action: one for one in found if one.action not in ("tenant.create", "document.upload")}
     assert list(told) == ["explain", "research", "verify", "ask", "search"]
     assert {(one.actor, one.kb, one.outcome) for one in told.values()} == {("ada", "default", "done")}
     assert {one.tenant_id for one in told.values()} == {(await engine.tenants.get("default")).id}  # type: ignore[union-attr]
@@ -91,6 +91,36 @@ async def test_what_is_asked_is_recorded_without_its_words(engine: Engine, data_
     assert b"tenant.create" in control
     for word in (SECRET, "Granite", "igneous"):
         assert word.encode() not in control
+
+
+@pytest.mark.req("R-OBS-28")
+async def test_uploads_deletions_reads_and_retrievals_are_recorded(engine: Engine, tmp_path: Path) -> None:
+    workspace = workspace_of(engine)
+    with acting_as("ada", "request-1"):
+        taken = await workspace.documents.upload(b"Slate is split into tiles.", "slate.md")
+        await engine.worker().run(until_idle=True)
+        await workspace.documents.text(taken.document_id)
+        await workspace.search("tiles")
+        await workspace.ask("What is slate split into?")
+        await workspace.documents.delete(taken.document_id)
+    found = [one for one in await workspace.audit.list() if one.actor == "ada"]
+    assert {one.request_id for one in found} == {"request-1"}
+    told = {one.action: one for one in found}
+    assert set(told) == {"document.upload", "document.read", "search", "ask", "document.delete"}
+    assert {told[name].target for name in told if name.startswith("document.")} == {taken.document_id}
+    assert all(taken.document_id in told[name].document_ids for name in ("search", "ask"))
+
+
+async def test_folders_are_recorded_by_their_count(engine: Engine, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.md").write_text(f"Page {name} is about slate.")
+    with acting_as("bob"):
+        await workspace_of(engine).documents.ingest(tmp_path)
+        await workspace_of(engine).documents.ingest(tmp_path)
+        (tmp_path / "one.md").write_text("Page one is about chalk now.")
+        await workspace_of(engine).documents.queue(tmp_path)
+    counts = [one.count for one in await _entries(engine, "document.upload") if one.actor == "bob"]
+    assert counts == [1, 2]
 
 
 async def test_a_search_that_fails_is_recorded_as_such(engine: Engine) -> None:
@@ -204,6 +234,7 @@ async def test_deletions_are_recorded_before_and_after(engine: Engine) -> None:
         ("document.delete", "done", ids["granite"], 1),
         ("document.erase", "begun", ids["marble"], 0),
         ("document.erase", "done", ids["marble"], 1),
+        ("document.upload", "done", "", 2),
         ("kb.delete", "begun", "second", 0),
         ("kb.delete", "done", "second", 2),
     ]
@@ -221,6 +252,7 @@ async def test_a_source_that_is_removed_is_recorded(engine: Engine, tmp_path: Pa
     assert [(one.action, one.outcome, one.target, one.count) for one in found] == [
         ("source.delete", "done", "notes", 1),
         ("source.delete", "begun", "notes", 0),
+        ("source.sync", "done", "notes", 1),
     ]
 
 
@@ -231,7 +263,7 @@ async def test_the_record_of_a_tenants_erasure_stays_and_says_nothing_of_its_con
     before = await engine.tenants.get("other")
     assert before is not None
     await engine.workspace("other").search(SECRET)
-    assert len(await engine.workspace("other").audit.list()) == 2  # so that it is written
+    assert len(await engine.workspace("other").audit.list()) == 3  # so that it is written
     receipt = await engine.erase_tenant("other")
     assert receipt.complete
     trail: SqlAuditTrail = engine._components.access.audit._trail  # type: ignore[assignment]
@@ -241,6 +273,7 @@ async def test_the_record_of_a_tenants_erasure_stays_and_says_nothing_of_its_con
         ("tenant.delete", "done"),
         ("tenant.delete", "begun"),
         ("search", "done"),
+        ("document.upload", "done"),
         ("tenant.create", "done"),
     ]
     assert (found[0].count, found[0].counts["ledger.documents"]) == (2, 2)
@@ -326,7 +359,7 @@ async def test_0_days_record_deletions_all_the_same(data_dir: Path, fake_model: 
         await workspace_of(engine).search("granite")
         await workspace_of(engine).documents.delete((await _ids(engine))["granite"])
         found = await workspace_of(engine).audit.list()
-    assert [one.action for one in found] == ["document.delete", "document.delete", "tenant.create"]
+    assert [one.action for one in found] == ["document.delete", "document.delete", "document.upload", "tenant.create"]
 
 
 async def test_documents_that_a_folder_no_longer_has_are_counted(engine: Engine, tmp_path: Path) -> None:

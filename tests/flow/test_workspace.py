@@ -96,7 +96,7 @@ async def test_every_record_has_the_actor_and_the_request(data_dir: Path, fake_m
         await acme.documents.delete(document)
         made = await acme.audit.list()
         assert {one.action for one in made} == {
-            *("tenant.create", "search", "ask", "document.read", "kb.rename", "document.delete")
+            *("tenant.create", "search", "ask", "document.read", "kb.rename", "document.upload", "document.delete")
         }
         assert {(one.actor, one.request_id) for one in made} == {("key:7f3a", "r-1")}
         with acting_as("ada"):

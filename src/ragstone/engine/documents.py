@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     # Only some calls need these: they are imported there, and a search starts the sooner.
     from ragstone.ingest.work import OnProgress, SourceListing, WorkItem
 
-READ, DELETE = "document.read", "document.delete"
+READ, UPLOAD, DELETE = "document.read", "document.upload", "document.delete"
 WEB = "web"
 BATCH = 32
 
@@ -68,6 +68,7 @@ class Documents:
         is_coming = waiting.content_hash not in ("", content_hash(content))
         if is_coming or not self._components.preparer.is_current(item, live):
             await self._queue_document(tenant, scope, WorkItem(item, JobBatch(), document_id=identity), priority)
+            await self._access.audit.record_event(tenant, UPLOAD, identity, kb=name, count=1)
         return await self.status(identity)
 
     async def queue(
@@ -89,6 +90,7 @@ class Documents:
             await diff.expect_listing(listing)
         queued: list[DocumentStatus] = []
         failed: list[Failure] = []
+        uploaded = 0
         while batch := await asyncio.to_thread(lambda: [*islice(entries, BATCH)]):
             failed += [entry for entry in batch if isinstance(entry, Failure)]
             work_items = [WorkItem(entry, JobBatch()) for entry in batch if isinstance(entry, Item)]
@@ -97,12 +99,15 @@ class Documents:
                 try:
                     await self._queue_document(tenant, scope, work, Priority.UPLOAD, keep=False)
                     current.append(work)
+                    uploaded += 1
                 except QuotaExceeded as error:
                     failed.append(failure_of(work.item.uri, error))
             # A document that was deleted since has no status, and that is no failure of the others.
             statuses = [await self._ledger.of(tenant).status(work.document_id) for work in current]
             queued += [status for status in statuses if status]
         await diff.remove_missing()
+        if uploaded:
+            await self._access.audit.record_event(tenant, UPLOAD, kb=scope.name, count=uploaded)
         return queued, failed
 
     async def ingest(
@@ -126,6 +131,8 @@ class Documents:
         """Take in items of any source, here and now; documents that a listing no longer has are removed."""
         tenant, name = self._scope.tenant, self._scope.kb_name(kb)
         report = await self._components.pipeline.run(tenant, name, items, on_progress, listings=listings)
+        if taken := report.added + report.updated:
+            await self._access.audit.record_event(tenant, UPLOAD, kb=name, count=taken)
         if report.removed:
             await self._access.audit.record_event(tenant, "document.gone", kb=name, count=report.removed)
         return report

@@ -68,6 +68,7 @@ def test_tenants_are_chosen_by_name_also_when_they_are_gone(filled: Cli, pages: 
         ("tenant.erase", "done"),
         ("tenant.delete", "done"),
         ("tenant.delete", "begun"),
+        ("document.upload", "done"),
         ("tenant.create", "done"),
     ]
     assert told[0]["counts"]["ledger.documents"] == told[0]["count"] == 3

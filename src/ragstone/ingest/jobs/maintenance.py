@@ -117,6 +117,8 @@ class Maintenance:
             broken = SourceFailures(1, (failure_of(job.uri, error),), total=True)
             await self._sources.of(tenant).ran(record.id, str(error), following, broken)
             raise
+        if report.queued:
+            await self._audit.record_event(tenant, "source.sync", record.name, kb=job.kb, count=report.queued)
         if report.removed:
             await self._audit.record_event(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
         await self._sources.of(tenant).ran(record.id, "", following, report.source_failures)
