@@ -64,10 +64,10 @@ class Agent:
         reply = await self.model.reply(turns, functions)
         while reply.tool_calls:
             spent = tools.calls
-            turns.append(_answerable(reply).turn)
+            turns.append(trim_calls(reply).turn)
             for call in reply.tool_calls[:MOST_CALLS_READ]:
                 result = await _call_tool(tools, call)
-                turns.append(_message(call, result["result"]))
+                turns.append(message_of(call, result["result"]))
                 results.append(result)
             # A reply that could spend nothing more is the last one that gets tools.
             reply = await self.model.reply(turns, functions if tools.calls > spent else ())
@@ -90,12 +90,13 @@ async def _call_tool(tools: Toolbox, call: ToolCall) -> ToolResult:
     return {"tool": call.name, "arguments": call.arguments, "result": result}
 
 
-def _answerable(reply: Reply) -> Reply:
-    """The reply with as many calls as are answered: a call without an answer is refused by services."""
+def trim_calls(reply: Reply) -> Reply:
+    """Return the reply with as many calls as are answered: a call without an answer is refused by services."""
     return Reply(reply.text, reply.tool_calls[:MOST_CALLS_READ])
 
 
-def _message(call: ToolCall, result: Json) -> Turn:
+def message_of(call: ToolCall, result: Json) -> Turn:
+    """Return the answer to a call as a message of the conversation, passages under their packaged names."""
     content = json.dumps(pack_value(result), ensure_ascii=False)
     return {"role": "tool", "tool_call_id": call.id, "content": content}
 
@@ -103,7 +104,12 @@ def _message(call: ToolCall, result: Json) -> Turn:
 def should_use_tools(state: Mapping[str, Any], next_node: str = "editor") -> str:
     """`tools` when the last message asks for tools, otherwise the node that comes next."""
     messages: Sequence[Any] = state["messages"]
-    return "tools" if getattr(messages[-1], "tool_calls", None) else next_node
+    return "tools" if _calls_of(messages[-1]) else next_node
+
+
+def _calls_of(message: Any) -> Any:
+    """Return the tool calls of a message, which is one of LangChain's or a plain turn."""
+    return message.get("tool_calls") if isinstance(message, Mapping) else getattr(message, "tool_calls", None)
 
 
 def asking_node(state: Mapping[str, Any]) -> str:

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ragstone.core.errors import RemoteError
+from ragstone.core.model_types import add_cost, require_budget
 from ragstone.models.llm.openai_client import CallFailed, OpenAIService
 from ragstone.settings.tree import LLMSettings
 
 Turn = Mapping[str, Any]
 """One message, as OpenAI-compatible services write it."""
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """Tokens that a model has read and written for a reply, and their price."""
+
+    read: int
+    written: int
+    usd: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +41,8 @@ class Reply:
 
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
+    usage: ModelUsage | None = field(default=None, compare=False)
+    """None where the service does not count."""
 
     @property
     def turn(self) -> Turn:
@@ -85,8 +98,10 @@ class OpenAIChat:
 
         async def request(client: Any) -> Reply:
             answer = await client.chat.completions.create(**arguments)
-            return _read(answer.choices[0].message)
+            return _read(answer.choices[0].message, self._charge(answer.usage))
 
+        if self._settings.price_in or self._settings.price_out:
+            require_budget()
         try:
             return await self._service.call(request, seconds=self._settings.timeout)
         except CallFailed as failure:
@@ -95,8 +110,24 @@ class OpenAIChat:
     async def close(self) -> None:
         await self._service.close()
 
+    def _charge(self, usage: Any) -> ModelUsage | None:
+        if usage is None:
+            return None
+        read, written = usage.prompt_tokens, usage.completion_tokens
+        usd = (read * self._settings.price_in + written * self._settings.price_out) / MILLION
+        add_cost("llm", usd, read + written)
+        return ModelUsage(read, written, usd)
 
-def _read(message: Any) -> Reply:
+
+def read_calls(turn: Turn) -> list[ToolCall]:
+    """Return the tools that a reply asks for, from its message."""
+    return [
+        ToolCall(call["id"], call["function"]["name"], _object(call["function"]["arguments"]))
+        for call in turn.get("tool_calls", ())
+    ]
+
+
+def _read(message: Any, usage: ModelUsage | None) -> Reply:
     calls = tuple(
         ToolCall(call.id, call.function.name, _object(call.function.arguments))
         for call in message.tool_calls or ()
@@ -105,7 +136,7 @@ def _read(message: Any) -> Reply:
     text = message.content or ""
     if not text.strip() and not calls:
         raise ValueError("the reply has neither text nor tool calls")
-    return Reply(text, calls)
+    return Reply(text, calls, usage)
 
 
 def _object(text: str) -> Mapping[str, Any] | None:

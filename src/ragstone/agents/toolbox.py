@@ -45,14 +45,16 @@ class Toolbox:
         permissions: Collection[Permission] = READ,
         budget: Budget | None = None,
         run: Run | None = None,
+        invocation: Invocation | None = None,
     ) -> None:
+        """`invocation` is one that goes on, such as after a restart, and has its own budget."""
         self._tools = {name: find_tool(name) for name in tools}
         self._loop = workspace.loop if isinstance(workspace, BlockingWorkspace) else None
         own = workspace.part if isinstance(workspace, BlockingWorkspace) else workspace
         self._context = ToolContext(own, kb, mode)
         self._session = own.session(kb=kb)
         self._permissions = frozenset(permissions)
-        self._invocation = Invocation(budget or Budget())
+        self._invocation = invocation or Invocation(budget or Budget())
         self._run = run or Run()
 
     @classmethod
@@ -71,6 +73,11 @@ class Toolbox:
     def run(self) -> Run:
         """Return the results that this invocation shares with others."""
         return self._run
+
+    @property
+    def invocation(self) -> Invocation:
+        """Return the calls of this invocation and what is left of its budget."""
+        return self._invocation
 
     @property
     def calls(self) -> int:
@@ -173,7 +180,6 @@ class Toolbox:
 
 
 def find_tool(name: str) -> Tool:
-    """Return the tool of a name, or raise `InputError`."""
     """Return the tool of a name, or raise `InputError`."""
     if name not in TOOLS:
         raise InputError(f"there is no tool '{name}'", hint=f"one of: {', '.join(TOOLS)}")

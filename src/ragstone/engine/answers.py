@@ -27,7 +27,7 @@ from ragstone.core.answers import (
     Research,
     Verdict,
 )
-from ragstone.core.search import Question, SearchQuery, SearchResult
+from ragstone.core.search import Question, SearchQuery, SearchResult, web_hits
 from ragstone.core.types import Block, Hit, Parsed
 from ragstone.engine.access import TenantScope
 from ragstone.engine.search import Search, Talk
@@ -275,6 +275,19 @@ class Answers:
             verdict = await self._components.verifier.verify(claim, step)
             named += [evidence.document_id for evidence in verdict.evidence]
         return verdict
+
+    async def verify_web(self, claim: str, k: int | None) -> Verdict:
+        """Return whether the pages that a web search finds support or refute a claim."""
+        words = checked_query(claim, None, "claim")
+        found = await self._search.web(words[: self._scope.settings.limits.query_chars], k)
+        notes = (f"web: {found.problem}",) if found.problem else ()
+
+        async def step(text: str) -> SearchResult:
+            return SearchResult(text, text, "fast", web_hits(found.results), (), notes, 0.0)
+
+        tenant = self._scope.tenant
+        async with self._turn(), self._access.asking(tenant):
+            return await self._components.verifier.verify(words, step)
 
     async def verify_text(self, query: SearchQuery, most: int, on_progress: OnChecked | None = None) -> CheckedText:
         """Return the verdict on each of the first `most` sentences of a text that claim something."""

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ragstone.engine.erasure import Eraser
     from ragstone.engine.monitoring.alerts import AlertWatch
     from ragstone.engine.monitoring.health import ReadinessMonitor
+    from ragstone.engine.tasks import TaskRun
     from ragstone.ingest.jobs.maintenance import Maintenance
     from ragstone.ingest.pipeline import IngestPipeline
     from ragstone.ingest.prepare import Preparer
@@ -80,6 +81,8 @@ class Components:
             self.embedders.close,
             *models,
         ]
+        self.more_tasks: dict[str, TaskRun] = {}
+        """Tasks that are done by what stands above the engine, such as agents."""
         self.metrics = Metrics()
         self.access = TenantAccess(
             self.stores.tenants, settings, read_profile, trail=self.stores.audit, on_cost=self.metrics.record_cost

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ragstone.core.health import HealthFinding
     from ragstone.engine.monitoring.health import Readiness
     from ragstone.engine.monitoring.metrics import Metrics
+    from ragstone.engine.tasks import TaskRun
     from ragstone.ingest.jobs.worker import OnEnd, Worker
     from ragstone.stores.control.alerts import Alert
     from ragstone.stores.control.replies import SqlReplyBook
@@ -134,6 +135,10 @@ class Engine:
             run_refresh=components.run_refresh,
             run_task=components.run_task,
         )
+
+    def add_task(self, name: str, run: TaskRun) -> None:
+        """Have the workers of this engine do tasks of a name that the engine itself does not know."""
+        self._components.more_tasks[name] = run
 
     async def erase_tenant(self, name: str) -> Receipt:
         """Remove a tenant everywhere; return the receipt, or raise `NotFoundError` when there is none."""

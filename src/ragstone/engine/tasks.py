@@ -1,20 +1,21 @@
-"""Tasks: exports, imports, evaluations and tunings that workers do in the background, and the files they make.
+"""Tasks: exports, imports, evaluations, tunings and articles that workers do in the background, and what they make.
 
 The file of a task is kept as originals of documents are: sealed where there is a key, counted, and removed with the
-tenant. A task that is done again after a crash starts from the beginning and ends the same.
+tenant. A task that is done again after a crash starts from the beginning and ends the same; an article goes on.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ragstone.core.agents.articles import GraphName
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, JobNotDone, NotFoundError, unknown_kb
 from ragstone.core.ids import opaque_id
@@ -32,8 +33,11 @@ if TYPE_CHECKING:
     from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
 
-TaskName = Literal["export", "import", "evaluation", "tuning"]
+TaskName = Literal["export", "import", "evaluation", "tuning", "article"]
 Tell = Callable[[JobProgress], None]
+ARTICLE: TaskName = "article"
+"""Done by agents, which stand above the engine: they add how it is done."""
+TaskRun = Callable[["TenantScope", Job, Path, Tell], Awaitable[tuple[str, bytes]]]
 KEPT_TASKS = 10
 KEPT_DAYS = 7
 MB = 1024 * 1024
@@ -96,6 +100,16 @@ class Tasks:
         """Queue a search for better settings; what it finds is in its result and applied by nobody."""
         facts = {"labels": labels, "budget_ms": budget_ms, "limit": limit}
         return await self._enqueue("tuning", await self._labelled_kb(labels, kb), facts)
+
+    async def write_article(
+        self, topic: str = "", *, graph: GraphName = "full", run_id: str | None = None, kb: str | None = None
+    ) -> Job:
+        """Queue the writing of an article on a topic, or the rest of one that a run has begun."""
+        from ragstone.engine.articles import Articles
+
+        articles = Articles(self._scope)
+        run = await articles.get(run_id) if run_id else await articles.start(topic, graph=graph, kb=kb)
+        return await self._enqueue(ARTICLE, await self._scope.kb(run.kb), {"run": run.id})
 
     async def result(self, job_id: str) -> TaskFile:
         """Return what a task has made, or raise `NotFoundError`."""
@@ -170,7 +184,7 @@ async def run_task(components: Components, tenant: str, job: Job, tell: Tell) ->
     shutil.rmtree(folder, ignore_errors=True)  # of an attempt that a crash ended
     folder.mkdir(parents=True, mode=0o700)
     try:
-        message, content = await RUNS[job.source](scope, job, folder, tell)
+        message, content = await _find_run(components, job.source)(scope, job, folder, tell)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     async with components.access.taking_in(tenant, size=len(content), queued=True):
@@ -235,7 +249,14 @@ async def _tune(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tuple
     return done, _pack(TuningSchema.of(tuning, written=None))
 
 
-RUNS = {"export": _export, "import": _import, "evaluation": _evaluate, "tuning": _tune}
+RUNS: dict[str, TaskRun] = {"export": _export, "import": _import, "evaluation": _evaluate, "tuning": _tune}
+
+
+def _find_run(components: Components, name: str) -> TaskRun:
+    run = RUNS.get(name) or components.more_tasks.get(name)
+    if run is None:
+        raise InputError(f"this worker does not know the task '{name}'", hint="use a worker of `ragstone serve`")
+    return run
 
 
 async def _load_labels(scope: TenantScope, labels: Labels, kb: str) -> Dataset:

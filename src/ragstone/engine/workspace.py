@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     # A search needs none of these: each is imported when it is first used.
     from ragstone.engine.answers import Answers, OnChecked
     from ragstone.engine.archive import Archive
+    from ragstone.engine.articles import Articles
     from ragstone.engine.audit import Audit
     from ragstone.engine.collections import Collections
     from ragstone.engine.conversations import Conversations
@@ -88,6 +89,10 @@ class Workspace:
     ) -> Verdict:
         """Return whether the knowledge base supports or refutes a claim, with the sentences that say so."""
         return await self._answers.verify(SearchQuery(claim, k=k, mode=mode, where=where, kb=kb))
+
+    async def verify_web(self, claim: str, *, k: int | None = None) -> Verdict:
+        """Return whether what the web search engine of the settings finds supports or refutes a claim."""
+        return await self._answers.verify_web(claim, k)
 
     @within_kbs
     async def verify_text(
@@ -169,11 +174,15 @@ class Workspace:
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
         from ragstone.engine.tasks import forget_tasks
+        from ragstone.stores.activity.article_runs import ArticleRunRepository
         from ragstone.stores.control.replies import SqlReplyBook
 
-        # An archive or a stored reply may hold what is to go.
+        # An archive, a stored reply or an article may hold what is to go.
         await forget_tasks(components, tenant, everything=True)
-        await SqlReplyBook(components.ledger).forget(await components.access.identity(tenant))
+        identity = await components.access.identity(tenant)
+        await SqlReplyBook(components.ledger).forget(identity)
+        if identity:
+            await ArticleRunRepository(components.ledger, tenant).remove_all()
         seen = [target for target in names if await self._sees(kind, target)]
         return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in seen])
 
@@ -259,6 +268,13 @@ class Workspace:
         from ragstone.engine.archive import Archive
 
         return Archive(self._scope)
+
+    @cached_property
+    def articles(self) -> Articles:
+        """Runs of the article pipeline, with their checkpoints and articles."""
+        from ragstone.engine.articles import Articles
+
+        return Articles(self._scope)
 
     @cached_property
     def tasks(self) -> Tasks:

@@ -153,6 +153,15 @@ class LLMSettings(RemoteModel):
     """US dollars for a million tokens that it writes."""
 
 
+class AgentSettings(SettingsModel):
+    """The agents that write articles."""
+
+    file: Path | None = None
+    """A YAML file with agents in the place of those that come with Ragstone."""
+    providers: dict[str, LLMSettings] = Field(default_factory=dict)
+    """Language models by the name that agents call their provider; an agent of any other one uses `llm`."""
+
+
 def _suffix(kind: str) -> str:
     """`.PDF` and `pdf` are the same kind of file."""
     return kind.strip().lower().lstrip(".")
@@ -254,6 +263,7 @@ class Settings(SettingsModel):
     answer: AnswerSettings = AnswerSettings()
     entailment: EntailmentSettings = EntailmentSettings()
     llm: LLMSettings = LLMSettings()
+    agents: AgentSettings = AgentSettings()
     prices: PriceSettings = PriceSettings()
     limits: LimitSettings = LimitSettings()
     chunking_by_source: dict[str, ChunkingSettings] = Field(default_factory=dict)

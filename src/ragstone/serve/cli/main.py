@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import ragstone
+from ragstone.serve.cli.agents.article import article
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
@@ -120,6 +121,7 @@ for name, body, panel in (
     ("check", check, USE),
     ("research", research, USE),
     ("explain", explain, USE),
+    ("article", article, USE),
     ("stats", stats, DATA),
     ("usage", show_usage, DATA),
     ("worker", work, DATA),

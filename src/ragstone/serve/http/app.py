@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from starlette.routing import Route
 
 import ragstone
+from ragstone.agents.article.task import add_article_task
 from ragstone.core.errors import RagstoneError, SettingsError
 from ragstone.engine.engine import Engine
 from ragstone.serve.http import pages
@@ -70,6 +71,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
             if tracing:
                 await tracing.close()
 
+    add_article_task(engine)
     tracing = _open_tracing(engine)
     app = FastAPI(
         title="Ragstone",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 OF_DOCUMENTS = ("votes", "golden_queries", "turn_documents")
-OF_KBS = ("votes", "golden_queries", "turns")
+OF_KBS = ("votes", "golden_queries", "turns", "article_runs")
 
 
 @dataclass(slots=True)

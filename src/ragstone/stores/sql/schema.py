@@ -318,6 +318,23 @@ web_results = Table(
     Column("expires_at", String(25), nullable=False),
     Index("idx_web_results_expires_at", "expires_at"),
 )
+article_runs = Table(
+    "article_runs",
+    tenant,
+    Column("id", String(32), primary_key=True),
+    Column("tenant_id", String(32), nullable=False),
+    Column("kb_id", SERIAL, ForeignKey("knowledge_bases.id", ondelete="CASCADE"), nullable=False),
+    Column("graph", String(16), nullable=False),
+    Column("topic", Text, nullable=False),
+    Column("status", String(16), nullable=False),
+    Column("error", Text, nullable=False),
+    Column("token", Integer, nullable=False),
+    Column("checkpoint", LargeBinary, nullable=True),
+    Column("result", LargeBinary, nullable=True),
+    Column("created_at", String(25), nullable=False),
+    Column("updated_at", String(25), nullable=False),
+    Index("idx_article_runs_kb", "kb_id", "created_at"),
+)
 imported_files = Table(
     "imported_files",
     tenant,

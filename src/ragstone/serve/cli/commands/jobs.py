@@ -232,11 +232,14 @@ async def work(
         ended[job.state] += 1
         session.remark(job.state, _line(job))
 
+    from ragstone.agents.article.task import add_article_task
+
     # Who starts one without a terminal, and not only for what is queued, reads its log.
     logs = settings.service.log != "auto" or not (until_idle or sys.stderr.isatty())
     async with session.engine(settings, create=True) as engine:
         until = "nothing is left" if until_idle else "Ctrl-C"
         session.remark("worker", f"{pluralize(settings.jobs.workers, 'job')} at a time, until {until}")
+        add_article_task(engine)
         worker = engine.worker(only=session.options.tenant, on_end=tell)
         with write_logs(settings) if logs else nullcontext():
             stopped = await until_signal(worker.run(until_idle=until_idle))

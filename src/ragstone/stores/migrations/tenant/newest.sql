@@ -322,4 +322,21 @@ CREATE TABLE agent_settings (
 	updated_at VARCHAR(25) NOT NULL,
 	PRIMARY KEY (tenant_id, agent)
 );
-INSERT INTO alembic_version (version_num) VALUES ('0010');
+CREATE TABLE article_runs (
+	id VARCHAR(32) NOT NULL,
+	tenant_id VARCHAR(32) NOT NULL,
+	kb_id INTEGER NOT NULL,
+	graph VARCHAR(16) NOT NULL,
+	topic TEXT NOT NULL,
+	status VARCHAR(16) NOT NULL,
+	error TEXT NOT NULL,
+	token INTEGER NOT NULL,
+	checkpoint BLOB,
+	result BLOB,
+	created_at VARCHAR(25) NOT NULL,
+	updated_at VARCHAR(25) NOT NULL,
+	PRIMARY KEY (id),
+	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
+);
+CREATE INDEX idx_article_runs_kb ON article_runs (kb_id, created_at);
+INSERT INTO alembic_version (version_num) VALUES ('0011');

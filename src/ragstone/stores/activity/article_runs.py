@@ -1,0 +1,140 @@
+"""The runs of a tenant's article pipeline, each with its last checkpoint."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import datetime
+from typing import Any
+
+from ragstone.core.agents.articles import ArticleRun, GraphName, RunStatus, WrittenArticle
+from ragstone.core.clock import canonical, now
+from ragstone.core.errors import LeaseLost, unknown_kb
+from ragstone.core.ids import opaque_id
+from ragstone.core.types import Json
+from ragstone.schemas.articles import ArticleSchema
+from ragstone.stores.ledger.documents import read_kb
+from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
+from ragstone.stores.sql.database import Connection, keep_newest
+
+MOST_RUNS = 200
+"""Of a tenant, the newest."""
+COLUMNS = "r.id, k.name, r.graph, r.topic, r.status, r.error, r.created_at, r.updated_at"
+RUNS = (
+    "FROM article_runs r JOIN knowledge_bases k ON k.tenant_id = r.tenant_id AND k.id = r.kb_id WHERE r.tenant_id = ?"
+)
+
+
+class ArticleRunRepository(TenantRepository):
+    """Keeps runs. Whoever takes one up gets a token; what an earlier holder writes is refused."""
+
+    @in_transaction
+    def add(
+        self, connection: Connection, tenant_id: str, kb: str, graph: GraphName, topic: str, oldest: datetime
+    ) -> str:
+        """Add a run and return its id; runs from before `oldest` go."""
+        found = read_kb(connection, tenant_id, kb)
+        if found is None:
+            raise unknown_kb(kb, self._tenant)
+        connection.execute(
+            "DELETE FROM article_runs WHERE tenant_id = ? AND updated_at < ?", (tenant_id, canonical(oldest))
+        )
+        moment, run_id = canonical(now()), opaque_id()
+        connection.execute(
+            "INSERT INTO article_runs (id, tenant_id, kb_id, graph, topic, status, error, token, created_at, "
+            "updated_at) VALUES (?, ?, ?, ?, ?, 'running', '', 0, ?, ?)",
+            (run_id, tenant_id, found.id, graph, topic, moment, moment),
+        )
+        keep_newest(connection, tenant_id, "article_runs", ("id",), "updated_at, id", MOST_RUNS)
+        return run_id
+
+    @in_snapshot_or(lambda: None)
+    def get(self, connection: Connection, tenant_id: str, run_id: str) -> ArticleRun | None:
+        """Return a run with its article; None when there is none of that id."""
+        row = connection.execute(f"SELECT {COLUMNS}, r.result {RUNS} AND r.id = ?", (tenant_id, run_id)).fetchone()
+        if row is None:
+            return None
+        packed = row[-1]
+        article = None if packed is None else ArticleSchema.read_as(WrittenArticle, _unpack(packed))
+        return _read_run(row[:-1], article)
+
+    @in_snapshot_or(list)
+    def list(self, connection: Connection, tenant_id: str, kb: str, limit: int) -> list[ArticleRun]:
+        """Return the runs on a kb without their articles, newest first."""
+        rows = connection.execute(
+            f"SELECT {COLUMNS} {RUNS} AND k.name = ? ORDER BY r.created_at DESC, r.id LIMIT ?", (tenant_id, kb, limit)
+        )
+        return [_read_run(row) for row in rows]
+
+    @in_transaction
+    def take(self, connection: Connection, tenant_id: str, run_id: str) -> int:
+        """Make the caller the one who goes on with a run; return the token of its writes."""
+        row = connection.execute(
+            "UPDATE article_runs SET token = token + 1, status = 'running', error = '', updated_at = ? "
+            "WHERE tenant_id = ? AND id = ? RETURNING token",
+            (canonical(now()), tenant_id, run_id),
+        ).fetchone()
+        if row is None:
+            raise _taken(run_id)
+        return int(row[0])
+
+    @in_snapshot_or(lambda: None)
+    def checkpoint(self, connection: Connection, tenant_id: str, run_id: str) -> Json:
+        """Return the last checkpoint of a run; None before the first."""
+        row = connection.execute(
+            "SELECT checkpoint FROM article_runs WHERE tenant_id = ? AND id = ?", (tenant_id, run_id)
+        ).fetchone()
+        return None if row is None or row[0] is None else _unpack(row[0])
+
+    @in_transaction
+    def save(self, connection: Connection, tenant_id: str, run_id: str, token: int, checkpoint: Json) -> None:
+        """Replace the checkpoint of a run."""
+        self._update(connection, tenant_id, run_id, token, "checkpoint = ?", _pack(checkpoint))
+
+    @in_transaction
+    def finish(
+        self,
+        connection: Connection,
+        tenant_id: str,
+        run_id: str,
+        token: int,
+        article: WrittenArticle | None,
+        error: str = "",
+    ) -> None:
+        """Write down what a run came to: its article, or why it failed."""
+        status: RunStatus = "completed" if article else "failed"
+        packed = _pack(ArticleSchema.of(article).as_json()) if article else None
+        self._update(connection, tenant_id, run_id, token, "status = ?, error = ?, result = ?", status, error, packed)
+
+    @in_transaction
+    def remove_all(self, connection: Connection, tenant_id: str) -> int:
+        """Remove all runs; return how many there were."""
+        return connection.execute("DELETE FROM article_runs WHERE tenant_id = ?", (tenant_id,)).rowcount
+
+    def _update(
+        self, connection: Connection, tenant_id: str, run_id: str, token: int, change: str, *values: Any
+    ) -> None:
+        done = connection.execute(
+            f"UPDATE article_runs SET {change}, updated_at = ? WHERE tenant_id = ? AND id = ? AND token = ?",
+            (*values, canonical(now()), tenant_id, run_id, token),
+        )
+        if not done.rowcount:
+            raise _taken(run_id)
+
+
+def _taken(run_id: str) -> LeaseLost:
+    return LeaseLost(f"run {run_id} was removed, or another process goes on with it")
+
+
+def _read_run(row: Any, article: WrittenArticle | None = None) -> ArticleRun:
+    run_id, kb, graph, topic, status, error, created, updated = row
+    began, changed = datetime.fromisoformat(created), datetime.fromisoformat(updated)
+    return ArticleRun(run_id, kb, graph, topic, status, error, began, changed, article)
+
+
+def _pack(value: Json) -> bytes:
+    return zlib.compress(json.dumps(value).encode(), 1)
+
+
+def _unpack(packed: bytes) -> Any:
+    return json.loads(zlib.decompress(bytes(packed)))
