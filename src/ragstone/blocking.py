@@ -169,6 +169,7 @@ class BlockingWorkspace(BlockingPart[Workspace]):
         return BlockingSession(self.part.session(kb=kb), self._run)
 
     verify = Blocking(Workspace.verify)
+    verify_web = Blocking(Workspace.verify_web)
     verify_text = Blocking(Workspace.verify_text)
     verify_file = Blocking(Workspace.verify_file)
     embed = Blocking(Workspace.embed)

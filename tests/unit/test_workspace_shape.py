@@ -48,6 +48,7 @@ def test_there_are_the_parts_that_the_documentation_names() -> None:
     assert {name for name in PARTS if not name.startswith("_")} == {
         "analytics",
         "archive",
+        "articles",
         "audit",
         "collections",
         "conversations",
