@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from ragstone.client.activity import RemoteAudit, RemoteConversations, RemoteFeedback, RemoteReceipts
+from ragstone.client.articles import RemoteArticles
 from ragstone.client.client import DEFAULT_TIMEOUTS, RETRIES, AsyncClient
 from ragstone.client.connection import Timeouts
 from ragstone.client.documents import RemoteDocuments
@@ -109,7 +110,15 @@ class BlockingRemoteTasks(BlockingPart[RemoteTasks]):
     import_archive = Blocking(RemoteTasks.import_archive)
     evaluate = Blocking(RemoteTasks.evaluate)
     tune = Blocking(RemoteTasks.tune)
+    write_article = Blocking(RemoteTasks.write_article)
     result = Blocking(RemoteTasks.result)
+
+
+class BlockingRemoteArticles(BlockingPart[RemoteArticles]):
+    """Runs of the article pipeline."""
+
+    get = Blocking(RemoteArticles.get)
+    list = Blocking(RemoteArticles.list)
 
 
 class BlockingRemoteAudit(BlockingPart[RemoteAudit]):
@@ -142,7 +151,9 @@ class Client(BlockingPart[AsyncClient]):
         self.receipts = BlockingRemoteReceipts(made.receipts, self._run)
         """Receipts of answers."""
         self.tasks = BlockingRemoteTasks(made.tasks, self._run)
-        """Exports, imports, evaluations and tunings, by jobs."""
+        """Exports, imports, evaluations, tunings and articles, by jobs."""
+        self.articles = BlockingRemoteArticles(made.articles, self._run)
+        """Runs of the article pipeline, with their articles."""
         self.audit = BlockingRemoteAudit(made.audit, self._run)
         """The audit record."""
 

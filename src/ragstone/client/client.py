@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ragstone.client.activity import RemoteAudit, RemoteConversations, RemoteFeedback, RemoteReceipts, question_body
+from ragstone.client.articles import RemoteArticles
 from ragstone.client.connection import ServiceConnection, Timeouts, path_of
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
@@ -67,7 +68,9 @@ class AsyncClient:
         self.receipts = RemoteReceipts(self._connection)
         """Receipts of answers."""
         self.tasks = RemoteTasks(self._connection)
-        """Exports, imports, evaluations and tunings, by jobs."""
+        """Exports, imports, evaluations, tunings and articles, by jobs."""
+        self.articles = RemoteArticles(self._connection)
+        """Runs of the article pipeline, with their articles."""
         self.audit = RemoteAudit(self._connection)
         """The audit record."""
 

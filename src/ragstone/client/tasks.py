@@ -8,6 +8,7 @@ from typing import IO
 
 from ragstone.client.connection import ServiceConnection, path_of
 from ragstone.client.documents import open_content
+from ragstone.core.agents.articles import GraphName
 from ragstone.core.jobs import Job, Labels, TaskFile
 from ragstone.core.types import Json
 from ragstone.schemas.jobs import JobSchema
@@ -48,6 +49,14 @@ class RemoteTasks:
     ) -> Job:
         """Queue a search for better settings; what it finds is in its result and applied by nobody."""
         return await self._queue("tunings", {"labels": labels, "budget_ms": budget_ms, "limit": limit, "kb": kb})
+
+    async def write_article(
+        self, topic: str = "", *, graph: GraphName = "full", run_id: str | None = None, kb: str | None = None
+    ) -> Job:
+        """Queue the writing of an article on a topic, or the rest of one that a run has begun."""
+        if run_id is not None:
+            return JobSchema.read_as(Job, await self._connection.post(path_of("articles", run_id, "resume"), {}))
+        return await self._queue("articles", {"topic": topic, "graph": graph, "kb": kb})
 
     async def result(self, job_id: str) -> TaskFile:
         """Return what a task has made, or raise `NotFoundError`."""

@@ -22,7 +22,7 @@ from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobProgress, Labels, NewJob, Priority, TaskFile, TaskResult
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import TenantScope, record_caller, within_kbs
 
 if TYPE_CHECKING:
     from ragstone.core.documents import IngestReport
@@ -101,6 +101,7 @@ class Tasks:
         facts = {"labels": labels, "budget_ms": budget_ms, "limit": limit}
         return await self._enqueue("tuning", await self._labelled_kb(labels, kb), facts)
 
+    @within_kbs
     async def write_article(
         self, topic: str = "", *, graph: GraphName = "full", run_id: str | None = None, kb: str | None = None
     ) -> Job:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
-
 from ragstone.core.agents.articles import ArticleStatus, Ballot, GraphName, RunStatus, Treatment
 from ragstone.core.answers import ClaimOutcome
 from ragstone.schemas.answers import CitationSchema
@@ -86,8 +84,3 @@ class ArticleRunListSchema(Schema):
     """Runs, newest first, without their articles."""
 
     runs: list[ArticleRunSchema]
-
-    @classmethod
-    def of_runs(cls, runs: Any) -> Self:
-        """Build the shape of a list of runs."""
-        return cls.of(runs=list(runs))

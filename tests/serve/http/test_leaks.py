@@ -125,6 +125,10 @@ CASES: dict[str, Sequence[Case]] = {
     "POST /v1/imports": [of("new kb", 202, data={"kb": "$"}, files={"file": ("a.zip", b"PK\x03\x04")})],
     "POST /v1/evaluations": [of("kb", json={"kb": "$"})],
     "POST /v1/tunings": [of("kb", json={"kb": "$"})],
+    "POST /v1/articles": [of("kb", json={"topic": "vaults", "kb": "$"})],
+    "GET /v1/articles": [of("kb", 200, params={"kb": "$"})],
+    "GET /v1/articles/{run_id}": [of("article")],
+    "POST /v1/articles/{run_id}/resume": [of("article")],
     "POST /v1/feedback": [
         of("kb", json={"query": "vault", "chunk_ids": ["0" * 32], "kb": "$"}),
         of("chunk", json={"query": "vault", "chunk_ids": ["$"]}),
@@ -235,6 +239,7 @@ def tenants(shared: Service) -> Tenants:
     victim("POST", "/v1/golden", json={"query": "silver keys", "document_ids": [document_id]})
     export = victim("POST", "/v1/exports", json={}).json()["id"]
     shared.run(lambda: shared.engine.worker().run(until_idle=True))
+    article = victim("POST", "/v1/articles", json={"topic": "silver keys"}).headers["content-location"]
     receipt = victim("POST", "/v1/receipts", json=asked).json()["receipt"]
     return Tenants(
         shared,
@@ -247,6 +252,7 @@ def tenants(shared: Service) -> Tenants:
             "new kb": "fresh-kb",
             "job": victim("GET", f"/v1/documents/{document_id}").json()["job_id"],
             "export": export,
+            "article": article.rpartition("/")[2],
             "source": "hidden-pages",
             "conversation": "talk-one",
             "old conversation": "talk-two",

@@ -26,6 +26,7 @@ from ragstone.serve.http.oidc import TokenReader
 from ragstone.serve.http.openai import routes as openai
 from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
 from ragstone.serve.http.routes import (
+    article,
     designs,
     documents,
     feedback,
@@ -86,7 +87,8 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     oidc = engine.settings.service.oidc
     app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
-    for part in (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation, designs):
+    parts = (search, documents, kbs, sources, jobs, tasks, article, feedback, tenant, monitoring, operation, designs)
+    for part in parts:
         app.include_router(part.router)
     app.include_router(openai.router)
     app.include_router(pages.router)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from ragstone.core.agents.articles import GraphName
 from ragstone.core.answers import Depth
 from ragstone.core.errors import InputError
 from ragstone.core.keys import MOST_PER_MINUTE
@@ -271,6 +272,13 @@ class TuningBody(LabelledBody):
     """A search for better settings."""
 
     budget_ms: float | None = Field(default=None, ge=1, le=600_000, description="The longest p95 that is allowed.")
+
+
+class ArticleBody(KbBody):
+    """An article to be written."""
+
+    topic: str = Field(max_length=MOST_CHARS)
+    graph: GraphName = Field(default="full", description="`writer` only researches, writes and edits.")
 
 
 def refuse_unknown_model(field: str, name: str | None, settings: Settings) -> None:
