@@ -7,26 +7,35 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ragstone.core.types import Hit
+from ragstone.language.dates import MOST as MOST_DATES
+from ragstone.language.measurements import MOST as MOST_QUANTITIES
 
 MOST_STEPS = 400_000
 """Comparisons of words for a whole claim or answer: about a second on a slow machine."""
 MOST_CHARS = 60_000
 """Characters of passages that are read for an answer; six passages have some ten thousand."""
 MOST_SENTENCES = 2_000
+FIGURE_STEPS = 10
+"""Steps of comparing two figures: as values in any unit, with the words that each is bound to."""
 _WORD = re.compile(r"\w{1,40}")
+_FIGURE = re.compile(
+    r"\d{1,40}|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,6}teen|\w{3,5}ty|hundred|thousand"
+    r"|million)\b",
+    re.I,
+)
 
 
 class StepBudget:
-    """Counts what reading sentences side by side costs: a check compares each word of one with each of the other."""
+    """Counts what comparing sentences costs: all words and figures of one with all of the other."""
 
     def __init__(self, steps: int = MOST_STEPS) -> None:
         self._left = steps
         self.unread = 0
         """Sentences that were left out because the steps were used up."""
 
-    def spend(self, claim: str, sentence: str, reserve: int = 0) -> bool:
-        """Take the steps of one comparison; False, taking nothing, when no more than the reserve would be left."""
-        return self._take(count_words(claim) * count_words(sentence), reserve)
+    def spend(self, claim: str, *sentences: str, reserve: int = 0) -> bool:
+        """Take the steps of comparing; False, taking nothing, when no more than the reserve would be left."""
+        return self._take(sum(count_steps(claim, sentence) for sentence in sentences), reserve)
 
     def spend_reading(self, text: str) -> bool:
         """Take the steps of reading a text once, one a character; False, taking nothing, when too few are left."""
@@ -37,6 +46,16 @@ class StepBudget:
             return False
         self._left -= steps
         return True
+
+
+def count_steps(claim: str, sentence: str) -> int:
+    """Return the steps of comparing each word of one text with each of the other, and each figure."""
+    figures = _count_figures(claim) * _count_figures(sentence)
+    return count_words(claim) * count_words(sentence) + FIGURE_STEPS * figures
+
+
+def _count_figures(text: str) -> int:
+    return min(len(_FIGURE.findall(text)), MOST_DATES + MOST_QUANTITIES)
 
 
 def count_words(text: str) -> int:

@@ -177,10 +177,11 @@ class Checker:
         reason, quotes = find_grounds(sentence, self._hits)
         if reason:
             return reason, "", ()
-        if not self._budget.spend(sentence.text, "\n".join(quote.text for quote in quotes)):
+        near = find_near_sentences(sentence.text, cited, quotes)
+        if not self._budget.spend(sentence.text, *near):
             return TOO_LONG, "", ()
         reason = find_added_part(sentence, cited)
-        return reason, "" if reason else check_explicitly(sentence.text, cited, quotes), quotes
+        return reason, "" if reason else check_explicitly(sentence.text, cited, near), quotes
 
     async def _find_objection(self, sentence: CitedSentence, quotes: Sequence[Quote]) -> str:
         """Return why a model finds that its sources do not support it, or "": it overrules no explicit check."""
@@ -222,14 +223,14 @@ def find_added_part(sentence: CitedSentence, cited: Sequence[Hit]) -> str:
     return ""
 
 
-def check_explicitly(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> str:
-    """Return the objection of the explicit checks to a sentence that rests on quotes of these passages, or ""."""
+def check_explicitly(sentence: str, cited: Sequence[Hit], near: Sequence[str]) -> str:
+    """Return the objection of the explicit checks to a sentence that rests on sentences of these passages, or ""."""
     around = "\n".join(all_words(hit) for hit in cited)
-    reason = find_objection(sentence, _find_near_sentences(sentence, cited, quotes), around)
+    reason = find_objection(sentence, near, around)
     return reason or next((found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), "")
 
 
-def _find_near_sentences(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> list[str]:
+def find_near_sentences(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> list[str]:
     """Return the sentences that share most terms with a sentence, in reading order, the quotes among them."""
     wanted = set(analyze_query(sentence))
     found = []

@@ -139,11 +139,11 @@ class Quantity:
 
     def _rounds(self, other: Quantity) -> bool:
         """Return whether it is a fair word for the other value: near it, and no digit of its own is wrong."""
-        off = abs(self.value - other.value)
         if self.bound == "about":
-            return off <= self._leeway(other)
-        converted = self.bound == "is" and self.size != other.size
-        return converted and off <= min(self.step * self.size / 2, _CONVERTED * self._larger(other))
+            return abs(self.value - other.value) <= self._leeway(other)
+        if self.bound != "is" or self.size == other.size:
+            return False
+        return abs(self.value - other.value) <= min(self.step * self.size / 2, _CONVERTED * self._larger(other))
 
     def _may_be(self, other: Quantity) -> bool:
         """Return whether the two could be one measure told with fewer digits; neither states the other then."""

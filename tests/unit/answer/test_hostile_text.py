@@ -11,9 +11,10 @@ import pytest
 
 from ragstone.answer import ask, budget, check, contradict, extract
 from ragstone.answer.ask import Answerer
-from ragstone.answer.budget import StepBudget, cut_passages
+from ragstone.answer.budget import StepBudget, count_steps, cut_passages
 from ragstone.core.answers import Answer
 from ragstone.core.types import Hit
+from ragstone.language.negation import find_figures
 from ragstone.settings.answers import AnswerSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 
@@ -105,6 +106,38 @@ async def test_sentences_made_to_hurt_cost_a_limited_number_of_steps(
     made = await answer(hits, reply, unsupported="flag")
     assert steps <= budget.MOST_STEPS
     assert any("too many words" in note for note in made.degraded)
+
+
+FIGURES = {
+    "numbers": ", ".join(str(7 * number) for number in range(60)),
+    "groups": ", ".join(f"{number} red boats" for number in range(60)),
+    "dates": ", ".join(f"{1 + day % 28} May {1900 + day}" for day in range(60)),
+    "words": " and ".join(f"{ten} {unit}" for ten in ("twenty", "thirty", "forty") for unit in ("two", "six", "ten")),
+}
+
+
+@pytest.mark.parametrize("kind", FIGURES)
+async def test_figures_of_all_sentences_that_are_compared_are_counted(
+    make_hit: MakeHit, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    compared = 0
+
+    def count(sentence: str, near: Sequence[str], evidence: str) -> list[Any]:
+        nonlocal compared
+        compared += sum(len(find_figures(sentence)) * len(find_figures(one)) for one in near)
+        return []
+
+    monkeypatch.setattr(check, "find_unsupported", count)
+    text = f"The ferry to the island leaves {FIGURES[kind]}"
+    hit = make_hit(" ".join(f"{text} {number}." for number in range(24)))
+    made = await answer([hit], " ".join(f"{text} {number} [1]." for number in range(20)), unsupported="flag")
+    assert budget.FIGURE_STEPS * compared <= budget.MOST_STEPS
+    assert any("too many words" in note for note in made.degraded)
+
+
+def test_figures_cost_more_steps_than_words() -> None:
+    words = count_steps("red blue", "green white black")
+    assert count_steps("red 12", "green 13 fourteen") == words + 2 * budget.FIGURE_STEPS
 
 
 def test_steps_are_taken_until_none_are_left() -> None:

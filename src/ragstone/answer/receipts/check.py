@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from ragstone.answer.check import check_explicitly, find_grounds
+from ragstone.answer.budget import StepBudget
+from ragstone.answer.check import TOO_LONG, check_explicitly, find_grounds, find_near_sentences
 from ragstone.answer.extract import find_candidates
 from ragstone.answer.receipts.make import AnswerReceipt, read_receipt
 from ragstone.answer.reply import CitedSentence
@@ -238,7 +239,10 @@ def _find_unsupported(text: str, cited: Sequence[PlacedQuote], passages: Sequenc
     given = {(hit.document_id, hit.start, hit.end): hit for hit in passages}
     hits = dict(enumerate(given.values(), start=1))
     reason, quotes = find_grounds(CitedSentence(text, tuple(hits), text), hits)
-    reason = reason or check_explicitly(text, list(hits.values()), quotes)
+    near = find_near_sentences(text, list(hits.values()), quotes)
+    if not StepBudget().spend(text, *near):
+        return TOO_LONG
+    reason = reason or check_explicitly(text, list(hits.values()), near)
     if reason or any(_do_overlap(quote.place, placed.place) for quote in quotes for placed in cited):
         return reason
     return "its quotes are not the words that say it"

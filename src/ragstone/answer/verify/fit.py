@@ -60,6 +60,7 @@ _MOST_OWN, _MOST_BOUND = 12, 120
 _SUBJECT_WITHIN = 20
 """Characters at the start of a clause within which its subject begins."""
 _LIMITS = frozenset(("at most", "at least", "over", "under"))
+_EXACT = frozenset(("is", "about"))
 _RANGE = ("at least", "at most")
 _SAME_LIMITS = ({"over", "at least"}, {"under", "at most"})
 _ENOUGH = 0.5
@@ -201,7 +202,9 @@ def is_same(mine: Figure, theirs: Figure) -> bool:
         return True
     if mine.fits(theirs):
         return True
-    if is_measured(mine) or is_measured(theirs) or (mine.bound in _LIMITS and mine.written != theirs.written):
+    if is_measured(mine) or is_measured(theirs):
+        return False
+    if mine.written != theirs.written and (mine.bound in _LIMITS or (mine.bound == "is" and theirs.bound in _EXACT)):
         return False
     return replace(mine, dimension="", value=mine.written, size=Fraction(1)).fits(
         replace(theirs, dimension="", value=theirs.written, size=Fraction(1))
