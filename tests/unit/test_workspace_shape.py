@@ -52,6 +52,7 @@ def test_there_are_the_parts_that_the_documentation_names() -> None:
         "audit",
         "collections",
         "conversations",
+        "dialogue",
         "documents",
         "embeddings",
         "feedback",

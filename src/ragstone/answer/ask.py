@@ -239,6 +239,21 @@ class Answerer:
             logger.warning("looking for an answer, because the LLM gave none: %s", error)
             return None
 
+    async def begin_composition(
+        self, hits: Sequence[Hit], earlier: Sequence[Exchange] = (), instructions: str = ""
+    ) -> Composition | None:
+        """Return what an LLM writes from passages and its instructions, to be iterated over; None without an LLM."""
+        if self._llm is None:
+            return None
+        judge = Judge(self._entailer, self._llm_settings.timeout)
+        read, _ = cut_passages(hits)
+        return await self._composition(self._llm, read, earlier, self._settings.max_sentences, judge, instructions)
+
+    async def quote(self, question: str, hits: Sequence[Hit]) -> Extraction:
+        """Return the parts of passages that answer a question, word for word."""
+        read, _ = cut_passages(hits)
+        return await self._quote(Part(question, tuple(read)), self._settings.max_sentences)
+
     def replay(self, answer: Answer) -> Iterator[AnswerEvent]:
         """Yield the events of an answer that was given before."""
         return replay(answer, self._settings.citation_style, self._settings.citation_format)
@@ -328,14 +343,20 @@ class Answerer:
             yield statement
 
     async def _composition(
-        self, llm: LLM, hits: Sequence[Hit], earlier: Sequence[Exchange], most: int, judge: Judge
+        self,
+        llm: LLM,
+        hits: Sequence[Hit],
+        earlier: Sequence[Exchange],
+        most: int,
+        judge: Judge,
+        instructions: str = "",
     ) -> Composition:
         passages = await asyncio.to_thread(pack, hits, self._settings.max_context_tokens, self._tokenizer)
         given = {passage.number: passage.hit for passage in passages}
         flag = self._settings.unsupported == "flag"
         checker = Checker(given, judge.relations, flag=flag, budget=judge.budget)
         limits = ReplyLimits(most, self._llm_settings.max_tokens, self._llm_settings.timeout)
-        return Composition(llm, passages, checker, limits, earlier)
+        return Composition(llm, passages, checker, limits, earlier, instructions)
 
     async def _compose(
         self, composition: Composition, question: str, notes: list[str], streaming: bool

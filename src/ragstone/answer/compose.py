@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ragstone.answer.check import Checker
 from ragstone.answer.pack import PackedPassage
 from ragstone.answer.quotes import Statement
-from ragstone.answer.reply import CitedSentence, ReplyReader, build_messages, declines
+from ragstone.answer.reply import CitedSentence, ReplyReader, build_messages, declines, refuses
 from ragstone.core.errors import RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM
@@ -36,13 +36,16 @@ class Composition:
         checker: Checker,
         limits: ReplyLimits,
         earlier: Sequence[Exchange] = (),
+        instructions: str = "",
     ) -> None:
         self._llm = llm
         self._checker = checker
         self._limits = limits
         self._earlier = earlier
+        self._instructions = instructions
         self.passages = passages
         self.declined = False
+        self.refused = False
 
     @property
     def omissions(self) -> Sequence[str]:
@@ -51,7 +54,7 @@ class Composition:
 
     async def statements(self, question: str, *, streaming: bool = False) -> AsyncGenerator[Statement]:
         """Yield the supported sentences, each once it is checked. Raises `RemoteError`, also when slow."""
-        messages = build_messages(question, self.passages, self._limits.sentences, self._earlier)
+        messages = build_messages(question, self.passages, self._limits.sentences, self._earlier, self._instructions)
         seen: set[str] = set()
         async with aclosing(self._sentences(messages, streaming)) as sentences:
             async for sentence in sentences:
@@ -69,8 +72,8 @@ class Composition:
             async for part in parts:
                 for sentence in reader.feed(part):
                     yield sentence
-        self.declined = declines(reader.text)
-        if not self.declined:
+        self.declined, self.refused = declines(reader.text), refuses(reader.text)
+        if not (self.declined or self.refused):
             for sentence in reader.rest():
                 yield sentence
 

@@ -14,6 +14,8 @@ from ragstone.core.search import Exchange
 from ragstone.language.sentences import sentence_spans
 
 DECLINED = "NO ANSWER"
+REFUSED = "NOT ALLOWED"
+"""The reply of a model to what its instructions forbid."""
 MOST_SAID = 500
 """Characters of an earlier question or answer that a model gets."""
 _BEFORE = """\
@@ -31,10 +33,17 @@ the passage it stands on in square brackets, for example: The pump stops at 80 Â
 
 
 def build_messages(
-    question: str, passages: Sequence[PackedPassage], max_sentences: int, earlier: Sequence[Exchange] = ()
+    question: str,
+    passages: Sequence[PackedPassage],
+    max_sentences: int,
+    earlier: Sequence[Exchange] = (),
+    instructions: str = "",
 ) -> list[Message]:
-    """Return the messages that ask a model for cited sentences; the question may refer to `earlier` turns."""
-    rules = _RULES.format(max_sentences=max_sentences, declined=DECLINED)
+    """Return the messages that ask a model for cited sentences; the question may refer to `earlier` turns.
+
+    `instructions` are those of whoever runs the service; they come before the rules of answering.
+    """
+    rules = "\n\n".join(filter(None, [instructions, _RULES.format(max_sentences=max_sentences, declined=DECLINED)]))
     data = "\n".join(passage.rendered for passage in passages)
     return [
         Message("system", rules),
@@ -93,8 +102,17 @@ class CitedSentence:
 
 def declines(reply: str) -> bool:
     """Return whether the model says that the passages hold no answer."""
-    words = re.sub(r"[^a-z ]", "", _THOUGHT.sub("", reply).lower()).split()
-    return words == DECLINED.lower().split()
+    return _says_only(reply, DECLINED)
+
+
+def refuses(reply: str) -> bool:
+    """Return whether the model says that its instructions forbid what is asked for."""
+    return _says_only(reply, REFUSED)
+
+
+def _says_only(reply: str, words: str) -> bool:
+    said = re.sub(r"[^a-z ]", "", _THOUGHT.sub("", reply).lower()).split()
+    return said == words.lower().split()
 
 
 def read_reply(reply: str, known: dict[str, CitedSentence] | None = None) -> list[CitedSentence]:

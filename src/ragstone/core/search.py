@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from urllib.parse import urlsplit
 
@@ -130,6 +131,8 @@ class KeptResults:
 
     results: tuple[WebResult, ...]
     is_fresh: bool
+    found_at: datetime | None = None
+    """When the engine gave them."""
 
 
 @dataclass(frozen=True, slots=True)

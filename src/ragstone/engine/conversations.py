@@ -64,10 +64,12 @@ class Conversations:
         return _oldest(self._scope)
 
 
-async def read_recent_turns(scope: TenantScope, conversation: str, kb: str | None) -> tuple[tuple[Turn, ...], str]:
+async def read_recent_turns(
+    scope: TenantScope, conversation: str, kb: str | None, most: int = REMEMBERED
+) -> tuple[tuple[Turn, ...], str]:
     """Return what the next turn may refer to; nothing, and what went wrong, where it cannot be read."""
     try:
-        return await Conversations(scope).turns(conversation, limit=REMEMBERED, kb=kb), ""
+        return await Conversations(scope).turns(conversation, limit=most, kb=kb), ""
     except StoreError as error:
         logger.warning("cannot read a conversation: %s", error)
         return (), f"conversation: what was said before is not known: {error}"

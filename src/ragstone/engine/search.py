@@ -78,7 +78,7 @@ class Search:
         notes = await self.keep_turn(talk, "", found.hits, query.kb)
         return replace(found, degraded=(*found.degraded, *notes))
 
-    async def talk(self, asked: SearchQuery | Question) -> Talk:
+    async def talk(self, asked: SearchQuery | Question, most_turns: int | None = None) -> Talk:
         """Return what is asked, in the light of what was said before."""
         given = asked.earlier if isinstance(asked, Question) else ()
         if asked.conversation is None and not given:
@@ -92,7 +92,8 @@ class Search:
         elif given:
             raise InputError("a conversation knows what was said before", hint="give its name or `earlier`, not both")
         else:
-            turns, note = await read_recent_turns(self._scope, asked.conversation, asked.kb)
+            remembered = REMEMBERED if most_turns is None else most_turns
+            turns, note = await read_recent_turns(self._scope, asked.conversation, asked.kb, remembered)
             earlier = tuple(Exchange(turn.question, turn.answer) for turn in turns)
         meant = resolve_follow_up(words, earlier, most)
         name = asked.conversation or ""
@@ -131,15 +132,21 @@ class Search:
                 await log(nothing, error=str(error) or type(error).__name__)
             await audit.record_read(tenant, action, kb=name, error=error)
             raise
+        return await self.log_found(action, talk, found, query.kb)
+
+    async def log_found(self, action: str, talk: Talk, found: SearchResult, kb: str | None) -> SearchResult:
+        """Log what was found, and have it in the metrics and in the audit record; return it under the words asked."""
+        tenant, name = self._scope.tenant, self._scope.kb_name(kb)
         self._components.metrics.record_search(found)
         _log_search(action, found)
         if talk.goes_on:
             found = replace(found, query=talk.query)
-        if settings.activity.searches:
-            await log(found)
+        if (await self._settings()).activity.searches:
+            await self._log(name, talk.name, found)
         results = (*found.hits, *found.records)
         named = (hit.document_id for hit in found.hits)
-        await audit.record_read(tenant, action, kb=name, count=len(results) + len(found.web), document_ids=named)
+        count = len(results) + len(found.web)
+        await self._access.audit.record_read(tenant, action, kb=name, count=count, document_ids=named)
         return found
 
     async def _log(self, kb: str, conversation: str, result: SearchResult, error: str = "") -> None:
@@ -151,11 +158,17 @@ class Search:
         except RagstoneError as problem:
             logger.warning("cannot log a search: %s", problem)
 
-    async def step(self, query: SearchQuery) -> SearchResult:
-        """Search within something longer: no caller made it, so it is not remembered."""
+    async def step(self, query: SearchQuery, *, dense_weight: float | None = None, counts: bool = True) -> SearchResult:
+        """Search within something longer: no caller made it, so it is not remembered.
+
+        `dense_weight` goes before that of the settings; with `counts=False` it is no question of its own.
+        """
         async with self._components.search_turns.take(self._scope.tenant, admitted=True) as waited:
             settings = await self._settings()
-            found = await self._find(settings, await self._request(settings, query), query)
+            if dense_weight is not None:
+                retrieval = settings.retrieval.model_copy(update={"dense_weight": dense_weight})
+                settings = settings.model_copy(update={"retrieval": retrieval})
+            found = await self._find(settings, await self._request(settings, query), query, counts=counts)
         return _add_wait(found, waited)
 
     async def _settings(self) -> Settings:
@@ -172,9 +185,12 @@ class Search:
         async with self._components.first_reads.within(self._scope.tenant, "knowledge base"):
             return await self._scope.kb(kb)
 
-    async def _find(self, settings: Settings, request: SearchRequest, query: SearchQuery) -> SearchResult:
+    async def _find(
+        self, settings: Settings, request: SearchRequest, query: SearchQuery, *, counts: bool = True
+    ) -> SearchResult:
         tenant = self._scope.tenant
-        await self._access.query(tenant)
+        if counts:
+            await self._access.query(tenant)
         scope = await self.kb(query.kb)
         request = await self._resolve(request, scope)
         async with self._access.asking(tenant) as budget:

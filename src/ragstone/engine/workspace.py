@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ragstone.engine.audit import Audit
     from ragstone.engine.collections import Collections
     from ragstone.engine.conversations import Conversations
+    from ragstone.engine.dialogue import Dialogue
     from ragstone.engine.documents import Documents
     from ragstone.engine.embeddings.embeddings import KbEmbeddings
     from ragstone.engine.feedback import Feedback
@@ -247,6 +248,13 @@ class Workspace:
         from ragstone.engine.conversations import Conversations
 
         return Conversations(self._scope)
+
+    @cached_property
+    def dialogue(self) -> Dialogue:
+        """The parts of a reply to a customer that only the engine can do; `agents.service` puts them together."""
+        from ragstone.engine.dialogue import Dialogue
+
+        return Dialogue(self._scope, self._search)
 
     @cached_property
     def embeddings(self) -> KbEmbeddings:

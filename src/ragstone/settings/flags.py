@@ -10,6 +10,9 @@ from ragstone.core.types import Json
 
 PHASES = ("data_layer", "hybrid", "reranking", "tools", "agentic")
 """Flags of the phases in which search is rolled out, in their order. They are on unless something else is set."""
+SERVICE_AGENT = "service_agent"
+"""The flag of the customer-service agent: on for all tenants, unless it is rolled out step by step."""
+ON = (*PHASES, SERVICE_AGENT)
 PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%?")
 
 
@@ -30,7 +33,7 @@ def is_on(flag: str, tenant_id: str, own: bool | float | None, flags: Mapping[st
 
     A tenant stays in as the share of tenants grows.
     """
-    value = flags.get(flag, flag in PHASES) if own is None else own
+    value = flags.get(flag, flag in ON) if own is None else own
     if isinstance(value, bool):
         return value
     digest = hashlib.sha256(f"{flag}:{tenant_id}".encode()).digest()

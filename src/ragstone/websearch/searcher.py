@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from datetime import datetime
 
 from ragstone.core.errors import BudgetSpent, RateLimited, RemoteError
 from ragstone.core.model_types import add_cost, require_budget
 from ragstone.core.protocols import WebResultCache, WebSearch
-from ragstone.core.search import WebFindings, WebResult
+from ragstone.core.search import KeptResults, WebFindings, WebResult
 
 logger = logging.getLogger(__name__)
 
@@ -31,10 +32,15 @@ class WebSearcher:
         searches = self.hits + self.misses
         return self.hits / searches if searches else None
 
-    async def find(self, tenant: str, query: str, k: int | None = None) -> WebFindings:
-        """Return results for a query; when the engine fails none or earlier ones, and the problem."""
+    async def find(self, tenant: str, query: str, k: int | None = None, since: datetime | None = None) -> WebFindings:
+        """Return results for a query; when the engine fails none or earlier ones, and the problem.
+
+        Results from before `since` are not used any more: what they are about has changed.
+        """
         cache, wanted = self._cache(tenant), k or self._k
         kept = await cache.get(self._engine.name, query, wanted)
+        if kept is not None and since is not None and not _is_from_after(kept, since):
+            kept = None
         if kept is not None and kept.is_fresh:
             self._count(hit=True)
             return WebFindings(query, kept.results, cached=True)
@@ -65,3 +71,8 @@ class WebSearcher:
 
     async def close(self) -> None:
         await self._engine.close()
+
+
+def _is_from_after(kept: KeptResults, since: datetime) -> bool:
+    """Return whether results came after a moment; within the same second nobody can tell."""
+    return kept.found_at is not None and kept.found_at.replace(microsecond=0) > since.replace(microsecond=0)

@@ -115,7 +115,8 @@ def _list_asked(note: Note) -> list[SourceKind]:
     """Return the sources that were asked; none when the search failed or had nothing to look for."""
     if note.error or note.result.route == "none":
         return []
-    asked: list[SourceKind] = ["documents"]
+    analysis = note.result.analysis
+    asked: list[SourceKind] = ["documents"] if analysis is None or "documents" in analysis.sources else []
     stages = {stage.stage: stage for stage in note.result.trace}
     if "database" in stages:
         asked.append("database")

@@ -45,7 +45,8 @@ class WebResultRepository(TenantRepository):
                 return None
             expires = parse_moment(found[1])
             results = tuple(WebResult(**result) for result in json.loads(found[0]))
-            return KeptResults(results, is_fresh=expires is not None and expires > self._clock())
+            is_fresh = expires is not None and expires > self._clock()
+            return KeptResults(results, is_fresh, parse_moment(found[2]))
         except (RagstoneError, ValueError, TypeError) as error:
             logger.warning("cannot read kept web results: %s", error)
             return None
@@ -65,9 +66,9 @@ class WebResultRepository(TenantRepository):
     @in_snapshot_or(lambda: None)
     def _read(
         self, connection: Connection, tenant_id: str, provider: str, query: str, k: int
-    ) -> tuple[str, str] | None:
-        row: tuple[str, str] | None = connection.execute(
-            "SELECT results, expires_at FROM web_results WHERE tenant_id = ? AND query_hash = ?",
+    ) -> tuple[str, str, str] | None:
+        row: tuple[str, str, str] | None = connection.execute(
+            "SELECT results, expires_at, search_timestamp FROM web_results WHERE tenant_id = ? AND query_hash = ?",
             (tenant_id, _hash(tenant_id, provider, query, k)),
         ).fetchone()
         return row
