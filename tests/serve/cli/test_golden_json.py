@@ -175,6 +175,14 @@ def test_activity(shapes: Shapes) -> None:
     check_golden("cli_activity", shapes.seen)
 
 
+def test_service(shapes: Shapes) -> None:
+    shapes("agent show", "agent", "show")
+    shapes("agent set", "agent", "set", "citation_style=endnote", "agent_cannot_do=Talk about politics.")
+    shapes("chat", "chat", "What does a dog travel for?", "--conversation", "c1")
+    shapes("chat declined", "chat", "Which politician do you like?", "--conversation", "c1")
+    check_golden("cli_service", shapes.seen)
+
+
 def test_moves(shapes: Shapes) -> None:
     shapes("export", "export", "x.zip")
     shapes("import", "import", "x.zip", "--data-dir", "elsewhere")

@@ -82,10 +82,15 @@ CASES: dict[str, Sequence[Case]] = {
         of("kb", json={"question": "When does it open?", "kb": "$"}),
         of("conversation", 200, json={"question": "When does it open?", "conversation": "$"}),
     ],
+    "POST /v1/chat": [
+        of("kb", json={"message": "When does it open?", "kb": "$"}),
+        of("conversation", 200, json={"message": "When does it open?", "conversation": "$"}),
+    ],
     "POST /v1/verify": [of("kb", json={"claim": "The vault opens at midnight.", "kb": "$"})],
     "POST /v1/verify/text": [of("kb", json={"text": "The vault opens at midnight.", "kb": "$"})],
     "GET /v1/analytics": [of("kb", params={"kb": "$"})],
     "GET /v1/analytics/days": [of("kb", params={"kb": "$"})],
+    "GET /v1/analytics/chart.svg": [of("kb", params={"kb": "$"})],
     "GET /v1/analytics/gaps": [of("kb", 200, params={"kb": "$"})],
     "POST /v1/research": [of("kb", json={"topic": "vaults", "kb": "$"})],
     "POST /v1/explain": [
@@ -164,6 +169,8 @@ CASES: dict[str, Sequence[Case]] = {
 }
 """Every operation that takes an id, with requests for each kind of it."""
 WITHOUT_IDS = {
+    "GET /v1/agent",
+    "PATCH /v1/agent",
     "GET /v1/kbs",
     "GET /v1/notices",
     "GET /v1/usage",

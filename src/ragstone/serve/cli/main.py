@@ -11,6 +11,7 @@ import typer
 
 import ragstone
 from ragstone.serve.cli.agents.article import article
+from ragstone.serve.cli.agents.chat import chat, set_agent, show_agent
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
@@ -95,6 +96,7 @@ golden_app = typer.Typer()
 conversations_app = typer.Typer()
 tenants_app = typer.Typer()
 keys_app = typer.Typer()
+agent_app = typer.Typer(help="Configure the customer-service agent.")
 
 
 @app.callback(invoke_without_command=True)
@@ -122,6 +124,7 @@ for name, body, panel in (
     ("research", research, USE),
     ("explain", explain, USE),
     ("article", article, USE),
+    ("chat", chat, USE),
     ("stats", stats, DATA),
     ("usage", show_usage, DATA),
     ("worker", work, DATA),
@@ -185,6 +188,11 @@ command(keys_app, "revoke")(revoke_key)
 command(keys_app, "encryption")(new_encryption_key)
 command(keys_app, "rotate-encryption")(rotate_encryption)
 app.add_typer(keys_app, name="keys", rich_help_panel=SETUP)
+
+agent_app.callback(invoke_without_command=True)(help_by_default)
+command(agent_app, "show")(show_agent)
+command(agent_app, "set")(set_agent)
+app.add_typer(agent_app, name="agent", rich_help_panel=SETUP)
 
 default_command(tenants_app)(list_tenants)
 command(tenants_app, "create")(create_tenant)

@@ -35,6 +35,7 @@ from ragstone.serve.http.routes import (
     monitoring,
     operation,
     search,
+    service,
     sources,
     tasks,
     tenant,
@@ -87,8 +88,8 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     oidc = engine.settings.service.oidc
     app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
-    parts = (search, documents, kbs, sources, jobs, tasks, article, feedback, tenant, monitoring, operation, designs)
-    for part in parts:
+    own = (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation)
+    for part in (*own, article, service, designs):
         app.include_router(part.router)
     app.include_router(openai.router)
     app.include_router(pages.router)

@@ -93,6 +93,33 @@ class AskBody(QuestionBody):
         return Question(self.question, earlier=earlier, **values)
 
 
+class MessageBody(KbBody):
+    """A customer's message."""
+
+    message: str = Field(max_length=MOST_CHARS)
+    conversation: str | None = Field(default=None, description="The conversation to go on with; a new one by default.")
+
+
+class AgentBody(RequestBody):
+    """Fields of the agent's configuration that are to change."""
+
+    enable_document_retrieval: bool | None = None
+    enable_database_retrieval: bool | None = None
+    enable_internet_enrichment: bool | None = None
+    enable_source_attribution: bool | None = None
+    max_document_results: int | None = None
+    max_database_results: int | None = None
+    max_internet_results: int | None = None
+    semantic_search_weight: float | None = None
+    keyword_search_weight: float | None = None
+    embedding_model: str | None = None
+    agent_can_do: str | None = None
+    agent_cannot_do: str | None = None
+    citation_style: Literal["inline", "footnote", "endnote"] | None = None
+    history_turns: int | None = None
+    handover_message: str | None = None
+
+
 class ExplainBody(SearchBody):
     """A search, and the document whose place in it is explained."""
 
