@@ -55,7 +55,9 @@ _OPPOSITES = (
     "allow disallow, permit forbid, permit prohibit, permit disable, client server, upload download, recent ancient, "
     "sooner later, guilty acquit, appear disappear, connect disconnect, encourage discourage, reveal conceal, "
     "simple complicated, easy difficult, attach detach, lock unlock, agree disagree, "
-    "north east, north west, south east, south west"
+    "north east, north west, south east, south west, allow deny, permit deny, grant deny, grant revoke, next previous, "
+    "newest oldest, newer older, readable writable, recommend discourage, keep overwrite, keep discard, "
+    "synchronous asynchronous, ascend descend"
 )
 _UP = (
     "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "
@@ -166,7 +168,8 @@ def _same(figure: Quantity | Moment, other: Quantity | Moment) -> bool:
 Extent = Literal["all", "most", "some", "none"]
 
 _CUE = re.compile(
-    r"(?<!-)\b(?:no one|no longer|(?<!\bor )not(?! only)|no(?! (?:more|less|fewer|later|earlier|\d|\.))"
+    r"(?<!-)\b(?:no one|no longer|(?<!\bor )not(?! only)"
+    r"|no(?= [\w\"“‘`*_(])(?! (?:more|less|fewer|later|earlier|by|\d|\.))"
     r"|never|none|neither|nor"
     r"|nothing(?! but)|free (?:of|from)"
     r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
@@ -350,6 +353,16 @@ def _drop_prefixes(terms: set[str]) -> set[str]:
 def _implies_denial(text: str, other: str) -> bool:
     """Return whether a text has a word that denies something without a "not", and the other text has it not."""
     return any(match.group().lower() not in other.lower() for match in _IMPLIED.finditer(text))
+
+
+def differ_in_denial(claim: str, source: str) -> bool:
+    """Return whether one of two texts has a word that denies something, and the other has none."""
+    here, there = (drop_emphasis(spell_switches(text)) for text in (claim, source))
+    return _may_deny(here) != _may_deny(there)
+
+
+def _may_deny(text: str) -> bool:
+    return bool(find_denials(text)) or _IMPLIED.search(text) is not None
 
 
 def denies_more(claim: str, source: str) -> bool:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 
 from ragstone.language.analyzer import STOP_WORDS, fold
 from ragstone.language.grammar import (
@@ -154,9 +155,10 @@ class Vocabulary:
     """The words of a text, to look up whether it has a word in some form."""
 
     def __init__(self, text: str) -> None:
-        words = [match.group() for match in _WORD.finditer(text)][:MOST_WORDS]
+        matches = list(islice(_WORD.finditer(text), MOST_WORDS))
+        words = [match.group() for match in matches]
         folded = {Word(word, 0, 0, False).folded for word in words}
-        self.words = folded | {part for word in folded for part in re.split(r"[-./]", word) if part}
+        self.words = folded | {part for match in matches for part in _split_word(text, match) if part}
         self._bases = frozenset[str]().union(*map(base_forms, self.words))
         self._roots: dict[str, list[str]] = defaultdict(list)
         for base in self._bases:
@@ -175,6 +177,9 @@ class Vocabulary:
         """Return whether the text has a name, or one that it begins or that begins it: German for Germany."""
         name = word.folded
         if name in self.words or name.replace("-", "") in self._joined or self._has_initials(word.text):
+            return True
+        folder, _, file = name.rpartition("/")
+        if folder and file in self.words and folder in self.words:
             return True
         near = self._roots.get(name[:3], ())
         return self._has_form(name) and (
@@ -198,6 +203,14 @@ class Vocabulary:
 
     def _has_initials(self, written: str) -> bool:
         return written.casefold().replace(".", "") in self._initials
+
+
+def _split_word(text: str, match: re.Match[str]) -> list[str]:
+    """Return the parts of a word; of a path only the name of the file: "/etc/ssh/sshd_config" does not name ssh."""
+    folded = Word(match.group(), 0, 0, False).folded
+    if text[max(0, match.start() - 2) : match.start()].rstrip(".").endswith("/"):
+        return [folded.rpartition("/")[2]]
+    return re.split(r"[-./]", folded)
 
 
 def _join_pairs(words: Iterable[str]) -> Iterable[str]:

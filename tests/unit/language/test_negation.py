@@ -7,6 +7,7 @@ from ragstone.language.negation import (
     Denial,
     add_opposites,
     are_opposites,
+    differ_in_denial,
     direction,
     find_denials,
     find_extent,
@@ -109,3 +110,28 @@ def test_shares_and_bounds_of_a_sentence() -> None:
     assert not speaks_of_share("Three boats sail.")
     assert drops_bound("Boats pay.", "Boats over 12 m pay.")
     assert not drops_bound("Boats over 12 m pay.", "Boats over 12 m pay.")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("It is used.", "It is *not* used.", True),
+        ("It is used.", "It is _not_ used.", True),
+        ("It is used.", "It isn’t used.", True),
+        ("It is used.", "It is no longer used.", True),
+        ("It is not used.", "It is never used.", False),
+        ("It leaves archives out.", "It does not read archives.", False),
+        ("The default is no.", "The value is no by default.", False),
+        ("The default is no.", "There is no default.", True),
+    ],
+)
+def test_texts_of_which_one_denies_something_are_told_apart(one: str, other: str, expected: bool) -> None:
+    assert differ_in_denial(one, other) is differ_in_denial(other, one) is expected
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [("It allows it.", "It denies it."), ("See the next line.", "See the previous line."), ("Keep it.", "Discard it.")],
+)
+def test_words_of_manuals_that_are_opposites(one: str, other: str) -> None:
+    assert are_opposites(one, other)

@@ -35,6 +35,15 @@ def test_names_are_known_by_their_capitals_but_not_where_all_is_capitalised() ->
     assert "max_wal_size" in names("Set max_wal_size first.")
 
 
+@pytest.mark.parametrize("path", ["/etc/ssh/sshd_config", "~/.ssh/sshd_config", "../ssh/sshd_config"])
+def test_a_path_names_its_file_and_none_of_its_folders(path: str) -> None:
+    known = Vocabulary(f"The daemon reads {path} first.")
+    assert all(map(known.has, content_words(f"{path} sshd_config")))
+    assert not any(map(known.has, content_words("ssh etc config")))
+    assert all(map(known.has, content_words("read write"))) is False
+    assert all(map(Vocabulary("It allows read/write access.").has, content_words("read write")))
+
+
 def test_a_word_and_its_verb_may_begin_with_a_name() -> None:
     (first, *_) = content_words("Kestrel was started.")
     assert (first.is_name, first.may_be_name) == (False, True)

@@ -155,7 +155,11 @@ _TAKEN_BACK = re.compile(
 _NEAR, _NEAR_TERMS = 40, 2
 """Characters and terms behind a word that it may belong to."""
 _BARELY = re.compile(r"\b(?:hardly|scarcely|barely|rarely|seldom|almost|nearly|former(?:ly)?|(?<!a )few(?!er))\b", re.I)
-_ONLY = re.compile(r"\bonly ((?!when|if|after|on|in|at|by|for|with|\d)[^\W\d_]{2,30})", re.I)
+_ONLY = re.compile(
+    r"\bonly (?:(?:the|those|these|this|that|its|their|an?) )?"
+    r"((?!when|if|after|on|in|at|by|for|with|\d)[^\W\d_]{2,30})",
+    re.I,
+)
 
 _SEASON = re.compile(
     r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|week(?:ends?|days?)|summer|winter|spring|autumn|holidays?)\b",

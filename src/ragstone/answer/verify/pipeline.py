@@ -58,15 +58,20 @@ class ClaimVerifier:
         notes: list[str] = []
         entailer = self._entailer()
         checkers: set[str] = set()
-        parts = []
         budget = StepBudget()
-        for text in split_claim(claim):
+
+        async def judge(text: str) -> JudgedPart:
             found = await search(text)
             readings, missed = await self._reader.read(text, found.hits, PREMISES if entailer else CONSIDERED, budget)
             judgements, checker = await _judge(text, readings, entailer, notes)
-            notes += [*found.degraded, *missed]
+            notes.extend((*found.degraded, *missed))
             checkers.add(checker)
-            parts.append(JudgedPart(text, judgements))
+            return JudgedPart(text, judgements)
+
+        texts = split_claim(claim)
+        whole = [await judge(claim)] if len(texts) > 1 else []
+        # What one sentence says word for word need not be said by others part by part.
+        parts = whole if whole and whole[0].status == "VERIFIED" else [await judge(text) for text in texts]
         if budget.unread:
             notes.append(TOO_LONG.format(count=budget.unread))
         # Where the model failed on one part only, the verdict is no better than the weaker checker.

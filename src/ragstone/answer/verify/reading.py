@@ -23,13 +23,14 @@ from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
+from ragstone.answer.verify.split import split_clauses
 from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.answer.verify.support import find_unsupported
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.negation import restate
+from ragstone.language.negation import differ_in_denial, restate
 from ragstone.language.relevance import (
     COVERAGE_WEIGHT,
     UnrelatedVectors,
@@ -264,19 +265,21 @@ def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: fl
     findings = check_row(claim, quote, terms, quote.headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
     told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
-    objections, shares, rival = _rest_on(claim, said, told, context)
+    objections, shares, rival = _rest_on(claim, said, told, context, is_row=True)
     # The cells of a row have no order, and its names stand over it.
     objections = drop_kinds(objections, {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND})
     return SentenceReading(quote, near, covered, share, findings, objections, shares, rival)
 
 
 def _rest_on(
-    claim: str, said: str, sentence: str, context: Context
+    claim: str, said: str, sentence: str, context: Context, *, is_row: bool = False
 ) -> tuple[tuple[Objection, ...], Shares, Rival | None]:
     """Return the objections to resting a claim on a sentence, how much of it the sentence has, and its rival."""
     objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
+    if differ_in_denial(claim, choose_clause(claim, sentence)):
+        objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
     frame = lay_along(said, [sentence])
-    shares = measure_shares(claim, said, sentence, frame, context)
+    shares = measure_shares(claim, said, sentence, frame, context, is_row=is_row)
     if shares.repeated == 1 and shares.told == 1:
         # It is the sentence, word for word: what its figures and names belong to cannot have changed.
         objections = drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
@@ -285,6 +288,12 @@ def _rest_on(
         shares = replace(shares, states_default=True)
     rival = default if isinstance(default, Rival) else _find_rival(said, sentence, frame, shares, context)
     return objections, shares, rival
+
+
+def choose_clause(claim: str, sentence: str) -> str:
+    """Return the clause of a sentence that has most words of a claim, or all of it where no clause has as many."""
+    wanted = set(analyze_query(claim))
+    return max(split_clauses(sentence)[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
 
 
 def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, context: Context) -> Rival | None:

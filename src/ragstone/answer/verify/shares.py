@@ -12,7 +12,7 @@ from ragstone.language.grammar import BE, OWNING, first_verb, tokenize, words_of
 from ragstone.language.negation import find_figures
 from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
 
-_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z] )-\d(?![\d.]| ?[°%])")
+_FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z|] )-\d(?![\d.]| ?[°%])")
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _PASSED = OWNING | BE | words_of("that this these those of in")
 """Words that a claim may leave out or put in and still be the sentence."""
@@ -73,13 +73,16 @@ class Context:
         return "\n".join((self.titles, self.entry, *self.before))
 
 
-def measure_shares(claim: str, said: str, sentence: str, frame: Frame | None, context: Context) -> Shares:
+def measure_shares(
+    claim: str, said: str, sentence: str, frame: Frame | None, context: Context, *, is_row: bool = False
+) -> Shares:
     """Return how much of a claim a sentence has; `said` is the claim in the figures of the sentence."""
     own, over = read_vocabulary(sentence), read_vocabulary(context.above)
     around = read_vocabulary(f"{context.text}\n{sentence}")
-    words = content_words(claim)
     verb = first_verb(tokenize(claim))
     start = verb.token.start if verb else 0
+    # Rows have no verbs: "2.2 | 3.5" tells what runs on what.
+    words = [word for word in content_words(claim) if not (is_row and verb and word.start == start)]
     subject = [word for word in words if word.start < start and (word.folded not in _GENERIC or around.has(word))]
     spelt = [claim[first:last] for first, last, _ in find_figures(claim)]
     figures = sum(figure in sentence or figure not in said for figure in spelt)

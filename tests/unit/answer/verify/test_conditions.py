@@ -30,10 +30,12 @@ KEPT = [
     ("The bridge collapsed when the storm hit the coast.", "The bridge collapsed."),
     ("Trade resumed once the war was over.", "Trade resumed."),
     ("The firm provided the meals.", "The firm provided meals."),
+    ("The list shows only the names of boats.", "The list displays only the names of boats."),
     ("The firm held a feast and provided the meals.", "The firm provided the meals."),
 ]
 LOST = [
     (RECEIPT, "Refunds are paid."),
+    ("The list shows only the names of boats.", "The list shows boats and prices."),
     ("Staff receive a bonus when the yearly profit exceeds 5 million crowns.", "Staff receive a bonus."),
     ("Staff may work from home subject to approval.", "Staff may work from home."),
     ("Visitors with a ticket may enter.", "Visitors may enter."),

@@ -128,6 +128,28 @@ async def test_a_compound_claim_is_as_good_as_its_weakest_part() -> None:
     assert (verdict.status, verdict.stance, verdict.sources) == ("UNVERIFIED", "refuted", 0)
 
 
+async def test_a_compound_claim_that_a_sentence_says_word_for_word_is_verified_as_a_whole() -> None:
+    claim = "The guard time defaults to 2 s, but this can be changed using the minimum option."
+    verdict = await verified(claim, hit(f"Mind the guard. {claim}"))
+    assert (verdict.status, [part.text for part in verdict.parts]) == ("VERIFIED", [claim])
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("The output of the pump may be a context diff.", "For the pump, a context diff as output will NOT work."),
+        ("The tests may change the source tree.", "The tests are *not* allowed to make any change to the source tree."),
+        ("The pump keeps the log.", "The pump no longer keeps the log."),
+        ("The pump does not keep the log.", "The pump keeps the log."),
+        ("The valve is enabled by default.", "The valve is off by default."),
+    ],
+)
+async def test_a_denial_on_one_side_only_never_supports(claim: str, sentence: str) -> None:
+    verdict = await verified(claim, hit(sentence))
+    assert (verdict.status, verdict.stance == "supported") == ("UNVERIFIED", False)
+    assert all(item.stance != "supported" for item in verdict.evidence)
+
+
 @pytest.mark.req("R-TOL-05")
 async def test_nothing_found_is_a_verdict() -> None:
     verdict = await verified(FARE)

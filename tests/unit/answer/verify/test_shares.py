@@ -54,3 +54,9 @@ def test_figures_count_in_any_unit() -> None:
 def test_words_of_titles_count_neither_for_nor_against_closeness() -> None:
     assert measure("The K7 pump waits.", "It waits.", titles="K7 pump").close == 1
     assert measure("The K7 pump waits.", "It stops.", titles="K7 pump").close == 0
+
+
+def test_a_row_need_not_have_the_verb_of_a_claim() -> None:
+    claim, row = "Django 2.2 runs on Python 3.5.", "Django: 2.2, Python: 3.5"
+    assert measure_shares(claim, claim, row, None, Context(), is_row=True).told == 1
+    assert measure_shares(claim, claim, row, None, Context()).told < 1
