@@ -42,7 +42,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the tables, and return 1 if a goal is missed; both halves as a whole are written to the page."""
     options = _parse(arguments)
     if options.half == "ablation":
-        print("\n".join(asyncio.run(measure_ablation(options.data_dir, options.data, every=options.every))))
+        measured = measure_ablation(options.data_dir, options.data, every=options.every, by_rule=options.rules)
+        print("\n".join(asyncio.run(measured)))
         return 0
     if options.half == "fit":
         figures, weights = asyncio.run(fit_weights(options.data_dir))
@@ -76,6 +77,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--failures", action="store_true", help="list what failed, with what was said; develop only")
     parser.add_argument("--json", action="store_true", help="print counts as JSON")
     parser.add_argument("--data", type=Path, default=SCIFACT, help="ablation: the folder of SciFact")
+    parser.add_argument("--rules", action="store_true", help="ablation: switch off each rule, too, not only each file")
     parser.add_argument("--every", type=int, default=1, help="ablation: take every so many of the items")
     options = parser.parse_args(arguments)
     if options.failures and options.half != "develop":
