@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from ragstone.agents.article.frame import keep_frame, known_terms
 from ragstone.agents.article.pipeline import Pipeline
 from ragstone.agents.article.state import Record
 from ragstone.answer.verify.statements import find_statements
@@ -50,13 +51,15 @@ class Bibliography:
 def settle_text(topic: str, draft: str, claims: Sequence[Record], quotes: Sequence[Record]) -> Record:
     """Return the body of a text with its marks, its citations, and each claim with what became of it."""
     book, parts, settled, last = Bibliography(), list[str](), list[Record](), 0
-    said: set[str] = {str(claim["text"]) for claim in claims if claim["outcome"] == "confirmed"}
+    holding = [claim for claim in claims if claim["outcome"] == "confirmed"]
+    said: set[str] = {str(claim["text"]) for claim in holding}
+    known = known_terms([topic, *said, *(str(item["text"]) for claim in holding for item in claim["evidence"])])
     for claim in claims:
         kept, treatment, number = _treat(claim, said, book)
-        parts += [draft[last : claim["start"]], f"{kept} [{number}]" if number else ""]
+        parts += [keep_frame(draft[last : claim["start"]], known), f"{kept} [{number}]" if number else ""]
         last = claim["end"]
         settled.append(_describe(claim, treatment, number))
-    body = _tidy("".join([*parts, draft[last:]]))
+    body = _tidy("".join([*parts, keep_frame(draft[last:], known)]))
     if not _HEADING.match(body):
         body = f"# {' '.join(topic.split())}\n\n{body}".rstrip()
     if quotes:
