@@ -16,6 +16,7 @@ from ragstone.client.client import AsyncClient
 from ragstone.client.connection import Timeouts
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.client.shop import RemoteShop
 from ragstone.client.tasks import RemoteTasks
 from ragstone.core.background import Blocking
 from ragstone.core.search import Question, SearchQuery
@@ -83,6 +84,7 @@ PARTS: dict[str, type] = {
 REMOTE_PARTS: dict[str, type] = {
     "documents": RemoteDocuments,
     "knowledge_bases": RemoteKnowledgeBases,
+    "shop": RemoteShop,
     "sources": RemoteSources,
     "jobs": RemoteJobs,
     "feedback": RemoteFeedback,

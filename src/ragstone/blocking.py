@@ -24,6 +24,7 @@ from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
 from ragstone.engine.receipts import Receipts
+from ragstone.engine.shop.shop import TenantShop
 from ragstone.engine.sources import Sources
 from ragstone.engine.workspace import Workspace
 from ragstone.query.session import SearchSession
@@ -93,6 +94,32 @@ class BlockingCollections(BlockingPart[Collections]):
     build = Blocking(Collections.build)
     health = Blocking(Collections.health)
     chunk = Blocking(Collections.chunk)
+
+
+class BlockingShop(BlockingPart[TenantShop]):
+    """Products, services and appointments of a shop."""
+
+    find_products = Blocking(TenantShop.find_products)
+    find_services = Blocking(TenantShop.find_services)
+    get_product_context = Blocking(TenantShop.get_product_context)
+    get_service_context = Blocking(TenantShop.get_service_context)
+    get_appointment_availability = Blocking(TenantShop.get_appointment_availability)
+    product = Blocking(TenantShop.product)
+    service = Blocking(TenantShop.service)
+    list_products = Blocking(TenantShop.list_products)
+    list_services = Blocking(TenantShop.list_services)
+    put_product = Blocking(TenantShop.put_product)
+    put_products = Blocking(TenantShop.put_products)
+    put_service = Blocking(TenantShop.put_service)
+    put_services = Blocking(TenantShop.put_services)
+    remove_product = Blocking(TenantShop.remove_product)
+    remove_service = Blocking(TenantShop.remove_service)
+    import_table = Blocking(TenantShop.import_table)
+    free_slots = Blocking(TenantShop.free_slots)
+    book = Blocking(TenantShop.book)
+    cancel = Blocking(TenantShop.cancel)
+    appointment = Blocking(TenantShop.appointment)
+    appointments = Blocking(TenantShop.appointments)
 
 
 class BlockingTenants(BlockingPart[TenantBook]):
@@ -259,6 +286,11 @@ class BlockingWorkspace(BlockingPart[Workspace]):
     def corpora(self) -> BlockingCollections:
         """Collections that are built from one corpus file as a whole."""
         return BlockingCollections(self.part.collections, self._run)
+
+    @property
+    def shop(self) -> BlockingShop:
+        """Products, services and appointments of a shop."""
+        return BlockingShop(self.part.shop, self._run)
 
     @property
     def moves(self) -> BlockingMoves:

@@ -18,6 +18,7 @@ from ragstone.engine.feedback import Feedback
 from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
 from ragstone.engine.receipts import Receipts
+from ragstone.engine.shop.shop import TenantShop
 from ragstone.engine.sources import Sources
 
 
@@ -76,7 +77,7 @@ LEFT_OUT = {"work_and_report"}
 
 def test_the_blocking_workspace_has_every_method_of_a_workspace_and_its_parts() -> None:
     parts = [Workspace, Documents, KnowledgeBases, Sources, Jobs, Feedback, Conversations]
-    parts += [KbEmbeddings, Collections, Receipts, Archive, Audit]
+    parts += [KbEmbeddings, Collections, Receipts, Archive, Audit, TenantShop]
     wanted = {
         value
         for part in parts

@@ -11,6 +11,7 @@ from ragstone.client.client import DEFAULT_TIMEOUTS, RETRIES, AsyncClient
 from ragstone.client.connection import Timeouts
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.client.shop import RemoteShop
 from ragstone.client.tasks import RemoteTasks
 from ragstone.core.answers import AnswerEvent
 from ragstone.core.background import Blocking, BlockingPart, LoopThread, wait_for_each
@@ -103,6 +104,27 @@ class BlockingRemoteConversations(BlockingPart[RemoteConversations]):
     forget = Blocking(RemoteConversations.forget)
 
 
+class BlockingRemoteShop(BlockingPart[RemoteShop]):
+    """Products, services and appointments of a shop."""
+
+    find_products = Blocking(RemoteShop.find_products)
+    find_services = Blocking(RemoteShop.find_services)
+    product = Blocking(RemoteShop.product)
+    service = Blocking(RemoteShop.service)
+    list_products = Blocking(RemoteShop.list_products)
+    list_services = Blocking(RemoteShop.list_services)
+    put_product = Blocking(RemoteShop.put_product)
+    put_service = Blocking(RemoteShop.put_service)
+    remove_product = Blocking(RemoteShop.remove_product)
+    remove_service = Blocking(RemoteShop.remove_service)
+    import_table = Blocking(RemoteShop.import_table)
+    free_slots = Blocking(RemoteShop.free_slots)
+    book = Blocking(RemoteShop.book)
+    cancel = Blocking(RemoteShop.cancel)
+    appointment = Blocking(RemoteShop.appointment)
+    appointments = Blocking(RemoteShop.appointments)
+
+
 class BlockingRemoteTasks(BlockingPart[RemoteTasks]):
     """Queues tasks of a tenant and returns what they made."""
 
@@ -150,6 +172,8 @@ class Client(BlockingPart[AsyncClient]):
         """The models and vectors of a kb."""
         self.receipts = BlockingRemoteReceipts(made.receipts, self._run)
         """Receipts of answers."""
+        self.shop = BlockingRemoteShop(made.shop, self._run)
+        """Products, services and appointments of a shop."""
         self.tasks = BlockingRemoteTasks(made.tasks, self._run)
         """Exports, imports, evaluations, tunings and articles, by jobs."""
         self.articles = BlockingRemoteArticles(made.articles, self._run)

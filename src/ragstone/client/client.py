@@ -12,6 +12,7 @@ from ragstone.client.articles import RemoteArticles
 from ragstone.client.connection import ServiceConnection, Timeouts, path_of
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
+from ragstone.client.shop import RemoteShop
 from ragstone.client.tasks import RemoteTasks
 from ragstone.core.answers import (
     Answer,
@@ -67,6 +68,8 @@ class AsyncClient:
         """The models and vectors of a kb."""
         self.receipts = RemoteReceipts(self._connection)
         """Receipts of answers."""
+        self.shop = RemoteShop(self._connection)
+        """Products, services and appointments of a shop."""
         self.tasks = RemoteTasks(self._connection)
         """Exports, imports, evaluations, tunings and articles, by jobs."""
         self.articles = RemoteArticles(self._connection)

@@ -59,7 +59,7 @@ class ServiceRequest:
     @property
     def is_safe(self) -> bool:
         """Return whether the request may be sent again even if the service may have received it."""
-        return self.method == "GET" or self.is_read or bool(self.key)
+        return self.method in ("GET", "PUT") or self.is_read or bool(self.key)
 
     def options(self) -> dict[str, Any]:
         """Return the request as httpx2 takes it."""
@@ -111,6 +111,10 @@ class ServiceConnection:
     async def patch(self, path: str, body: Json) -> Json:
         """Return the JSON that a PATCH answers."""
         return _parse(await self._send(ServiceRequest("PATCH", path, body=body)))
+
+    async def put(self, path: str, body: Json) -> Json:
+        """Return the JSON that a PUT answers."""
+        return _parse(await self._send(ServiceRequest("PUT", path, body=body)))
 
     async def delete(self, path: str, **params: Any) -> Json:
         """Return the JSON that a DELETE answers."""

@@ -63,6 +63,8 @@ def of(kind: str, status: int = 404, **options: Any) -> Case:
 def _replace(value: Any, identity: str) -> Any:
     if isinstance(value, str):
         return value.replace("$", identity)
+    if isinstance(value, bytes):
+        return value.replace(b"$", identity.encode())
     if isinstance(value, dict):
         return {name: _replace(part, identity) for name, part in value.items()}
     if isinstance(value, list | tuple):
@@ -155,6 +157,32 @@ CASES: dict[str, Sequence[Case]] = {
     "POST /v1/keys": [of("new kb", 201, json={"scopes": ["read"], "kbs": ["$"]})],
     "DELETE /v1/keys/{key_id}": [of("key")],
     "POST /v1/keys/{key_id}/rotate": [of("key")],
+    "GET /v1/shop/products": [
+        of("product", 200, params={"q": "silver $"}),
+        of("product", 200, params={"after": "$", "limit": 1}),
+    ],
+    "GET /v1/shop/services": [
+        of("service", 200, params={"q": "silver $"}),
+        of("service", 200, params={"after": "$", "limit": 1}),
+    ],
+    "GET /v1/shop/products/{product_id}": [of("product")],
+    "PUT /v1/shop/products/{product_id}": [of("new product", 200, json={"name": "Tea"})],
+    "DELETE /v1/shop/products/{product_id}": [of("product")],
+    "POST /v1/shop/products": [of("new product", 201, json={"name": "Tea", "id": "$"})],
+    "GET /v1/shop/services/{service_id}": [of("service")],
+    "PUT /v1/shop/services/{service_id}": [of("new service", 200, json={"name": "Walk"})],
+    "DELETE /v1/shop/services/{service_id}": [of("service")],
+    "POST /v1/shop/services": [of("new service", 201, json={"name": "Walk", "id": "$"})],
+    "GET /v1/shop/services/{service_id}/slots": [of("service", params={"first": "2030-06-03", "last": "2030-06-04"})],
+    "GET /v1/shop/appointments": [of("service", 200, params={"service_id": "$"})],
+    "POST /v1/shop/appointments": [
+        of("service", json={"service_id": "$", "starts_at": "2030-06-03T09:00:00Z", "customer": "Eve"})
+    ],
+    "GET /v1/shop/appointments/{appointment_id}": [of("appointment")],
+    "POST /v1/shop/appointments/{appointment_id}/cancel": [of("appointment")],
+    "POST /v1/shop/import": [
+        of("new product", 200, data={"kind": "products"}, files={"file": ("a.csv", b"id,name\n$,Tea\n")})
+    ],
     "GET /v1/tenants/{name}": [of("tenant", 403)],
     "POST /v1/tenants": [of("tenant", 403, json={"name": "$"})],
     "POST /ingest": [of("new kb", json={"corpus_path": "a.txt", "collection_name": "$"})],
@@ -244,6 +272,14 @@ def tenants(shared: Service) -> Tenants:
         victim("POST", "/v1/ask", json=asked | {"conversation": name})
     victim("POST", "/v1/sources", json={"kind": "web", "name": "hidden-pages", "config": WEB})
     victim("POST", "/v1/golden", json={"query": "silver keys", "document_ids": [document_id]})
+    hidden = {"name": "Silver tea", "category": "midnight"}
+    for product in ("vault-tea", "new-tea"):
+        victim("POST", "/v1/shop/products", json=hidden | {"id": product})
+    hours = [{"weekday": 0, "opens": "09:00", "closes": "17:00"}]
+    for walk in ("vault-walk", "new-walk"):
+        victim("POST", "/v1/shop/services", json={"id": walk, "name": "Silver walk", "windows": hours})
+    booking = {"service_id": "vault-walk", "starts_at": "2030-06-03T09:00:00Z", "customer": "Ada"}
+    appointment = victim("POST", "/v1/shop/appointments", json=booking).json()["id"]
     export = victim("POST", "/v1/exports", json={}).json()["id"]
     shared.run(lambda: shared.engine.worker().run(until_idle=True))
     article = victim("POST", "/v1/articles", json={"topic": "silver keys"}).headers["content-location"]
@@ -266,6 +302,11 @@ def tenants(shared: Service) -> Tenants:
             "golden": "silver keys",
             "key": victim("GET", "/v1/keys").json()["keys"][0]["id"],
             "notice": str(victim("GET", "/v1/notices").json()["notices"][0]["id"]),
+            "product": "vault-tea",
+            "new product": "new-tea",
+            "service": "vault-walk",
+            "new service": "new-walk",
+            "appointment": appointment,
             "tenant": "globex",
             "uri": "vault.md",
             RECEIPT: document_id,
@@ -304,11 +345,14 @@ def test_nothing_of_the_other_tenant_was_changed(tenants: Tenants) -> None:
     paths = [
         *(f"/v1/documents/{ids['document']}", f"/v1/documents/{ids['document']}/file", "/v1/kbs/vaults"),
         *(f"/v1/jobs/{ids['job']}", f"/v1/jobs/{ids['export']}/result", f"/v1/sources/{ids['source']}"),
+        *(f"/v1/shop/products/{ids['product']}", f"/v1/shop/services/{ids['service']}"),
         *(f"/v1/conversations/{name}" for name in (ids["conversation"], ids["old conversation"])),
     ]
     assert [path for path in paths if victim("GET", path).status_code != 200] == []
     assert [golden["query"] for golden in victim("GET", "/v1/golden").json()["golden"]] == [ids["golden"]]
     assert not victim("GET", f"/v1/sources/{ids['source']}").json()["paused"]
+    assert victim("GET", f"/v1/shop/appointments/{ids['appointment']}").json()["status"] == "booked"
+    assert victim("GET", f"/v1/shop/products/{ids['new product']}").json()["name"] == "Silver tea"
 
 
 def test_every_tool_has_a_case() -> None:

@@ -93,6 +93,14 @@ class ServiceContext:
     age_seconds: float
 
 
+@dataclass(frozen=True, slots=True)
+class ShopImport:
+    """The number of products and services that a table brought."""
+
+    products: int = 0
+    services: int = 0
+
+
 ProductListener = Callable[[str, Sequence[Product]], Awaitable[None]]
 """Hears which products of a tenant were changed or removed, each as it was before."""
 

@@ -68,6 +68,8 @@ def keep_free(slots: Sequence[Slot], taken: Iterable[Span], moment: datetime) ->
 
 def slot_at(service: Service, starts_at: datetime) -> Slot | None:
     """Return the slot of a service that begins at a moment; None when none does."""
+    if not 1970 < starts_at.year < 9998:
+        return None  # a clock of another zone may have no such year
     day = starts_at.astimezone(zone_of(service.timezone)).date()
     # A window that is open over midnight belongs to the day before.
     slots = list_slots(service, day - timedelta(days=1), day)

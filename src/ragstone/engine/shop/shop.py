@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError
-from ragstone.core.shop import Appointment, Product, ProductContext, Service, ServiceContext, Slot
+from ragstone.core.shop import Appointment, Product, ProductContext, Service, ServiceContext, ShopImport, Slot
 from ragstone.core.shop.checks import check_customer, check_product, check_service, is_id
 from ragstone.core.shop.slots import keep_free, list_slots, slot_at, zone_of
+from ragstone.core.shop.tables import Kind, kind_of, read_products, read_services
 from ragstone.engine.access import TenantScope, record_caller
 from ragstone.query.context import checked_count, checked_query
-from ragstone.stores.shop.appointments import AppointmentRepository
+from ragstone.stores.shop.appointments import AppointmentRepository, slot_taken
 from ragstone.stores.shop.products import ProductRepository
 from ragstone.stores.shop.services import ServiceRepository
 
@@ -158,6 +159,13 @@ class TenantShop:
         self._lookups.forget(tenant)
         await self._components.audit.record_change(tenant, "service.delete", service_id)
 
+    async def import_table(self, content: bytes, *, kind: Kind | None = None) -> ShopImport:
+        """Write the products or services of a CSV table in UTF-8, all or none; return how many there were of each."""
+        text = await asyncio.to_thread(_decode_table, content)
+        if (kind or kind_of(text)) == "services":
+            return ShopImport(services=len(await self.put_services(await asyncio.to_thread(read_services, text))))
+        return ShopImport(products=len(await self.put_products(await asyncio.to_thread(read_products, text))))
+
     async def free_slots(self, service_id: str, first: date, last: date) -> Sequence[Slot]:
         """Return the times at which a service can be booked now, from one day to another, both included."""
         return await self._free_slots(await self.service(service_id), first, last)
@@ -174,6 +182,9 @@ class TenantShop:
                 f"{starts_at.isoformat(sep=' ', timespec='minutes')} is not a time at which '{service.name}' can begin",
                 hint="choose one of its free slots",
             )
+        # Most of those who come too late need not wait for whoever writes now.
+        if await self._appointments.taken(service.id, slot.starts_at, slot.ends_at):
+            raise slot_taken(slot)
         made = await self._appointments.book(slot, name)
         await self._components.audit.record_change(tenant, "appointment.book", made.id)
         return made
@@ -202,7 +213,7 @@ class TenantShop:
         if service_id is not None and not is_id(service_id):
             return []
         start = datetime.combine(first, time(), UTC) if first else None
-        end = datetime.combine(last, time(), UTC) + timedelta(days=1) if last else None
+        end = datetime.combine(last, time.max, UTC) if last else None
         return await self._appointments.list(service_id, start, end, limit)
 
     async def _free_slots(self, service: Service, first: date, last: date) -> Sequence[Slot]:
@@ -256,6 +267,14 @@ class TenantShop:
 def _as_place(after: str) -> str:
     """Return a place in the order of ids: one that no database can be asked for stands before all."""
     return after if is_id(after) else ""
+
+
+def _decode_table(content: bytes) -> str:
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        row = content[: error.start].count(b"\n") + 1
+        raise InputError(f"the table is not UTF-8 in line {row}", hint="save it as CSV in UTF-8") from error
 
 
 def _refuse_repeated(ids: Sequence[str]) -> None:

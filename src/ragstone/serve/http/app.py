@@ -36,6 +36,7 @@ from ragstone.serve.http.routes import (
     operation,
     search,
     service,
+    shop,
     sources,
     tasks,
     tenant,
@@ -89,7 +90,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
     own = (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation)
-    for part in (*own, article, service, designs):
+    for part in (*own, article, service, shop, designs):
         app.include_router(part.router)
     app.include_router(openai.router)
     app.include_router(pages.router)

@@ -36,7 +36,7 @@ class AppointmentRepository(TenantRepository):
             raise NotFoundError(f"no service {slot.service_id!r:.80}")
         start, end = canonical(slot.starts_at), canonical(slot.ends_at)
         if connection.execute(f"SELECT 1 {MEETING}", (tenant_id, slot.service_id, end, start)).fetchone():
-            raise SlotTaken(f"{slot.starts_at:%Y-%m-%d %H:%M} is booked already", hint="choose another free slot")
+            raise slot_taken(slot)
         counted = "SELECT count(*) FROM appointments WHERE tenant_id = ?"
         if int(connection.execute(counted, (tenant_id,)).fetchone()[0]) >= MOST_APPOINTMENTS:
             raise QuotaExceeded(f"a shop has at most {MOST_APPOINTMENTS:,} appointments")
@@ -91,6 +91,11 @@ class AppointmentRepository(TenantRepository):
                 given.append(value)
         rows = connection.execute(f"{APPOINTMENT}{narrowed} ORDER BY starts_at, id LIMIT ?", (tenant_id, *given, limit))
         return [_appointment(row) for row in rows]
+
+
+def slot_taken(slot: Slot) -> SlotTaken:
+    """Return the error for a slot that somebody else has."""
+    return SlotTaken(f"{slot.starts_at:%Y-%m-%d %H:%M} is booked already", hint="choose another free slot")
 
 
 def put_appointments(connection: Connection, tenant_id: str, appointments: Sequence[Appointment]) -> None:
