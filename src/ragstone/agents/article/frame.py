@@ -51,6 +51,6 @@ def _keep_line(line: str, known: AbstractSet[str]) -> str:
 
 
 def _is_plain(heading: str, known: AbstractSet[str]) -> bool:
-    if len(heading) > MOST_HEADING_CHARS or not known.issuperset(analyze(heading)):
+    if len(heading) > MOST_HEADING_CHARS or not known >= set(analyze(heading)):
         return False
     return len(heading.split()) < _FEWEST_WORDS or first_verb(tokenize(heading)) is None
