@@ -169,16 +169,16 @@ async def test_pages_are_kept_until_the_product_changes(
     product = await shop.product("spice")
     long_ago = replace(product, updated_at=product.updated_at.replace(year=2020))
     assert not await internet.is_cached(WEB_QUERY)
-    first = await internet.enrich(long_ago, 2)
+    first = await internet.find_pages(long_ago, 2)
     assert await internet.is_cached(WEB_QUERY)
     assert [result.title for result in await internet.get_cached_results(WEB_QUERY) or ()][1:] == [
         "A review",
         "Bottles",
     ]
-    again = await internet.enrich(long_ago, 2)
+    again = await internet.find_pages(long_ago, 2)
     assert (first.cached, again.cached, len(searched)) == (False, True, 1)
     changed = replace(product, updated_at=product.updated_at.replace(year=2099))
-    assert not (await internet.enrich(changed, 2)).cached
+    assert not (await internet.find_pages(changed, 2)).cached
     assert len(searched) == 2
     web = engine._components.web
     assert web is not None

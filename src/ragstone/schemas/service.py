@@ -7,6 +7,7 @@ from typing import Literal
 from ragstone.core.answers import Support
 from ragstone.core.search import QueryType, SourceKind
 from ragstone.schemas.answers import CitationSchema, ContradictionSchema, SentenceSchema
+from ragstone.schemas.documents import IngestSchema
 from ragstone.schemas.schema import Schema
 
 
@@ -58,6 +59,13 @@ class _ReplyEventSchema(Schema):
 
 class ChatReplyEventSchema(ChatReplySchema, _ReplyEventSchema):
     """The whole reply, which ends a stream."""
+
+
+class ShopDemoSchema(Schema):
+    """The demo shop: its documents, and its conversations by the configuration of the agent."""
+
+    ingest: IngestSchema
+    conversations: dict[str, list[ChatReplySchema]]
 
 
 class AgentConfigurationSchema(Schema):

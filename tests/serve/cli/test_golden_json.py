@@ -180,6 +180,8 @@ def test_service(shapes: Shapes) -> None:
     shapes("agent set", "agent", "set", "citation_style=endnote", "agent_cannot_do=Talk about politics.")
     shapes("chat", "chat", "What does a dog travel for?", "--conversation", "c1")
     shapes("chat declined", "chat", "Which politician do you like?", "--conversation", "c1")
+    shapes("agent analytics", "agent", "analytics", "--svg", "chart.svg")
+    assert Path("chart.svg").read_text().startswith("<svg ")
     check_golden("cli_service", shapes.seen)
 
 

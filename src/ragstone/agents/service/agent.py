@@ -201,8 +201,8 @@ class _Reply:
             except (RemoteError, ModelError) as error:
                 logger.warning("answering without the LLM: %s", error)
                 self.notes.append(f"llm: {error}")
+            self.notes += [f"llm: {reason}" for reason in composition.omissions]
             if composition.refused or composition.declined or writer.citations:
-                self.notes += [f"llm: {reason}" for reason in composition.omissions]
                 return composition.refused
         for statement in context.statements:
             self._add(writer, statement)

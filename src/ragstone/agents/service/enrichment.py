@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
@@ -24,6 +26,9 @@ from ragstone.language.analyzer import analyze
 from ragstone.language.relevance import ASKING, term_share
 from ragstone.language.sentences import sentence_spans
 
+logger = logging.getLogger(__name__)
+DETAILS_SECONDS = 5.0
+"""The time that a language model has to read pages; then they are sorted without it."""
 FETCHED = 3
 """Results that are asked for; the configuration says how many of them are passed on."""
 SPARSE = 50
@@ -151,18 +156,19 @@ class InternetSearch:
         if not results:
             return ProductEnrichment()
         try:
-            reply = await self._dialogue.complete(_messages(results))
-        except (RemoteError, ModelError):
+            async with asyncio.timeout(DETAILS_SECONDS):
+                reply = await self._dialogue.complete(_messages(results))
+        except (RemoteError, ModelError, TimeoutError) as error:
+            logger.warning("sorting what web pages say without the LLM: %s", error)
             reply = None
         found = read_details(reply, results) if reply else ProductEnrichment()
         return found or sort_details(results)
 
-    async def enrich(self, product: Product, most: int) -> InternetFindings:
-        """Return what the web says of a product, by at most some pages."""
+    async def find_pages(self, product: Product, most: int) -> InternetFindings:
+        """Return at most some pages that are about a product."""
         found = await self.search_product_info(product.name, product.category, product.brand, since=product.updated_at)
         about = [result for result in found.results if _is_about(product, result)][:most]
-        details = await self.extract_product_details(about)
-        return InternetFindings(_hits(about), tuple(about), details, found.cached, found.problem)
+        return InternetFindings(_hits(about), tuple(about), cached=found.cached, problem=found.problem)
 
 
 def _is_about(product: Product, result: WebResult) -> bool:

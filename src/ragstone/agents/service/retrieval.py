@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from ragstone.agents.service.analysis import MessageAnalysis, analyze_message
 from ragstone.agents.service.enrichment import NO_FINDINGS, InternetFindings, InternetSearch, choose_product
-from ragstone.agents.service.rows import product_hit, service_hit, slots_hit
+from ragstone.agents.service.rows import CATALOG, SERVICES, names_hit, product_hit, service_hit, slots_hit
 from ragstone.agents.service.settings import AgentConfiguration
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelError, NotFoundError, RemoteError, SearchFailed, SourceError, StoreError
@@ -53,6 +53,8 @@ class DatabaseContext:
     """Free times by service; a service that nobody asked times of is not in it."""
     named: bool = False
     """True where the message names these products or services, rather than something that they have in common."""
+    names: tuple[str, ...] = ()
+    """The names of all products or services, where all are asked for."""
     age_seconds: float = 0.0
     """The time since products and services were read; free times are always those of now."""
 
@@ -197,14 +199,16 @@ class ServiceRetriever:
     async def _look_up(self, analysis: MessageAnalysis) -> DatabaseContext:
         shop, most = self._workspace.shop, self._configuration.max_database_results
         if analysis.intent == "services":
-            return DatabaseContext(services=tuple(await shop.list_services())[:most])
+            offered = await shop.list_services()
+            return DatabaseContext(services=tuple(offered[:most]), names=tuple(one.name for one in offered))
         if analysis.intent == "products":
-            return DatabaseContext(products=tuple(await shop.list_products())[:most])
-        found, offered = await asyncio.gather(
+            sold = await shop.list_products()
+            return DatabaseContext(products=tuple(sold[:most]), names=tuple(one.name for one in sold))
+        found, near = await asyncio.gather(
             shop.get_product_context(analysis.message, most), shop.get_service_context(analysis.message, most)
         )
-        context = choose_rows([one.product for one in found], [one.service for one in offered], analysis)
-        ages = [one.age_seconds for one in found] + [one.age_seconds for one in offered]
+        context = choose_rows([one.product for one in found], [one.service for one in near], analysis)
+        ages = [one.age_seconds for one in found] + [one.age_seconds for one in near]
         context = replace(context, age_seconds=max(ages, default=0.0))
         if not _asks_for_times(analysis, context):
             return context
@@ -221,7 +225,7 @@ class ServiceRetriever:
         """Return what the web says of a product; the query stays here, and without a product nothing is asked."""
         if product is None or not self._configuration.enable_internet_enrichment:
             return NO_FINDINGS
-        return await self._internet.enrich(product, self._configuration.max_internet_results)
+        return await self._internet.find_pages(product, self._configuration.max_internet_results)
 
     async def _ask_internet(
         self, analysis: MessageAnalysis, context: DatabaseContext, record: _Record
@@ -236,7 +240,7 @@ class ServiceRetriever:
             NO_FINDINGS,
         )
         record.note("internet", found.problem)
-        return found
+        return replace(found, details=await self._internet.extract_product_details(found.results))
 
 
 def _complete(analysis: MessageAnalysis, context: DatabaseContext, record: _Record) -> MessageAnalysis:
@@ -294,7 +298,9 @@ def list_rows(context: DatabaseContext, analysis: MessageAnalysis) -> list[Hit]:
         for rank, service in enumerate(context.services, start=1)
         if service.id in context.slots
     ]
+    kind, title = ("service", SERVICES) if context.services else ("product", CATALOG)
     return [
+        *([names_hit(kind, title, context.names)] if context.names else []),
         *times,
         *(product_hit(product, rank, context.age_seconds) for rank, product in enumerate(context.products, start=1)),
         *(service_hit(service, rank, context.age_seconds) for rank, service in enumerate(context.services, start=1)),

@@ -18,7 +18,9 @@ CATALOG, SERVICES, CALENDAR = "Product Catalog", "Service Catalog", "Appointment
 LONGEST_DESCRIPTION = 1000
 MOST_TIMES = 6
 """Times of one day that are named."""
-MOST_DAYS = 5
+MOST_DAYS = 3
+MOST_NAMES = 30
+"""Names of products or services that are listed at once."""
 SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "JPY": "¥"}
 
 
@@ -62,6 +64,15 @@ def service_hit(service: Service, rank: int, age: float = 0.0) -> Hit:
     return _row_hit("service", service.id, SERVICES, f"{name} service details", text, rank, age)
 
 
+def names_hit(kind: str, title: str, names: Sequence[str]) -> Hit:
+    """Return the names of all products or services as a passage of one sentence."""
+    shown = [sanitize(name) for name in names[:MOST_NAMES]]
+    if len(names) > MOST_NAMES:
+        shown.append("more")
+    listed = " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    return _row_hit(f"{kind}s", "all", title, f"all {kind}s", f"We offer {listed}.", 0, 0.0)
+
+
 def slots_hit(service: Service, slots: Sequence[Slot], rank: int, days: str) -> Hit:
     """Return the free times of a service as a passage of one sentence."""
     name = sanitize(service.name)
@@ -76,7 +87,7 @@ def slots_hit(service: Service, slots: Sequence[Slot], rank: int, days: str) -> 
 def _say_times(starts: Sequence[datetime]) -> str:
     times = [f"{start:%H:%M}" for start in starts[:MOST_TIMES]]
     listed = " and ".join([", ".join(times[:-1]), times[-1]] if len(times) > 1 else times)
-    more = f" and {len(starts) - MOST_TIMES} later times" if len(starts) > MOST_TIMES else ""
+    more = ", and later" if len(starts) > MOST_TIMES else ""
     return f"on {starts[0]:%A %d %B %Y} at {listed}{more}"
 
 

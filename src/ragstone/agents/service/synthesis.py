@@ -31,6 +31,8 @@ ROW_SENTENCES = 3
 """Sentences of a row that describe one product or service."""
 MOST_LISTED = 5
 MOST_WEB = 2
+MOST_COMPARED = 20
+"""Sentences of a passage that web pages are compared with."""
 BESIDE = 1
 """Sentences of documents beside those of rows."""
 OTHER_PRICE = "it gives another price"
@@ -83,9 +85,12 @@ class ContextSynthesizer:
         pages = [hit for hit in others if source_kind(hit) == "internet"]
         found = list(find_price_conflicts(products, others))
         judge = Judge()
-        for trusted, doubted in ((rows, others), (own, pages)):
-            said = [statement for hit in trusted for statement in say_sentences(hit, ROW_SENTENCES)]
-            found += await find_contradictions(said, doubted, judge.relations, judge.budget)
+        # Descriptions praise, and free times change: of a row only the sentence with its figures can be spoken against.
+        figures = [say_sentences(hit, 1) for hit in rows if hit.metadata.get("record") in ("product", "service")]
+        passages = [say_sentences(hit, MOST_COMPARED) for hit in own]
+        for said, doubted in ((figures, others), (passages, pages)):
+            statements = [statement for sentences in said for statement in sentences]
+            found += await find_contradictions(statements, doubted, judge.relations, judge.budget)
         conflicts = list({(one.chunk_id, one.start, one.end): one for one in reversed(found)}.values())[::-1]
         kept = [_drop_sentences(hit, conflicts) for hit in pages]
         return [*rows, *own, *(hit for hit in kept if hit.text.strip())], conflicts
@@ -119,7 +124,7 @@ def _say_rows(result: RetrievalResult) -> list[Statement]:
         times = [hit for hit in rows if hit.metadata.get("record") == "slots"]
         return [statement for hit in times or rows for statement in say_sentences(hit, MOST_LISTED)]
     if intent in ("services", "products", "price") or (intent == "overview" and not result.database.named):
-        return [statement for hit in rows[:MOST_LISTED] for statement in say_sentences(hit, 1)]
+        return [statement for hit in rows[: MOST_LISTED + 1] for statement in say_sentences(hit, 1)]
     if intent == "recommendation":
         return [statement for hit in rows[:ROW_SENTENCES] for statement in say_sentences(hit, 2)]
     return [statement for hit in rows[:1] for statement in say_sentences(hit, ROW_SENTENCES)]

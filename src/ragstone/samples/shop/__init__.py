@@ -12,6 +12,16 @@ FOLDER = Path(__file__).parent
 DOCUMENTS = ("business-faq.pdf", "product-catalogue-guide.pdf", "business-policies.txt", "service-guide.pdf")
 
 
+CONVERSATIONS = (
+    "What is your return policy?",
+    "Tell me about the Oriental Spice perfume",
+    "What services do you offer?",
+    "When can I book a massage?",
+    "I want a romantic perfume, what do you recommend?",
+)
+"""Messages of customers: about a document, a product, services, free times, and one for all sources."""
+
+
 class DemoBooking(NamedTuple):
     """A booking of the demo: the free slot of that number, from tomorrow on."""
 
@@ -32,6 +42,11 @@ BOOKINGS = (
 def documents() -> tuple[Path, ...]:
     """Return the files of the shop: three PDFs and a text."""
     return tuple(FOLDER / name for name in DOCUMENTS)
+
+
+def web_pages() -> Path:
+    """Return the file with what the web says of some products."""
+    return FOLDER / "web.json"
 
 
 def products() -> list[Product]:

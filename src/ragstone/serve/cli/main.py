@@ -11,7 +11,7 @@ import typer
 
 import ragstone
 from ragstone.serve.cli.agents.article import article
-from ragstone.serve.cli.agents.chat import chat, set_agent, show_agent
+from ragstone.serve.cli.agents.chat import chat, set_agent, show_agent, show_analytics
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
@@ -192,6 +192,7 @@ app.add_typer(keys_app, name="keys", rich_help_panel=SETUP)
 agent_app.callback(invoke_without_command=True)(help_by_default)
 command(agent_app, "show")(show_agent)
 command(agent_app, "set")(set_agent)
+command(agent_app, "analytics")(show_analytics)
 app.add_typer(agent_app, name="agent", rich_help_panel=SETUP)
 
 default_command(tenants_app)(list_tenants)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.commands.ask import draw_contradiction
+from ragstone.serve.cli.commands.ask import check_writable, draw_contradiction
 from ragstone.serve.cli.commands.search import MODEL_WAIT
 from ragstone.serve.cli.exits import search_code
 from ragstone.serve.cli.options import Conversation
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ragstone.agents.service.agent import CustomerReply, ServiceAgent
     from ragstone.agents.service.settings import AgentConfiguration
     from ragstone.core.types import Json
+    from ragstone.engine.monitoring.analytics import AnalyticsSummary
 
 Said = Annotated[
     str | None, typer.Argument(metavar="[MESSAGE]", help="A customer's message; without it messages are read as lines.")
@@ -28,6 +30,8 @@ Said = Annotated[
 Changes = Annotated[
     list[str], typer.Argument(metavar="KEY=VALUE", help="Fields of the configuration; 'default' resets one.")
 ]
+Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="The last days.")]
+SvgFile = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a chart as well.")]
 DEFAULT = "default"
 PROMPT = "> "
 
@@ -113,6 +117,44 @@ async def set_agent(session: CliSession, changes: Changes) -> None:
     async with session.workspace(create=True) as workspace:
         configuration = await change_agent(workspace, values)
     _show(session, configuration)
+
+
+async def show_analytics(session: CliSession, days: Days = 30, svg: SvgFile = None) -> None:
+    """Show retrievals, their time, sources and costs of a tenant, as a table or as a chart."""
+    from ragstone.core.clock import now
+    from ragstone.schemas.monitoring import AnalyticsSchema
+    from ragstone.serve.chart import draw_analytics
+
+    if svg:
+        check_writable(svg)
+    async with session.workspace() as workspace:
+        summary = await workspace.analytics.summary(days=days)
+        by_day = await workspace.analytics.days(days=days) if svg else []
+    session.show(AnalyticsSchema.of(summary), lambda out: _draw_analytics(out, summary))
+    if svg:
+        svg.write_text(draw_analytics(summary, by_day, now().date()), encoding="utf-8")
+        session.remark("chart", f"written to {svg}")
+
+
+def _draw_analytics(out: Console, summary: AnalyticsSummary) -> None:
+    rows = table("figure", "value", right=("value",))
+    times = summary.latency
+    shown = {
+        "retrievals": f"{summary.searches:,}",
+        "failed": f"{summary.failed:,}",
+        "found nothing": f"{summary.nothing:,}",
+        "degraded": f"{summary.degraded:,}",
+        "p50 / p95 / p99": "–" if times.p50 is None else f"{times.p50:.0f} / {times.p95:.0f} / {times.p99:.0f} ms",
+        **{
+            name: f"{figures.asked:,} asked, {figures.helpful:,} helpful, {figures.failed:,} failed"
+            for name, figures in summary.sources.items()
+        },
+        "cost this month": f"${summary.cost_month:.4f}",
+        **{f"  {kind}": f"${usd:.4f}" for kind, usd in sorted(summary.cost_by_kind.items())},
+    }
+    for name, value in shown.items():
+        rows.add_row(name, value)
+    out.print(rows)
 
 
 def _read_change(change: str) -> tuple[str, Json]:

@@ -81,11 +81,11 @@ def check_writable(file: Path) -> None:
     """Raise `InputError` where no file can be written, before anything is done that it would be lost for."""
     place = file if file.exists() else file.parent
     if file.is_dir():
-        raise InputError(f"{file} is a folder", hint="name a file in it: --receipt FILE")
+        raise InputError(f"{file} is a folder", hint="name a file in it")
     if not place.exists():
-        raise InputError(f"there is no folder {place}", hint="make it first, or name another: --receipt FILE")
+        raise InputError(f"there is no folder {place}", hint="make it first, or name another file")
     if not os.access(place, os.W_OK):
-        raise InputError(f"{place} cannot be written to", hint="name another file: --receipt FILE")
+        raise InputError(f"{place} cannot be written to", hint="name another file")
 
 
 async def _show_live(session: CliSession, events: AsyncIterator[AnswerEvent], *, sources: bool) -> Answer:

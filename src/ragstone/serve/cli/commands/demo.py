@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from ragstone.serve.cli.commands.ask import draw_answer
 from ragstone.serve.cli.commands.search import MODEL_WAIT
@@ -23,8 +25,15 @@ if TYPE_CHECKING:
 KB = "demo"
 
 
-async def demo(session: CliSession) -> int:
+async def demo(
+    session: CliSession,
+    shop: Annotated[bool, typer.Option("--shop", help="Show the customer-service agent of a fictional shop.")] = False,
+) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
+    if shop:
+        from ragstone.serve.cli.agents.shop_demo import play_shop
+
+        return await play_shop(session)
     from ragstone import samples
     from ragstone.ingest.sources.files.read import survey_files
     from ragstone.schemas.installation import DemoSchema
