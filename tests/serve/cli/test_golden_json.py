@@ -185,6 +185,27 @@ def test_service(shapes: Shapes) -> None:
     check_golden("cli_service", shapes.seen)
 
 
+def test_shop(nothing: Shapes) -> None:
+    shapes = nothing
+    tea = ("Green tea", "--id", "tea", "--category", "Tea", "--price", "4.5", "--stock", "3")
+    shapes("shop put-product", "shop", "put-product", *tea)
+    hours = ("--hours", "mon-sun 09:00-12:00", "--timezone", "Europe/Berlin", "--price", "80")
+    shapes("shop put-service", "shop", "put-service", "Massage", "--id", "massage", *hours)
+    shapes("shop products", "shop", "products")
+    shapes("shop products found", "shop", "products", "green teas")
+    shapes("shop product", "shop", "product", "tea")
+    shapes("shop services", "shop", "services")
+    shapes("shop service", "shop", "service", "massage")
+    slots = shapes("shop slots", "shop", "slots", "massage", "--from", "2031-03-29", "--to", "2031-03-30")["slots"]
+    made = shapes("shop book", "shop", "book", "massage", slots[0]["local_start"], "--customer", "Ada")
+    shapes("shop appointments", "shop", "appointments", "--service", "massage")
+    shapes("shop cancel", "shop", "cancel", made["id"])
+    Path("table.csv").write_text("name,price\nSoap,2\n")
+    shapes("shop import", "shop", "import", "table.csv")
+    shapes("shop remove", "shop", "remove", "product", "tea")
+    check_golden("cli_shop", shapes.seen)
+
+
 def test_moves(shapes: Shapes) -> None:
     shapes("export", "export", "x.zip")
     shapes("import", "import", "x.zip", "--data-dir", "elsewhere")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError
+from ragstone.core.remedies import Action, Remedy
 from ragstone.core.shop import Appointment, Product, ProductContext, Service, ServiceContext, ShopImport, Slot
 from ragstone.core.shop.checks import check_customer, check_product, check_service, is_id
 from ragstone.core.shop.slots import keep_free, list_slots, slot_at, zone_of
@@ -29,6 +30,7 @@ MOST_FOUND = 100
 MOST_LISTED = 1000
 MOST_AT_ONCE = 10_000
 """Products or services that are written together."""
+LISTING = {"product": Action.LIST_PRODUCTS, "service": Action.LIST_SERVICES, "appointment": Action.LIST_APPOINTMENTS}
 USUAL_DAYS = 7
 """Days that availability is looked for when none are named."""
 
@@ -241,7 +243,7 @@ class TenantShop:
 
     async def _deny(self, kind: str, action: str, identity: str) -> NoReturn:
         await self._components.audit.record_denial(self._scope.tenant, f"{kind}.{action}", identity)
-        raise NotFoundError(f"no {kind} {identity!r:.80}", hint="list them to see their ids")
+        raise NotFoundError(f"no {kind} {identity!r:.80}", remedy=Remedy(LISTING[kind]))
 
     def _check_search(self, query: str, limit: int) -> str:
         checked_count("limit", limit, most=MOST_FOUND)

@@ -12,6 +12,20 @@ import typer
 import ragstone
 from ragstone.serve.cli.agents.article import article
 from ragstone.serve.cli.agents.chat import chat, set_agent, show_agent, show_analytics
+from ragstone.serve.cli.agents.shop import (
+    book_slot,
+    cancel_appointment,
+    import_table,
+    list_appointments,
+    list_products,
+    list_services,
+    list_slots,
+    put_product,
+    put_service,
+    remove_entry,
+    show_product,
+    show_service,
+)
 from ragstone.serve.cli.command import command, default_command, help_by_default
 from ragstone.serve.cli.commands.archive import export_archive, import_archive
 from ragstone.serve.cli.commands.ask import ask
@@ -95,6 +109,7 @@ feedback_app = typer.Typer()
 golden_app = typer.Typer()
 conversations_app = typer.Typer()
 tenants_app = typer.Typer()
+shop_app = typer.Typer(help="Products, services and appointments of a shop.")
 keys_app = typer.Typer()
 agent_app = typer.Typer(help="Configure the customer-service agent.")
 
@@ -216,6 +231,21 @@ default_command(conversations_app)(list_conversations)
 command(conversations_app, "show")(show_conversation)
 command(conversations_app, "forget")(forget_conversation)
 app.add_typer(conversations_app, name="conversations", rich_help_panel=DATA)
+
+shop_app.callback(invoke_without_command=True)(help_by_default)
+command(shop_app, "products")(list_products)
+command(shop_app, "product")(show_product)
+command(shop_app, "put-product")(put_product)
+command(shop_app, "services")(list_services)
+command(shop_app, "service")(show_service)
+command(shop_app, "put-service")(put_service)
+command(shop_app, "remove")(remove_entry)
+command(shop_app, "import")(import_table)
+command(shop_app, "slots")(list_slots)
+command(shop_app, "book")(book_slot)
+command(shop_app, "appointments")(list_appointments)
+command(shop_app, "cancel")(cancel_appointment)
+app.add_typer(shop_app, name="shop", rich_help_panel=DATA)
 
 default_command(golden_app)(list_golden)
 command(golden_app, "make")(make_golden)
