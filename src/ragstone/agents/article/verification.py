@@ -47,7 +47,8 @@ async def verify_facts(pipeline: Pipeline, state: ArticleState) -> Update:
 async def verify_article(pipeline: Pipeline, text: str, known: list[Record]) -> Update:
     """Return `claims`, every sentence of a text that states something with its verdict, and what is new to record."""
     stated = await asyncio.to_thread(find_statements, text)
-    earlier = {str(record["claim"]): record for record in known if record["by"] == NODE}
+    # Also what the agent has had verified by its tool is recorded, without an outcome.
+    earlier = {str(record["claim"]): record for record in known if "outcome" in record}
     claims: list[Record] = []
     new: list[Record] = []
     for place, sentence in enumerate(stated.found):
