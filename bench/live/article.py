@@ -38,9 +38,11 @@ async def _find_faults(workspace: Workspace, article: WrittenArticle) -> list[st
         if text[citation.start : citation.end] != citation.quote:
             faults.append(f"citation {citation.n} does not stand in {citation.uri}")
     body = article.markdown.partition("\n## Sources\n")[0]
-    for sentence in find_statements(body).found:
-        if not body[sentence.end :].lstrip(" ").startswith("[") and "] " not in body[sentence.start : sentence.end]:
-            faults.append(f"no citation: {body[sentence.start : sentence.end]}")
+    faults += [
+        f"no citation: {body[sentence.start : sentence.end]}"
+        for sentence in find_statements(body).found
+        if not body[sentence.end :].lstrip(" ").startswith("[")
+    ]
     if article.cited < FEWEST_CITED:
         faults.append(f"{article.cited} sentences are cited, fewer than {FEWEST_CITED}")
     return faults

@@ -55,14 +55,18 @@ def _handler(model: SmolLM) -> type[BaseHTTPRequestHandler]:
 
 
 def _whole(made: Completion) -> dict[str, Any]:
-    choice = {"index": 0, "message": {"role": "assistant", "content": made.text or "…"}, "finish_reason": "stop"}
+    choice: dict[str, Any] = {
+        "index": 0,
+        "message": {"role": "assistant", "content": made.text or "…"},
+        "finish_reason": "stop",
+    }
     counted = {"prompt_tokens": made.read, "completion_tokens": made.written, "total_tokens": made.read + made.written}
     return {"id": "1", "object": "chat.completion", "created": 1, "model": NAME, "choices": [choice], "usage": counted}
 
 
 def _events(made: Completion) -> str:
     deltas = [{"content": word + " "} for word in (made.text or "…").split(" ")]
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
     whole = _whole(made)
     parts = [{**whole, "object": "chat.completion.chunk", "choices": [choice]} for choice in choices]

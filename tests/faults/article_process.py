@@ -43,8 +43,8 @@ async def go_on(folder: Path, url: str, run_id: str, node: str, result: Path | N
         workspace = engine.workspace("default")
         await resume_article(workspace, run_id, on_node=watch)
         kept = await workspace.articles.checkpoint(run_id)
-        assert result is not None
-        result.write_text(json.dumps(kept["checkpoint"]["channel_values"]))
+    assert result is not None
+    await asyncio.to_thread(result.write_text, json.dumps(kept["checkpoint"]["channel_values"]))
 
 
 def _overrides(folder: Path, url: str) -> dict[str, object]:

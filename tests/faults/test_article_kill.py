@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 from collections.abc import Callable
@@ -50,7 +51,7 @@ async def test_a_run_that_is_killed_at_a_node_ends_like_one_that_was_not(
         await engine.workspace("default").documents.ingest(tmp_path / "gate.md")
     with newsroom(PARTS) as double:
         command = [*warm_python(), "-m", "tests.faults.article_process", str(tmp_path), double.url, "none", *NODES]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     undisturbed = read_state(tmp_path / "none.json")
     assert [step["node"] for step in undisturbed["steps"]].count("tools") == 4

@@ -31,6 +31,8 @@ class ArticleState(TypedDict, total=False):
     critique: str
     claims: list[Record]
     """The checked sentences of the draft."""
+    best: Record
+    """Of the drafts that were checked, the one with the most sentences that hold, and its claims."""
     corrections: str
     """Advice of the verifier to the editor."""
     stage: Literal["write", "revise", "settle"]
@@ -56,6 +58,7 @@ def new_state(topic: str) -> ArticleState:
         "voice_notes": [],
         "critique": "",
         "claims": [],
+        "best": {},
         "corrections": "",
         "stage": "write",
         "round": 0,

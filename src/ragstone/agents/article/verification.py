@@ -27,9 +27,10 @@ async def verify_facts(pipeline: Pipeline, state: ArticleState) -> Update:
     checked: Update = {}
     if not is_asking(state, NODE):
         checked = await verify_article(pipeline, state["draft"], state["verified_claims"])
+        checked["best"] = _choose_draft(state["best"], state["draft"], checked["claims"])
         wrong = any(claim["outcome"] != "confirmed" for claim in checked["claims"])
         if not wrong or state["round"] >= pipeline.team.limits.rounds:
-            return {**checked, "stage": "settle", **await _settle(pipeline, state["topic"], state["draft"], checked)}
+            return {**checked, "stage": "settle", **await _settle(pipeline, state["topic"], checked)}
     claims = checked.get("claims", state["claims"])
     prompt = f"{pipeline.team.agents['fact_verify'].task}\n\n{describe_claims(claims)}"
     try:
@@ -136,9 +137,15 @@ def _quote(item: Evidence) -> Record:
     return {name: getattr(item, name) for name in kept}
 
 
-async def _settle(pipeline: Pipeline, topic: str, draft: str, checked: Update) -> Update:
-    """Return the text with citations, filled up with sentences of the sources where little is left of it."""
-    claims: list[Record] = checked["claims"]
+def _choose_draft(best: Record, draft: str, claims: list[Record]) -> Record:
+    """Return the draft of which more holds; an editor may make it worse."""
+    held = sum(claim["outcome"] == "confirmed" for claim in claims)
+    return best if best and best["held"] > held else {"draft": draft, "claims": claims, "held": held}
+
+
+async def _settle(pipeline: Pipeline, topic: str, checked: Update) -> Update:
+    """Return the best draft with citations, filled up with sentences of the sources where little is left of it."""
+    draft, claims = str(checked["best"]["draft"]), checked["best"]["claims"]
     least = pipeline.team.limits.least_cited
     settled: dict[str, Any] = settle_text(topic, draft, claims, ())
     cited = sum(claim["citation"] is not None for claim in settled["claims"])
