@@ -93,6 +93,12 @@ class AppointmentRepository(TenantRepository):
         return [_appointment(row) for row in rows]
 
 
+def read_appointments(connection: Connection, tenant_id: str, after: str, limit: int) -> list[Appointment]:
+    """Return appointments behind an id, in order of id."""
+    rows = connection.execute(f"{APPOINTMENT} AND id > ? ORDER BY id LIMIT ?", (tenant_id, after, limit))
+    return [_appointment(row) for row in rows]
+
+
 def slot_taken(slot: Slot) -> SlotTaken:
     """Return the error for a slot that somebody else has."""
     return SlotTaken(f"{slot.starts_at:%Y-%m-%d %H:%M} is booked already", hint="choose another free slot")

@@ -40,8 +40,7 @@ class ProductRepository(TenantRepository):
     @in_snapshot_or(list)
     def list(self, connection: Connection, tenant_id: str, after: str, limit: int) -> list[Product]:
         """Return a page of products in order of id."""
-        rows = connection.execute(f"{PRODUCT} AND id > ? ORDER BY id LIMIT ?", (tenant_id, after, limit))
-        return [_product(row) for row in rows]
+        return read_product_page(connection, tenant_id, after, limit)
 
     async def put(self, products: Sequence[Product]) -> Sequence[Product]:
         """Write products over those with their ids, all or none; return those that were replaced, as they were."""
@@ -62,6 +61,12 @@ class ProductRepository(TenantRepository):
         found = read_products(connection, tenant_id, [product_id])
         connection.execute("DELETE FROM products WHERE tenant_id = ? AND id = ?", (tenant_id, product_id))
         return found[0] if found else None
+
+
+def read_product_page(connection: Connection, tenant_id: str, after: str, limit: int) -> list[Product]:
+    """Return products behind an id, in order of id."""
+    rows = connection.execute(f"{PRODUCT} AND id > ? ORDER BY id LIMIT ?", (tenant_id, after, limit))
+    return [_product(row) for row in rows]
 
 
 def put_products(connection: Connection, tenant_id: str, products: Sequence[Product]) -> None:

@@ -40,8 +40,7 @@ class ServiceRepository(TenantRepository):
     @in_snapshot_or(list)
     def list(self, connection: Connection, tenant_id: str, after: str, limit: int) -> list[Service]:
         """Return a page of services in order of id."""
-        rows = connection.execute(f"{SERVICE} AND id > ? ORDER BY id LIMIT ?", (tenant_id, after, limit))
-        return [_service(row) for row in rows]
+        return read_service_page(connection, tenant_id, after, limit)
 
     async def put(self, services: Sequence[Service]) -> None:
         """Write services over those with their ids, all or none."""
@@ -69,6 +68,12 @@ class ServiceRepository(TenantRepository):
         connection.execute("DELETE FROM appointments WHERE tenant_id = ? AND service_id = ?", (tenant_id, service_id))
         gone = connection.execute("DELETE FROM services WHERE tenant_id = ? AND id = ?", (tenant_id, service_id))
         return bool(gone.rowcount)
+
+
+def read_service_page(connection: Connection, tenant_id: str, after: str, limit: int) -> list[Service]:
+    """Return services behind an id, in order of id."""
+    rows = connection.execute(f"{SERVICE} AND id > ? ORDER BY id LIMIT ?", (tenant_id, after, limit))
+    return [_service(row) for row in rows]
 
 
 def put_services(connection: Connection, tenant_id: str, services: Sequence[Service]) -> None:

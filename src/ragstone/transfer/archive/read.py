@@ -27,6 +27,7 @@ from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, Halves
 from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.ledger.sqlite.file import translate_errors
+from ragstone.stores.shop.carry import AddedEntries, Entry, Kind, add_page
 from ragstone.transfer.archive.format import (
     AGAIN,
     MANIFEST,
@@ -42,6 +43,7 @@ from ragstone.transfer.archive.format import (
     sources_member,
 )
 from ragstone.transfer.archive.records import read_document, read_source
+from ragstone.transfer.archive.shop import kind_of_member, read_entry
 from ragstone.transfer.migrate.restore import OpenedKb, Restorer, add_sources
 from ragstone.transfer.reports import ImportReport, OnMove
 
@@ -92,6 +94,12 @@ class ArchiveReader:
             return []
         lines = islice(self._lines(sources_member(kb.facts.name)), kb.sources + 1)
         return [read_source(line, kb.facts.name) for line in lines]
+
+    def shop(self) -> Iterator[tuple[Kind, list[Entry]]]:
+        """Yield the entries of the shop, a page at a time, each page with its kind."""
+        for name in sorted(self.manifest.members):
+            if kind := kind_of_member(name):
+                yield kind, [read_entry(line, kind) for line in self._lines(name)]
 
     def original(self, document: DocumentSnapshot) -> bytes | None:
         """Return the file that a document was uploaded as, if the archive has it."""
@@ -164,6 +172,8 @@ def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[Arch
                     pass  # reading is what checks them
                 if len(reader.sources(kb)) != kb.sources:
                     raise refusal(f"'{kb.facts.name}' has other sources than its manifest says")
+            for _ in reader.shop():
+                pass
             yield reader
 
 
@@ -270,6 +280,8 @@ async def import_archive(
             added, more = await add_sources(stores, tenant, opened, reader.sources(kb), secret_keys, remote)
             sources += added
             remarks += [*said, *more]
+        if kbs is None:
+            remarks += await _import_shop(stores, tenant, reader, overwrite=overwrite)
     done = restorer.done
     return ImportReport(
         path=str(path),
@@ -296,6 +308,21 @@ def _choose_kbs(reader: ArchiveReader, names: Sequence[str] | None, path: Path) 
             f"{path} holds no knowledge base '{missing[0]}'", hint=f"it holds: {', '.join(held) or 'none'}"
         )
     return [kb for name, kb in held.items() if names is None or name in names]
+
+
+async def _import_shop(stores: Stores, tenant: str, reader: ArchiveReader, *, overwrite: bool) -> list[str]:
+    """Take in the shop and the settings of agents; return a remark for each kind that there is some of."""
+    done: dict[Kind, AddedEntries] = {}
+    parts = reader.shop()
+    while (part := await asyncio.to_thread(next, parts, None)) is not None:
+        kind, entries = part
+        await stores.ledger.blobs(tenant, make=True)  # an archive without kbs has made no tenant yet
+        added = await stores.ledger.write(tenant, add_page, kind, entries, overwrite=overwrite)
+        done[kind] = done.get(kind, AddedEntries()) + added
+    return [
+        f"{added.added} {kind.replace('_', ' ')} were taken in, and {added.left} left as they are here"
+        for kind, added in done.items()
+    ]
 
 
 async def _import_kb(

@@ -29,6 +29,7 @@ from ragstone.stores.factory import Stores
 from ragstone.stores.ledger.documents import read_kbs, read_stats
 from ragstone.stores.ledger.snapshots import DocumentSnapshot, KbFacts, read_kb_facts
 from ragstone.stores.ledger.sqlite.file import translate_errors
+from ragstone.stores.shop.carry import KINDS, pages
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.archive.format import (
     MANIFEST,
@@ -41,6 +42,7 @@ from ragstone.transfer.archive.format import (
     sources_member,
 )
 from ragstone.transfer.archive.records import chunk_line, document_line, secrets_of, source_line
+from ragstone.transfer.archive.shop import entry_line, shop_member
 from ragstone.transfer.compare.ledger import parts_of
 from ragstone.transfer.reports import ExportReport, OnMove
 
@@ -131,6 +133,8 @@ def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, t
             draft = _Draft(archive)
             for kb in kbs:
                 _write_kb(draft, order, connection, tenant_id, kb)
+            if order.kbs is None:
+                _write_shop(draft, order, connection, tenant_id)
             _write_manifest(draft, order.tenant)
         size = file.tell()
     return draft, size
@@ -198,6 +202,15 @@ def _write_sources(draft: _Draft, kb: str, sources: Sequence[SourceRecord], secr
             draft.remarks.append(f"source '{source.name}' is in it without its {', '.join(secrets)}")
         lines.append(source_line(source, secrets))
     draft.add(sources_member(kb), b"".join(lines))
+
+
+def _write_shop(draft: _Draft, order: _Order, connection: Connection, tenant_id: str) -> None:
+    """Write what the tenant has besides its kbs: its shop, and the settings of its agents."""
+    for kind in KINDS:
+        for number, page in enumerate(pages(connection, tenant_id, kind)):
+            if order.stop.is_set():
+                raise Stopped
+            draft.add(shop_member(kind, number), b"".join(entry_line(entry) for entry in page))
 
 
 def _write_manifest(draft: _Draft, tenant: str) -> None:

@@ -26,6 +26,7 @@ from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.originals import is_untouched
 from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.snapshots import START, DocumentSnapshot, Head, read_heads, read_kb_facts, read_snapshots
+from ragstone.stores.shop.carry import KINDS, empty_shop, key_of, put_page, read_page
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, group_heads, plain
 from ragstone.transfer.compare.searches import K, Samples, SearchAgreement, agree, judge
@@ -152,6 +153,7 @@ class Carrier:
         await self._carry_sources()
         await carry_jobs(self._here, self._there, self._tenant)
         await carry_activity(self._here.ledger, self._there.ledger, self._tenant)
+        await carry_shop(self._here.ledger, self._there.ledger, self._tenant)
         self.differences = await carry_standing(self._here, self._there, self._tenant)
 
     async def _round(self) -> int:
@@ -335,6 +337,16 @@ async def carry_activity(here: SqlLedger, there: SqlLedger, tenant: str) -> None
         await there.write_log(tenant, partial(_append, [search for _, search in page]))
         after, _ = page[-1]
         page = await log.page(after, PAGE)
+
+
+async def carry_shop(here: SqlLedger, there: SqlLedger, tenant: str) -> None:
+    """Write the shop and the settings of agents there as they are here, in place of what was carried before."""
+    await there.write(tenant, empty_shop)
+    for kind in KINDS:
+        after = ""
+        while page := await here.read(tenant, read_page, kind, after):
+            await there.write(tenant, put_page, page)
+            after = key_of(page[-1])
 
 
 def _replace(
