@@ -50,7 +50,8 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
 
 def agent_of(engine: Engine, configuration: AgentConfiguration | None = None, tenant: str = "default") -> ServiceAgent:
-    return ServiceAgent(engine.workspace(tenant), configuration, today=lambda: TODAY)
+    patient = {"documents": 30.0, "database": 30.0, "internet": 30.0}
+    return ServiceAgent(engine.workspace(tenant), configuration, seconds=patient, today=lambda: TODAY)
 
 
 async def ask(engine: Engine, message: str, configuration: AgentConfiguration | None = None) -> CustomerReply:
@@ -62,11 +63,7 @@ async def ask(engine: Engine, message: str, configuration: AgentConfiguration | 
     ("message", "sources", "said"),
     [
         ("What is your return policy?", ("documents",), "You can return unopened products within 30 days of purchase"),
-        (
-            "How much is Oriental Spice?",
-            ("database",),
-            "Oriental Spice by Maison Rive costs $42 and is in stock (12 left)",
-        ),
+        ("How much is Oriental Spice?", ("database",), "Oriental Spice by Maison Rive costs $42, and 12 are in stock"),
         ("Is Citrus Morning in stock?", ("database",), "Citrus Morning costs $29.50 and is out of stock"),
         ("What services do you offer?", ("database",), "Swedish massage costs $60 and takes 60 minutes"),
         ("Do you have candles?", ("database",), "Beeswax Candle costs $9"),
@@ -88,12 +85,12 @@ async def test_a_reply_and_its_source(engine: Engine, message: str, sources: tup
         assert sentence.text == by_number[sentence.citations[0]].quote
 
 
-@pytest.mark.req("R-CSA-36", "R-CSA-04", "R-CSA-11", "R-ANS-06", "R-CSA-19")
+@pytest.mark.req("R-CSA-36", "R-CSA-04", "R-CSA-11", "R-ANS-06", "R-CSA-19", "R-CSA-37")
 async def test_catalogue_and_internet_are_combined_and_the_shop_is_right(engine: Engine) -> None:
     reply = await ask(engine, ABOUT, WITH_WEB)
     assert reply.sources == ("database", "internet")
     assert reply.reply == (
-        "Oriental Spice by Maison Rive costs $42 and is in stock (12 left) [Source: Product Catalog]. "
+        "Oriental Spice by Maison Rive costs $42, and 12 are in stock [Source: Product Catalog]. "
         "Warm, sensual notes perfect for evening occasions [Source: Product Catalog]. "
         "Oriental Spice features oud and amber base notes [Source: Internet - FragranceNet]. "
         "Oriental Spice lasts for eight hours [Source: Internet - scents.example]."

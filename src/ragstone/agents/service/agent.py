@@ -160,12 +160,10 @@ class _Reply:
             return await self._say("small_talk", _answer_talk(self.talk.query))
         if self._breaks_rule():
             return await self._hand_over("declined", DECLINED, "A customer asked for what the agent must not do.")
-        context = await ContextSynthesizer(self.workspace.dialogue).synthesize(
-            self.found, self.talk.question, self.talk.earlier
-        )
-        self.notes += context.degraded
+        synthesizer = ContextSynthesizer(self.workspace.dialogue)
+        context = await synthesizer.synthesize(self.found, self.talk.question, self.talk.earlier)
         writer = Writer(self.configuration.style)
-        refused = await self._write(context, writer)
+        refused = await self._write(synthesizer, context, writer)
         if refused:
             return await self._hand_over("declined", DECLINED, "A customer asked for what the agent must not do.")
         if not writer.citations:
@@ -190,7 +188,7 @@ class _Reply:
         known = frozenset(analyze(" ".join(hit.text for hit in self.found.rows)))
         return find_broken_rule(self.talk.search, read_rules(self.configuration), known) is not None
 
-    async def _write(self, context: SynthesizedContext, writer: Writer) -> bool:
+    async def _write(self, synthesizer: ContextSynthesizer, context: SynthesizedContext, writer: Writer) -> bool:
         """Write the sentences of the reply; True when a model refuses to."""
         composition = await self.workspace.dialogue.compose(context.hits, context.earlier, self._instructions())
         if composition is not None and context.hits:
@@ -204,7 +202,9 @@ class _Reply:
             self.notes += [f"llm: {reason}" for reason in composition.omissions]
             if composition.refused or composition.declined or writer.citations:
                 return composition.refused
-        for statement in context.statements:
+        statements, problems = await synthesizer.draft(context)
+        self.notes += problems
+        for statement in statements:
             self._add(writer, statement)
         return False
 

@@ -46,7 +46,9 @@ def product_hit(product: Product, rank: int, age: float = 0.0) -> Hit:
 def _say_stock(stock: int | None) -> str:
     if stock is None:
         return ""
-    return f" and is in stock ({stock} left)" if stock > 0 else " and is out of stock"
+    if not stock:
+        return " and is out of stock"
+    return ", and 1 is in stock" if stock == 1 else f", and {stock:,} are in stock"
 
 
 def _say_description(description: str) -> str:

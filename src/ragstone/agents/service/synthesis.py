@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
@@ -45,14 +46,14 @@ _CODES = {symbol: code for code, symbol in SYMBOLS.items()}
 
 @dataclass(frozen=True, slots=True)
 class SynthesizedContext:
-    """The passages of a reply, the shop's own first, what they say without a model, and what disagrees."""
+    """The passages of a reply, the shop's own first, and what disagrees."""
 
     question: str
+    retrieved: RetrievalResult
+    """Without what the web says against the shop's own data."""
     hits: tuple[Hit, ...]
-    statements: tuple[Statement, ...]
     conflicts: tuple[Contradiction, ...] = ()
     earlier: tuple[Exchange, ...] = ()
-    degraded: tuple[str, ...] = ()
 
 
 class ContextSynthesizer:
@@ -69,10 +70,7 @@ class ContextSynthesizer:
         by_id = {hit.chunk_id: hit for hit in sources}
         pages = tuple(by_id[hit.chunk_id] for hit in retrieval_result.internet.hits if hit.chunk_id in by_id)
         kept = replace(retrieval_result, internet=replace(retrieval_result.internet, hits=pages))
-        statements, notes = await self._draft(kept, query)
-        return SynthesizedContext(
-            query, tuple(sources), tuple(statements), tuple(conflicts), tuple(conversation_context), tuple(notes)
-        )
+        return SynthesizedContext(query, kept, tuple(sources), tuple(conflicts), tuple(conversation_context))
 
     async def resolve_conflicts(
         self, sources: Sequence[Hit], products: Sequence[Product] = ()
@@ -83,7 +81,8 @@ class ContextSynthesizer:
         others = [hit for hit in read if source_kind(hit) != "database"]
         own = [hit for hit in others if source_kind(hit) == "documents"]
         pages = [hit for hit in others if source_kind(hit) == "internet"]
-        found = list(find_price_conflicts(products, others))
+        # Texts may be made to take long: they are not read on the event loop.
+        found = await asyncio.to_thread(lambda: list(find_price_conflicts(products, others)))
         judge = Judge()
         # Descriptions praise, and free times change: of a row only the sentence with its figures can be spoken against.
         figures = [say_sentences(hit, 1) for hit in rows if hit.metadata.get("record") in ("product", "service")]
@@ -99,8 +98,9 @@ class ContextSynthesizer:
         """Return the passages as a language model gets them: numbered, with their sources, and harmless."""
         return "\n".join(passage.rendered for passage in pack(context.hits, CONTEXT_TOKENS, WordTokenizer()))
 
-    async def _draft(self, result: RetrievalResult, query: str) -> tuple[list[Statement], tuple[str, ...]]:
-        """Return what the sources say to a message without a language model."""
+    async def draft(self, context: SynthesizedContext) -> tuple[list[Statement], tuple[str, ...]]:
+        """Return what the sources say to a message without a language model, and what could not be done."""
+        result = context.retrieved
         rows, web = _say_rows(result), _say_pages(result)
         if result.analysis.intent in ("availability", "services", "products", "price") and rows:
             return rows, ()
@@ -108,7 +108,7 @@ class ContextSynthesizer:
             return [*rows, *web], ()
         if not result.documents:
             return [*rows, *web], ()
-        extraction = await self._dialogue.quote(query, result.documents)
+        extraction = await self._dialogue.quote(context.question, result.documents)
         if result.analysis.intent == "recommendation" and rows:
             beside = (extraction.statements or extraction.nearest)[:BESIDE]
             return [*rows, *beside, *web], extraction.degraded
@@ -145,7 +145,7 @@ def _say_pages(result: RetrievalResult) -> list[Statement]:
     return [statement for _, statement in found[:MOST_WEB]]
 
 
-def find_price_conflicts(products: Sequence[Product], hits: Iterable[Hit]) -> Iterable[Contradiction]:
+def find_price_conflicts(products: Sequence[Product], hits: Iterable[Hit]) -> Iterator[Contradiction]:
     """Yield the sentences that name a product and another price than the catalogue has."""
     priced = [product for product in products if product.price is not None]
     for hit in hits:

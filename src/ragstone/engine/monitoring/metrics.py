@@ -118,7 +118,8 @@ class Metrics:
             self.on_search(result)
 
     def _record_sources(self, result: SearchResult) -> None:
-        asked: list[SourceKind] = ["documents"]
+        analysis = result.analysis
+        asked: list[SourceKind] = ["documents"] if analysis is None or "documents" in analysis.sources else []
         for stage in result.trace:
             if stage.stage == "database":
                 asked.append("database")
