@@ -25,6 +25,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def played(folder: Path) -> dict[str, dict[str, Any]]:
     """The replies by configuration and message."""
     with pytest.MonkeyPatch.context() as patch:
+        # No busy machine cuts off a source.
+        patch.setattr(
+            "ragstone.agents.service.agent.SECONDS", dict.fromkeys(("documents", "database", "internet"), 60.0)
+        )
         written: list[str] = []
         patch.chdir(folder)
         patch.setattr("builtins.print", lambda *words, **_: written.extend(map(str, words)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 
@@ -33,3 +34,13 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with chdir(home), Ragstone(data_dir=home / "data") as stone:
         stone.ingest(pages)
     return home / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient_agent() -> Iterator[None]:
+    """No busy machine cuts off a source of the customer-service agent."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(
+            "ragstone.agents.service.agent.SECONDS", dict.fromkeys(("documents", "database", "internet"), 60.0)
+        )
+        yield

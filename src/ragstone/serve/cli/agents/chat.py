@@ -38,10 +38,16 @@ PROMPT = "> "
 
 async def chat(session: CliSession, message: Said = None, conversation: Conversation = None) -> int:
     """Talk to the customer-service agent of a tenant."""
+    import asyncio
+
     from ragstone.agents.service.agent import ServiceAgent
 
-    async with session.workspace(warm=True) as workspace:
-        agent = ServiceAgent(workspace)
+    settings = session.settings()
+    async with session.engine(settings) as engine:
+        agent = ServiceAgent(engine.workspace(settings.tenant))
+        async with session.slow_notice(MODEL_WAIT):
+            # The time of a source does not include loading its model; one that cannot be loaded is reported by the reply.
+            await asyncio.gather(engine.warm(settings.tenant), return_exceptions=True)
         if message is None:
             return await _talk(session, agent, conversation)
         async with session.slow_notice(MODEL_WAIT):
