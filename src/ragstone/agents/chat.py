@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 from ragstone.core.errors import RemoteError
@@ -14,6 +15,7 @@ from ragstone.settings.tree import LLMSettings
 
 Turn = Mapping[str, Any]
 """One message, as OpenAI-compatible services write it."""
+OnText = Callable[[str], None]
 MILLION = 1_000_000
 
 
@@ -83,9 +85,14 @@ class OpenAIChat:
         return self._model
 
     async def reply(
-        self, turns: Sequence[Turn], tools: Sequence[Mapping[str, Any]] = (), *, temperature: float = 0.7
+        self,
+        turns: Sequence[Turn],
+        tools: Sequence[Mapping[str, Any]] = (),
+        *,
+        temperature: float = 0.7,
+        on_text: OnText | None = None,
     ) -> Reply:
-        """The model's next turn."""
+        """Return the model's next turn; `on_text` hears its text while it is written."""
         limit = "max_completion_tokens" if self._service.is_openai else "max_tokens"
         arguments: dict[str, Any] = {
             "model": self._model,
@@ -95,12 +102,18 @@ class OpenAIChat:
         }
         if tools:
             arguments["tools"] = list(tools)
+        priced = bool(self._settings.price_in or self._settings.price_out)
+        if on_text:
+            arguments |= {"stream": True} | ({"stream_options": {"include_usage": True}} if priced else {})
 
         async def request(client: Any) -> Reply:
             answer = await client.chat.completions.create(**arguments)
+            if on_text:
+                message, usage = await _gather(answer, on_text)
+                return _read(message, self._charge(usage))
             return _read(answer.choices[0].message, self._charge(answer.usage))
 
-        if self._settings.price_in or self._settings.price_out:
+        if priced:
             require_budget()
         try:
             return await self._service.call(request, seconds=self._settings.timeout)
@@ -125,6 +138,36 @@ def read_calls(turn: Turn) -> list[ToolCall]:
         ToolCall(call["id"], call["function"]["name"], _object(call["function"]["arguments"]))
         for call in turn.get("tool_calls", ())
     ]
+
+
+async def _gather(parts: Any, on_text: OnText) -> tuple[Any, Any]:
+    """Return the message that the parts of a streamed reply make, and its usage; one that breaks off is none."""
+    texts: list[str] = []
+    calls: dict[int, dict[str, str]] = {}
+    usage = reason = None
+    async with parts:
+        async for part in parts:
+            usage = part.usage or usage
+            for choice in part.choices[:1]:
+                reason = choice.finish_reason or reason
+                if choice.delta.content:
+                    texts.append(choice.delta.content)
+                    on_text(choice.delta.content)
+                for call in choice.delta.tool_calls or ():
+                    _add_call(calls.setdefault(call.index, {"id": "", "name": "", "arguments": ""}), call)
+    if reason is None:
+        raise ValueError("the reply broke off")
+    functions = [
+        SimpleNamespace(id=call["id"], type="function", function=SimpleNamespace(**call)) for call in calls.values()
+    ]
+    return SimpleNamespace(content="".join(texts), tool_calls=functions), usage
+
+
+def _add_call(call: dict[str, str], part: Any) -> None:
+    call["id"] += part.id or ""
+    if part.function:
+        call["name"] += part.function.name or ""
+        call["arguments"] += part.function.arguments or ""
 
 
 def _read(message: Any, usage: ModelUsage | None) -> Reply:

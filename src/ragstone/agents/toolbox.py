@@ -25,6 +25,7 @@ from ragstone.schemas.errors import ErrorSchema
 
 logger = logging.getLogger(__name__)
 Callables = Mapping[str, Callable[..., Awaitable[str]]]
+THOROUGHNESS: tuple[Mode, ...] = ("fast", "balanced", "thorough")
 READ: frozenset[Permission] = frozenset({"read"})
 
 
@@ -148,7 +149,7 @@ class Toolbox:
 
     async def _earlier(self, call: str, query: str) -> Json:
         """Return the result of an equal earlier call; it is not made twice, even when that result is out of date."""
-        if known := self._run.find(await self._fingerprint(), call):
+        if known := await self._find_known(call):
             return known[0]
         raise CallRefused(
             f"'{query[:80]}' was asked already, and its result is not known yet or no longer holds",
@@ -158,7 +159,7 @@ class Toolbox:
     async def _outcome(self, tool: Tool, call: str, asked: Arguments) -> Outcome:
         """Return the result of a call, from the run where it is kept there; degraded results are not kept."""
         standing = await self._fingerprint()
-        if known := self._run.find(standing, call):
+        if known := await self._find_known(call):
             return Outcome(*known)
         with use_phase("tools"):
             outcome = await tool.run(self._context, asked)
@@ -166,9 +167,17 @@ class Toolbox:
             self._run.keep(standing, call, outcome.value, outcome.confidence)
         return outcome
 
-    async def _fingerprint(self) -> str:
+    async def _find_known(self, call: str) -> tuple[Json, float | None] | None:
+        """Return the result of an equal call of this run that was at least as thorough; None when there is none."""
+        mode = self._context.mode
+        for other in THOROUGHNESS[THOROUGHNESS.index(mode) :] if mode else (None,):
+            if known := self._run.find(await self._fingerprint(other), call):
+                return known
+        return None
+
+    async def _fingerprint(self, mode: Mode | None = None) -> str:
         """Return a hash of everything else an answer depends on; raises when the tenant may not search now."""
-        return content_hash(repr((await self._session.snapshot(), self._context.mode)))
+        return content_hash(repr((await self._session.snapshot(), mode or self._context.mode)))
 
     def _permitted_tool(self, name: str) -> Tool:
         tool = self._tools.get(name)

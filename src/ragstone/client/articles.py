@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ragstone.client.connection import ServiceConnection, path_of
 from ragstone.core.agents.articles import ArticleRun
-from ragstone.schemas.articles import ArticleRunSchema
+from ragstone.schemas.agents.articles import ArticleRunSchema
 
 
 class RemoteArticles:

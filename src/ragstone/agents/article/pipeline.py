@@ -11,7 +11,7 @@ from typing import Any
 from ragstone.agents.article.state import ArticleState, Record
 from ragstone.agents.article.team import AgentSpec, PanelSpec, Team
 from ragstone.agents.budget import Budget, Invocation, Run
-from ragstone.agents.chat import ChatModel, ModelUsage, OpenAIChat
+from ragstone.agents.chat import ModelUsage, OnText, OpenAIChat
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import SettingsError
 from ragstone.engine.workspace import Workspace
@@ -28,8 +28,10 @@ class Pipeline:
     usage: list[ModelUsage] = field(default_factory=list)
     """The tokens and costs of the node that is at work."""
     chats: dict[tuple[str, str], OpenAIChat] = field(default_factory=dict)
+    on_text: OnText | None = None
+    """Hears what agents write while they write it; then their models are asked to stream."""
 
-    def chat(self, spec: AgentSpec | PanelSpec) -> ChatModel:
+    def chat(self, spec: AgentSpec | PanelSpec) -> OpenAIChat:
         """Return the model of an agent: that of its provider, or that of `llm` where the provider is not set up."""
         settings = self._settings_of(spec)
         key = (settings.base_url or "", settings.model or "")

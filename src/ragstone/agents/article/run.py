@@ -9,6 +9,7 @@ from typing import Any
 from ragstone.agents.article.pipeline import Pipeline
 from ragstone.agents.article.state import ArticleState, Record, new_state
 from ragstone.agents.article.team import load_team
+from ragstone.agents.chat import OnText
 from ragstone.core.agents.articles import (
     ArticleClaim,
     ArticleRun,
@@ -29,23 +30,30 @@ OnNode = Callable[[str, str], None]
 
 
 async def write_article(
-    workspace: Workspace, topic: str, *, graph: GraphName = "full", kb: str | None = None, on_node: OnNode | None = None
+    workspace: Workspace,
+    topic: str,
+    *,
+    graph: GraphName = "full",
+    kb: str | None = None,
+    on_node: OnNode | None = None,
+    on_text: OnText | None = None,
 ) -> ArticleRun:
     """Write an article on a topic of the knowledge base; return the completed run with it."""
     require_graph()
-    return await resume_article(
-        workspace, (await workspace.articles.start(topic, graph=graph, kb=kb)).id, on_node=on_node
-    )
+    run = await workspace.articles.start(topic, graph=graph, kb=kb)
+    return await resume_article(workspace, run.id, on_node=on_node, on_text=on_text)
 
 
-async def resume_article(workspace: Workspace, run_id: str, *, on_node: OnNode | None = None) -> ArticleRun:
+async def resume_article(
+    workspace: Workspace, run_id: str, *, on_node: OnNode | None = None, on_text: OnText | None = None
+) -> ArticleRun:
     """Go on with a run from its last checkpoint; return it with its article."""
     require_graph()
     run = await workspace.articles.get(run_id)
     if run.article is not None:
         return run
     token = await workspace.articles.take(run_id)
-    pipeline = Pipeline(workspace, load_team(workspace.settings.agents.file), run.kb)
+    pipeline = Pipeline(workspace, load_team(workspace.settings.agents.file), run.kb, on_text=on_text)
     try:
         state = await _run_graph(pipeline, run, token, on_node or (lambda _node, _event: None))
         article = read_article(run, state)

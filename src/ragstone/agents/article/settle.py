@@ -25,8 +25,6 @@ _LEANS = re.compile(
 )
 """Words that an English sentence begins with when it leans on the one before it."""
 _HEADING = re.compile(r"(#{1,6})\s+\S")
-_LEAD_IN = re.compile(r"^[^\n#|][^\n]{0,200}:\n+(?=#|\Z)", re.M)
-"""A line that leads to what is not there any more."""
 _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+>]|\d{1,3}[.)])[ \t]*$\n?", re.M)
 
 
@@ -110,7 +108,7 @@ def _describe(claim: Record, treatment: str, number: int | None) -> Record:
 
 def _tidy(text: str) -> str:
     """Return a text without the blanks, empty items and empty sections that removed sentences leave."""
-    text = _LEAD_IN.sub("", _EMPTY_ITEM.sub("", re.sub(r"[ \t]+$", "", text, flags=re.M)))
+    text = _EMPTY_ITEM.sub("", re.sub(r"[ \t]+$", "", text, flags=re.M))
     text = re.sub(r"(?<=\S)[ \t]{2,}(?=\S)", " ", text)
     lines = re.sub(r"\n{3,}", "\n\n", text).strip().split("\n")
     kept: list[str] = []

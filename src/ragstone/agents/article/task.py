@@ -11,7 +11,7 @@ from ragstone.engine.access import TenantScope
 from ragstone.engine.engine import Engine
 from ragstone.engine.tasks import ARTICLE, Tell
 from ragstone.engine.workspace import Workspace
-from ragstone.schemas.articles import ArticleRunSchema
+from ragstone.schemas.agents.articles import ArticleRunSchema
 
 STEPS = {
     "research": 5,

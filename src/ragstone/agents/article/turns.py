@@ -12,7 +12,7 @@ from ragstone.agents.article.pipeline import Pipeline, remember_invocation
 from ragstone.agents.article.state import ArticleState, Record, Update, is_asking
 from ragstone.agents.article.team import AgentName, AgentSpec
 from ragstone.agents.budget import Invocation
-from ragstone.agents.chat import Reply, ToolCall, Turn, read_calls
+from ragstone.agents.chat import Reply, ToolCall, read_calls
 from ragstone.agents.toolbox import Toolbox, find_tool
 from ragstone.core.types import Json
 from ragstone.schemas.errors import ErrorSchema
@@ -27,7 +27,8 @@ async def take_turn(pipeline: Pipeline, state: ArticleState, node: AgentName, pr
     asked = state["invocation"] if goes_on else remember_invocation(node, first, Invocation(), closed=not spec.calls)
     said = [*state["messages"][int(asked["first"]) :], *opening]
     functions = [] if asked["closed"] else [find_tool(name).function for name in spec.tools]
-    reply = await pipeline.chat(spec).reply(said, functions, temperature=spec.temperature)
+    chat = pipeline.chat(spec)
+    reply = await chat.reply(said, functions, temperature=spec.temperature, on_text=pipeline.on_text)
     pipeline.usage += [reply.usage] if reply.usage else []
     if reply.tool_calls and functions:
         return {"messages": [*opening, dict(trim_calls(reply).turn)], "invocation": asked}, None
@@ -108,8 +109,3 @@ def _contexts(query: Record, value: Any) -> list[Record]:
         }
         for source, passage in named
     ]
-
-
-def last_turn(state: ArticleState) -> Turn:
-    """Return the last message of the run."""
-    return state["messages"][-1]

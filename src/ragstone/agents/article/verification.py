@@ -152,7 +152,9 @@ async def _settle(pipeline: Pipeline, topic: str, checked: Update) -> Update:
     if cited >= least:
         return {"article": settled}
     try:
-        quotes = await find_quotes(pipeline, topic, settled["body"], least - cited)
-    except RagstoneError as error:
-        return {"article": settled, "degraded": [*checked["degraded"], f"fact_verify: {error}"]}
+        async with asyncio.timeout(pipeline.team.agents["fact_verify"].seconds):
+            quotes = await find_quotes(pipeline, topic, settled["body"], least - cited)
+    except (RagstoneError, TimeoutError) as error:
+        note = f"fact_verify: {str(error) or 'the sources did not answer in time'}"
+        return {"article": settled, "degraded": [*checked["degraded"], note]}
     return {"article": settle_text(topic, draft, claims, quotes)}

@@ -12,7 +12,7 @@ from ragstone.core.clock import canonical, now
 from ragstone.core.errors import LeaseLost, unknown_kb
 from ragstone.core.ids import opaque_id
 from ragstone.core.types import Json
-from ragstone.schemas.articles import ArticleSchema
+from ragstone.schemas.agents.articles import ArticleSchema
 from ragstone.stores.ledger.documents import read_kb
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, keep_newest

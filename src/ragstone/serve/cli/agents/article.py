@@ -17,6 +17,7 @@ from ragstone.serve.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
 
     from ragstone.core.agents.articles import ArticleRun, WrittenArticle
 
@@ -37,14 +38,15 @@ async def article(session: CliSession, topic: Topic = None, graph: Graph = None,
             "give a topic or a run to resume", hint="ragstone article TOPIC, or ragstone article --resume ID"
         )
     from ragstone.agents.article.run import require_graph, resume_article
-    from ragstone.schemas.articles import ArticleRunSchema
+    from ragstone.schemas.agents.articles import ArticleRunSchema
 
     require_graph()
     async with session.workspace(warm=True) as workspace:
         run_id = resume or (await workspace.articles.start(topic or "", graph=graph or "full")).id
         session.remark("run", run_id)
         try:
-            run = await resume_article(workspace, run_id, on_node=_watch(session))
+            with _Progress(session) as progress:
+                run = await resume_article(workspace, run_id, on_node=progress.show, on_text=progress.on_text)
         except BaseException as error:
             _say_how_to_go_on(session, run_id, error)
             raise
@@ -54,17 +56,42 @@ async def article(session: CliSession, topic: Topic = None, graph: Graph = None,
     return PARTIAL if run.article.status == "rejected" else OK
 
 
-def _watch(session: CliSession) -> Callable[[str, str], None]:
-    """Return what tells of each node as its work is done."""
-    began = dict[str, float]()
+class _Progress:
+    """Tells which node is at work and how much it has written, on a terminal while it does, else when it is done."""
 
-    def tell(node: str, event: str) -> None:
+    def __init__(self, session: CliSession) -> None:
+        self._session = session
+        self._status: Status | None = None
+        self._node, self._began, self._words = "", 0.0, 0
+
+    def __enter__(self) -> _Progress:
+        if self._session.shows_progress:
+            self._status = console(stderr=True).status("starting")
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._status:
+            self._status.stop()
+
+    def show(self, node: str, event: str) -> None:
+        """Take in that a node has begun, or has done its work."""
         if event == "started":
-            began[node] = time.monotonic()
+            self._node, self._began, self._words = node, time.monotonic(), 0
+            if self._status:
+                self._status.update(node)
         else:
-            session.remark(node, f"{time.monotonic() - began[node]:.1f} s")
+            self._session.remark(node, f"{time.monotonic() - self._began:.1f} s")
 
-    return tell
+    @property
+    def on_text(self) -> Callable[[str], None] | None:
+        """Return what hears the words of an agent, where somebody watches."""
+        return self._count if self._status else None
+
+    def _count(self, text: str) -> None:
+        self._words += len(text.split())
+        if self._status:
+            self._status.update(f"{self._node}: {self._words} words")
 
 
 def _say_how_to_go_on(session: CliSession, run_id: str, error: BaseException) -> None:

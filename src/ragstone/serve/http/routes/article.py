@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from ragstone.core.jobs import Job
-from ragstone.schemas.articles import ArticleRunListSchema, ArticleRunSchema
+from ragstone.schemas.agents.articles import ArticleRunListSchema, ArticleRunSchema
 from ragstone.schemas.jobs import JobSchema
 from ragstone.serve.http.identity import Reader, Writer
 from ragstone.serve.http.replies import reply
