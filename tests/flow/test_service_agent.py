@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.flow.shop_kit import SPICE, TODAY, WEB_QUERY, fill_shop, shop_settings
+from tests.flow.shop_kit import MASSAGE, SPICE, TODAY, WEB_QUERY, fill_shop, shop_settings
 
 from ragstone import Engine, open_engine
 from ragstone.agents.service.agent import CustomerReply, ReplyReady, ServiceAgent, change_agent, read_agent
@@ -194,6 +195,19 @@ async def test_free_times_change_with_a_booking(engine: Engine) -> None:
     await shop.book("massage", slots[1].starts_at, "Ben")
     full = await ask(engine, "When can I book a massage tomorrow?")
     assert full.reply.startswith("Swedish massage has no free time on Tuesday, 08 January 2030 [")
+
+
+@pytest.mark.req("R-CSA-06", "R-CSA-07")
+async def test_rows_are_those_of_now(engine: Engine) -> None:
+    shop = workspace_of(engine).shop
+    (found,) = await shop.get_product_context("Oriental Spice", 1)
+    assert (found.product.price, found.product.stock) == (SPICE.price, 12)
+    await shop.put_product(replace(SPICE, price=Decimal("39.5"), stock=1))
+    (found,) = await shop.get_product_context("Oriental Spice", 1)
+    assert (found.product.price, found.product.stock) == (Decimal("39.5"), 1)
+    assert "costs $39.50, and 1 is in stock" in (await ask(engine, "How much is Oriental Spice?")).reply
+    (offered,) = await shop.get_service_context("Swedish massage", 1)
+    assert offered.service.windows == MASSAGE.windows
 
 
 @pytest.mark.req("R-CSA-40")

@@ -46,7 +46,7 @@ async def chat(session: CliSession, message: Said = None, conversation: Conversa
     async with session.engine(settings) as engine:
         agent = ServiceAgent(engine.workspace(settings.tenant))
         async with session.slow_notice(MODEL_WAIT):
-            # The time of a source does not include loading its model; one that cannot be loaded is reported by the reply.
+            # The time of a source does not include loading its model; the reply tells of one that cannot be loaded.
             await asyncio.gather(engine.warm(settings.tenant), return_exceptions=True)
         if message is None:
             return await _talk(session, agent, conversation)
