@@ -169,7 +169,7 @@ Extent = Literal["all", "most", "some", "none"]
 
 _CUE = re.compile(
     r"(?<!-)\b(?:no one|no longer|(?<!\bor )not(?! only)"
-    r"|no(?= [\w\"“‘`*_(])(?! (?:more|less|fewer|later|earlier|by|\d|\.))"
+    r"|(?<!\w )(?<!default: )(?-i:No)(?=[.,])|no(?= [\w\"“‘`*_(])(?! (?:more|less|fewer|later|earlier|by|\d|\.))"
     r"|never|none|neither|nor"
     r"|nothing(?! but)|free (?:of|from)"
     r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"

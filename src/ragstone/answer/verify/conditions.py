@@ -199,7 +199,7 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
     if any(not there.intersection(analyze(word.group())) for word in _BARELY.finditer(claim)):
         return Objection(ObjectionKind.WITHOUT_LIMIT)
     sole = _ONLY.search(part)
-    if sole and not here.intersection(analyze(sole[1])):
+    if sole and (limited := analyze(sole[1])) and not here.intersection(limited):
         return Objection(ObjectionKind.ONLY_OF_ANOTHER)
     return None
 

@@ -39,9 +39,6 @@ BEARING_WEIGHTS = (-3.91, 5.08, 4.27, -0.83, -0.96)
 """Constant, closeness, coverage, a name is missing, a number or date is missing."""
 AGAINST_WEIGHTS = (-0.88, -2.97, 3.03, 1.38, 2.73, 1.45)
 """Constant, a quotation without conflict, denies, says the opposite, another number or date, turned direction."""
-_REFUTING = frozenset(
-    (ObjectionKind.DENIED, ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND, ObjectionKind.OTHER_ORDER)
-)
 _DENYING = frozenset((ObjectionKind.DENIED, ObjectionKind.OPPOSITE))
 _FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
 _NOT_STATED = {
@@ -147,20 +144,33 @@ def _holds(reading: SentenceReading) -> bool:
 def _says_otherwise(reading: SentenceReading) -> bool:
     """Return whether a sentence is about the same as the claim and contradicts it."""
     found, shares = reading.objections, reading.shares
+    missing = [objection.detail for objection in found if objection.kind is ObjectionKind.NAME_MISSING]
     if reading.rival is not None:
-        return True
-    if has_kind(found, {ObjectionKind.NAME_MISSING}):
+        # Whatever name it lacks has to be the one in whose place it has another.
+        named = not missing or any(name in reading.rival.claimed for name in missing)
+        return named and shares.subject >= _HOLDS
+    if missing:
         # Another name in the same place of the same sentence.
         return has_kind(found, {ObjectionKind.OTHER_WORD}) and shares.repeated >= _SAME_SENTENCE
+    if not shares.names_all:
+        return False
     if has_kind(found, _FIGURE_MISSING) and has_kind(reading.findings.conflicts, OTHER_FIGURE):
         leans = shares.told == 1 and shares.own >= _HOLDS and reading.closeness >= _ABOUT
-        return shares.names_all and (leans or max(shares.own, shares.repeated) >= _SAME_MATTER)
-    if not shares.names_all or shares.states_default:
+        return shares.subject >= _SUBJECT and (leans or max(shares.own, shares.repeated) >= _SAME_MATTER)
+    return not shares.states_default and _denies(reading)
+
+
+def _denies(reading: SentenceReading) -> bool:
+    """Return whether a sentence denies a claim, says the opposite of it or tells another order, of the same."""
+    found, shares = reading.objections, reading.shares
+    if shares.own < _SAME_MATTER or shares.subject < _HOLDS:
         return False
     if has_kind(found, _DENYING):
-        near = shares.own >= _SAME_WORDS and reading.closeness >= _ABOUT
-        return shares.own >= _SAME_MATTER and (shares.repeated >= _HOLDS or near)
-    return shares.repeated >= _REPEATS and shares.own >= _SAME_MATTER and has_kind(found, _REFUTING)
+        near = shares.own >= _SAME_WORDS and reading.closeness >= _ABOUT and shares.predicate >= _HOLDS
+        same = shares.repeated >= _HOLDS or near
+        opposite = shares.repeated >= _SAME_WORDS and has_kind(found, {ObjectionKind.OPPOSITE})
+        return same and (reading.is_opposed or opposite)
+    return shares.repeated >= _REPEATS and has_kind(found, {ObjectionKind.OTHER_ORDER})
 
 
 def judge_by_figures(reading: SentenceReading, *, differs: bool) -> SentenceJudgement:

@@ -17,9 +17,10 @@ from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.score import read_in_context
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
+from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.defaults import compare_defaults
 from ragstone.answer.verify.frame import Frame, lay_along
-from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, Rival, drop_kinds
+from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, Rival, drop_kinds, has_kind
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
@@ -30,7 +31,7 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.negation import differ_in_denial, restate
+from ragstone.language.negation import are_opposites, differ_in_denial, drop_emphasis, find_denials, restate
 from ragstone.language.relevance import (
     COVERAGE_WEIGHT,
     UnrelatedVectors,
@@ -40,6 +41,7 @@ from ragstone.language.relevance import (
     require_model,
 )
 from ragstone.language.sentences import sentence_spans
+from ragstone.language.vocabulary import content_words, read_vocabulary
 
 SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
@@ -71,6 +73,8 @@ class SentenceReading:
     """Shares of the claim that the sentence has."""
     rival: Rival | None = None
     """Set if the sentence says another thing in the place of something in the claim."""
+    is_opposed: bool = False
+    """True when of the claim and the clause about the same one denies something, or each has the opposite word."""
 
     @property
     def strength(self) -> float:
@@ -265,35 +269,61 @@ def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: fl
     findings = check_row(claim, quote, terms, quote.headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
     told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
-    objections, shares, rival = _rest_on(claim, said, told, context, is_row=True)
+    objections, shares, rival, opposed = _rest_on(claim, said, told, context, is_row=True)
     # The cells of a row have no order, and its names stand over it.
     objections = drop_kinds(objections, {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND})
-    return SentenceReading(quote, near, covered, share, findings, objections, shares, rival)
+    return SentenceReading(quote, near, covered, share, findings, objections, shares, rival, opposed)
 
 
 def _rest_on(
     claim: str, said: str, sentence: str, context: Context, *, is_row: bool = False
-) -> tuple[tuple[Objection, ...], Shares, Rival | None]:
-    """Return the objections to resting a claim on a sentence, how much of it the sentence has, and its rival."""
-    objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
-    if differ_in_denial(claim, choose_clause(claim, sentence)):
-        objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
+) -> tuple[tuple[Objection, ...], Shares, Rival | None, bool]:
+    """Return the objections to resting a claim on a sentence, its shares, its rival, and whether they are opposed."""
     frame = lay_along(said, [sentence])
     shares = measure_shares(claim, said, sentence, frame, context, is_row=is_row)
-    if shares.repeated == 1 and shares.told == 1:
-        # It is the sentence, word for word: what its figures and names belong to cannot have changed.
-        objections = drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
-    default = compare_defaults(claim, sentence) if shares.subject == 1 and shares.close >= _VERBATIM else None
+    objections = _find_objections(claim, sentence, shares, context)
+    default = compare_defaults(claim, sentence)
+    if shares.subject < 1 or shares.close < _VERBATIM:
+        # It may be the default of something else: too little to refute, enough not to rest on it.
+        objections = (*objections, Objection(ObjectionKind.OTHER_WORD)) if isinstance(default, Rival) else objections
+        default = None
     if default is True:
         shares = replace(shares, states_default=True)
     rival = default if isinstance(default, Rival) else _find_rival(said, sentence, frame, shares, context)
-    return objections, shares, rival
+    return objections, shares, rival, _are_opposed(claim, choose_clause(claim, sentence))
+
+
+def _find_objections(claim: str, sentence: str, shares: Shares, context: Context) -> tuple[Objection, ...]:
+    """Return what speaks against resting a claim on a sentence."""
+    objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
+    if differ_in_denial(claim, choose_clause(claim, sentence)):
+        objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
+    if shares.told < 1 or has_kind(objections, {ObjectionKind.OTHER_WORD}):
+        return objections
+    if shares.repeated == 1:
+        # It is the sentence, word for word: what its figures and names belong to cannot have changed.
+        return drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
+    named = shares.repeated >= _VERBATIM and _names_what_stands_above(claim, context)
+    return drop_kinds(objections, {ObjectionKind.OF_ANOTHER} if named else ())
+
+
+def _are_opposed(claim: str, clause: str) -> bool:
+    """Return whether one of the two denies something and the other nothing, or each has the opposite word."""
+    denied = [bool(find_denials(drop_emphasis(text))) for text in (claim, clause)]
+    return denied[0] != denied[1] or are_opposites(claim, clause)
+
+
+def _names_what_stands_above(claim: str, context: Context) -> bool:
+    """Return whether a name of a claim is one that stands over the sentence, which therefore leaves it out."""
+    above = read_vocabulary(context.above)
+    return any(word.is_name and above.has(word) for word in content_words(claim))
 
 
 def choose_clause(claim: str, sentence: str) -> str:
     """Return the clause of a sentence that has most words of a claim, or all of it where no clause has as many."""
     wanted = set(analyze_query(claim))
-    return max(split_clauses(sentence)[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
+    clauses = split_clauses(strong_part(claim, sentence))
+    return max(clauses[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
 
 
 def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, context: Context) -> Rival | None:

@@ -23,11 +23,12 @@ from ragstone.answer.verify.checks import check, is_turned_round
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kind, has_kind
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.measurements import find_quantities
-from ragstone.language.negation import direction
+from ragstone.language.negation import direction, find_denials
 from ragstone.language.quantities import Outcome, Quantity
 
 _ELSEWHERE = Objection(ObjectionKind.OF_SOMETHING_ELSE)
 _YES = frozenset(("yes", "y", "x", "true", "✓", "✔"))
+_NO = frozenset(("no", "n", "false", "✗", "✘"))
 
 
 def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
@@ -46,6 +47,8 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     found = _drop_word_order(check(claim, said, above, said), claim, claimed, row, terms)
     if not claimed and _says_otherwise(row, terms):
         found = replace(found, voids=(*found.voids, _ELSEWHERE))
+    if _is_denied(row, terms) and not find_denials(claim):
+        found = replace(found, conflicts=(*found.conflicts, Objection(ObjectionKind.DENIED)))
     plain = all(quantity.bound in ("is", "about") for quantity in claimed)
     if (any(quantity.move for quantity in claimed) or (plain and direction(claim))) and not direction(said):
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
@@ -84,6 +87,13 @@ def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
     return bool(values) and not any(
         is_prose(value) or value.lower() in _YES or own & set(analyze(value)) for value in values
     )
+
+
+def _is_denied(row: Quote, terms: AbstractSet[str]) -> bool:
+    """Return whether the one column that a claim names, apart from the row's own label, says no."""
+    first, *_ = named_cells(row.text, row.head.text if row.head else "")
+    values = [value.lower() for name, value in named_columns(row, terms) if (name, value) != first]
+    return len(values) == 1 and values[0] in _NO
 
 
 def _find_named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:

@@ -53,6 +53,7 @@ def find_rival(claim: str, sentence: str, around: str, *, verbatim: bool) -> Riv
     known = read_vocabulary(f"{around}\n{sentence}")
     words = content_words(claim)
     clause = _choose_clause(claim, sentence)
+    here, there = read_vocabulary(claim), read_vocabulary(clause)
     stated = list(_find_slots(clause))
     for slot in _find_slots(claim):
         if not slot.is_name and not verbatim:
@@ -63,7 +64,9 @@ def find_rival(claim: str, sentence: str, around: str, *, verbatim: bool) -> Riv
         theirs = places[0].without(slot.value) if places else ()
         rest = [word for word in words if word not in slot.value]
         told = rest and sum(map(known.has, rest)) >= _LEAST_TOLD * len(rest)
-        if mine and theirs and told and (slot.is_name or len(mine) == len(slot.value)):
+        # A plain word that the other has elsewhere was moved, and says nothing else.
+        moved = not slot.is_name and (any(map(there.has, mine)) or any(map(here.has, theirs)))
+        if mine and theirs and told and not moved and (slot.is_name or len(mine) == len(slot.value)):
             return Rival(_join(mine), _join(theirs))
     return None
 

@@ -77,14 +77,7 @@ async def test_what_a_source_says_word_for_word_is_verified() -> None:
     assert (first.start, first.end) == (26, 26 + len(FARE))
 
 
-@pytest.mark.parametrize(
-    "claim",
-    [
-        "A single crossing costs 7 crowns.",
-        "A single crossing does not cost 6 crowns.",
-        "A double crossing costs 7 crowns.",
-    ],
-)
+@pytest.mark.parametrize("claim", ["A single crossing costs 7 crowns.", "A single crossing does not cost 6 crowns."])
 async def test_what_a_source_says_otherwise_is_never_verified(claim: str) -> None:
     verdict = await verified(claim, hit(FARE))
     assert (verdict.status, verdict.confidence, verdict.stance) == ("UNVERIFIED", "low", "refuted")
@@ -111,6 +104,27 @@ async def test_sources_that_disagree_establish_nothing() -> None:
     verdict = await verified(FARE, hit(FARE), hit(FARE.replace("6", "9"), "d2"))
     assert (verdict.status, verdict.stance) == ("UNVERIFIED", "mixed")
     assert {item.stance for item in verdict.evidence} == {"supported", "refuted"}
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("A double crossing costs 7 crowns.", FARE),
+        (
+            "Pushing into a boat is not supported.",
+            'There is no "write" support, and a push into a boat is not supported.',
+        ),
+        ("Rows are skipped before the boats are counted.", "Rows are skipped before starting to count the boats."),
+        (
+            "Dividing one fare by another gives a rate.",
+            "When a fare is divided by another, it gives a rate (not a fare).",
+        ),
+    ],
+)
+async def test_a_sentence_about_another_or_with_the_same_denial_refutes_nothing(claim: str, sentence: str) -> None:
+    verdict = await verified(claim, hit(sentence))
+    assert verdict.stance != "refuted"
+    assert all(item.stance != "refuted" for item in verdict.evidence)
 
 
 async def test_another_number_said_of_something_else_refutes_nothing() -> None:
@@ -165,6 +179,13 @@ async def test_nothing_found_is_a_verdict() -> None:
         "checker": "checks",
         "degraded": [],
     }
+
+
+async def test_a_name_that_stands_over_a_sentence_is_what_it_is_about() -> None:
+    claim = "The money type of Borealis stores an amount with a fixed precision."
+    sentence = "The money type stores an amount with a fixed precision; see Table 8."
+    assert (await verified(claim, hit(sentence, title="Borealis: types"))).stance == "supported"
+    assert (await verified(claim, hit(sentence, title="Acme: types"))).stance != "supported"
 
 
 async def test_copies_of_a_text_are_one_source() -> None:

@@ -163,3 +163,10 @@ async def test_a_model_is_shown_a_row_with_its_columns(embedder: Embedder, make_
     await verified(embedder, "North has 120 employees.", hit, entailer=entailer)
     row = "Region: North; Revenue Q2: 3.9 million; Revenue Q3: 4.2 million; Employees: 120"
     assert entailer.premises == [f"Doc\nResults\n{row}"]
+
+
+async def test_a_column_that_says_no_supports_nothing(embedder: Embedder, make_hit: MakeHit) -> None:
+    table = "| Quality | Fail | Meaning |\n|---|---|---|\n| 2 | Yes | Almost right |\n| 3 | No | Right with effort |"
+    verdict = await verified(embedder, "The quality 3 counts as a fail.", make_hit(table))
+    assert (verdict.status, verdict.stance == "supported") == ("UNVERIFIED", False)
+    assert (await verified(embedder, "The quality 2 counts as a fail.", make_hit(table))).stance == "supported"

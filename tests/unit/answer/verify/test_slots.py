@@ -47,6 +47,11 @@ def test_what_is_said_of_something_else_is_no_rival(claim: str, sentence: str) -
     assert find_rival(claim, sentence, "", verbatim=False) is None
 
 
+def test_a_word_that_only_moved_is_no_rival() -> None:
+    sentence = "Rows are skipped before starting to count the boats."
+    assert find_rival("Rows are skipped before the boats are counted.", sentence, "", verbatim=True) is None
+
+
 def test_the_clause_about_the_subject_decides() -> None:
     sentence = "Red tags are meant for release while blue tags are meant for private or temporary labels."
     assert find_rival("Red tags are meant for private use.", sentence, "", verbatim=True) == Rival("private", "release")
