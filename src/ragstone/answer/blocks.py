@@ -7,7 +7,7 @@ their indentation, marks, length and how they end. Every step looks at a line an
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -28,8 +28,13 @@ _MARK = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</|^[ \t]{0,20}(?:\$|#|>>>|//|/\*|;)[ \t]|;[ \t]{0,4}$", re.M)
 _TAIL = 8
+_FEWEST_COMMENTS = 3
 _LEAST_WORD_SHARE = 0.72
 _SPEAKS = re.compile(r"[^\W\d_]")
+_IDENTIFIER = re.compile(r"--?\w|`[^`]+`|\S*(?:\w[_=]\w|\w\(\)|\w<)")
+"""The beginning of a line that names an option, a setting or a function."""
+_NOT_HEADING = re.compile(r"A[:.][ \t]|[>$%][ \t]")
+"""The beginning of an answer among questions, and of a command behind a prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,7 @@ class PassageBlock:
 
 def find_blocks(text: str, headings: AbstractSet[str] = frozenset()) -> list[PassageBlock]:
     """Return the blocks of a text in order; lines that equal one of the `headings` are headings."""
-    rough = [part for block in _find_rough(text) for part in _split_at_terms(text, block)]
+    rough = [part for block in _drop_comment_marks(_find_rough(text)) for part in _split_at_terms(text, block)]
     return [_settle(text, rough, number, headings) for number in range(len(rough))]
 
 
@@ -60,6 +65,21 @@ def _find_rough(text: str) -> Iterator[PassageBlock]:
         if match.group():
             yield from builder.add(line, start)
     yield from builder.close()
+
+
+def _drop_comment_marks(blocks: Iterable[PassageBlock]) -> Iterator[PassageBlock]:
+    """Yield headings that stand line upon line as prose: they are comments in a file of settings."""
+    run: list[PassageBlock] = []
+    for block in (*blocks, None):
+        if block is None or block.kind != "heading" or (run and block.after_gap):
+            yield from (
+                replace(one, kind="prose", after_gap=True) if len(run) >= _FEWEST_COMMENTS else one for one in run
+            )
+            run = []
+        if block is not None and block.kind == "heading":
+            run.append(block)
+        elif block is not None:
+            yield block
 
 
 class _Builder:
@@ -151,7 +171,8 @@ def _join_lines(lines: Sequence[Line], block: PassageBlock) -> Iterator[PassageB
 def _is_term_line(text: str, above: Line | None, line: Line, following: Line) -> bool:
     words, below = text[line[0] : line[1]], text[following[0] : following[1]]
     if above is None and following[2] > line[2]:
-        return len(words) <= _LONGEST_SIGNATURE and not _states(words)
+        goes_on = words[:1].isupper() and below[:1].islower() and len(words.split()) > _MOST_TERM_WORDS
+        return len(words) <= _LONGEST_SIGNATURE and not _states(words) and not goes_on
     if not _is_label(words) or (above and not _ENDS.search(text[above[0] : above[1]][-_TAIL:])):
         return False
     if above and text[above[0] : above[1]].endswith(":"):
@@ -174,21 +195,30 @@ def _is_label(words: str) -> bool:
 def _settle(text: str, blocks: Sequence[PassageBlock], number: int, headings: AbstractSet[str]) -> PassageBlock:
     """Return a block of prose as what it is between its neighbours: a heading, a term, code or prose."""
     block = blocks[number]
+    words = text[block.start : block.end]
+    below = blocks[number + 1] if number + 1 < len(blocks) else None
+    if block.kind in ("prose", "item") and below is not None and _names_what_follows(words, block, below):
+        return replace(block, kind="term")
     if block.kind != "prose":
         return block
-    words = text[block.start : block.end]
     if words in headings:
         return replace(block, kind="heading")
     above = blocks[number - 1] if number else None
     announced = above is not None and text[above.start : above.end].endswith((":", "::"))
     if looks_like_code(words, announced=announced):
         return replace(block, kind="code")
-    below = blocks[number + 1] if number + 1 < len(blocks) else None
     alone = len(block.lines) == 1 and block.after_gap and below is not None and below.after_gap
-    if alone and not announced and (_is_label(words) or (words.endswith("?") and len(words) <= _LONGEST_TERM)):
+    is_label = _is_label(words) and not _NOT_HEADING.match(words)
+    if alone and not announced and (is_label or (words.endswith("?") and len(words) <= _LONGEST_TERM)):
         deeper = below is not None and below.kind in ("prose", "code") and below.indent > block.indent
         return replace(block, kind="term" if deeper else "heading")
     return block
+
+
+def _names_what_follows(words: str, block: PassageBlock, below: PassageBlock) -> bool:
+    """Return whether a line of its own is the name of an option or a setting that the next paragraph explains."""
+    is_alone = len(block.lines) == 1 and below.after_gap and below.kind == "prose" and below.indent >= block.indent
+    return is_alone and _is_label(words) and _IDENTIFIER.match(words) is not None
 
 
 def _states(words: str) -> bool:

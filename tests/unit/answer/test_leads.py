@@ -133,6 +133,59 @@ def test_a_short_entry_is_one_quote(make_hit: MakeHit) -> None:
     assert say(make_hit(ENTRIES), "fan_speed") == ["fan_speed (integer)\n  Turns of the fan."]
 
 
+OPTIONS = """\
+The options are as follows.
+
+- --no-data, -d
+
+Do not write any rows of the tables.
+
+- --no-defaults
+
+Read no file of options."""
+FUNCTIONS = """\
+`COOKIE_JAR`
+
+Tell the library to turn its engine for cookies on, and when the handle is
+  closed save all cookies to the file.
+
+`COOKIE_LIST`
+
+Take a cookie from the list."""
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "whole"),
+    [
+        (OPTIONS, "--no-data", "--no-data, -d\n\nDo not write any rows of the tables."),
+        (FUNCTIONS, "`COOKIE_JAR", FUNCTIONS.partition("\n\n`COOKIE_LIST")[0]),
+    ],
+)
+def test_a_name_on_a_line_of_its_own_is_the_term_of_the_next_paragraph(
+    make_hit: MakeHit, text: str, words: str, whole: str
+) -> None:
+    assert say(make_hit(text), words) == [whole]
+
+
+def test_an_item_that_says_something_is_no_term(make_hit: MakeHit) -> None:
+    assert say(make_hit(LIST), "Nothing") == []
+    assert say(make_hit("- Open the page called Orders\n\nNothing else is to be done."), "Nothing") == [
+        "Nothing else is to be done."
+    ]
+
+
+def test_comments_of_a_file_of_settings_are_no_headings(make_hit: MakeHit) -> None:
+    text = "# The cycle is 20 minutes long.\n# The first signal comes after 30 seconds.\n# Tune it to your needs.\n"
+    assert say(make_hit(text), "The first") == ["The first signal comes after 30 seconds."]
+    assert say(make_hit("# The first signal of all\n## The next signal of all\nIt comes."), "The") == []
+
+
+@pytest.mark.parametrize("answer", ["A:  xz -dc foo.tar.xz | tar xf -", "> make all of it now"])
+def test_an_answer_or_a_command_on_a_line_of_its_own_is_no_heading(make_hit: MakeHit, answer: str) -> None:
+    hit = make_hit(f"How do I unpack it with the tar that I have?\n\n{answer}\n\nThe rest is told elsewhere.")
+    assert answer.removeprefix("> ") in [quote.text for quote in quotes_of(hit)]
+
+
 async def test_an_answer_tells_the_lead_first(make_hit: MakeHit, embedder: Embedder) -> None:
     question = "Are places released unless the booking has been paid?"
     extraction = await Extractor(embedder).extract(question, [make_hit(f"{FIRST} {LEANING}")], max_sentences=4)
