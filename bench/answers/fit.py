@@ -31,7 +31,7 @@ from ragstone.engine.engine import Engine
 MOST_SENTENCES = 4
 TAKEN_AWAY = 0.3
 """The weight of a question whose right units were taken away: a page that comes near and does not answer."""
-RANK_PENALTY, ANSWER_PENALTY = 0.1, 3.0
+RANK_PENALTY, ANSWER_PENALTY = 0.03, 3.0
 STEPS, RATE = 250, 0.1
 CHOICE = (
     *("own", "above", "near", "section", "title", "alike", "lacking", "dense", "pairs", "held", "missed"),
@@ -40,7 +40,7 @@ CHOICE = (
 )
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
-    *("other_identifier", "margin", "best_coverage"),
+    *("other_identifier", "softly_held", "counted", "named_place", "margin", "best_coverage", "mass"),
 )
 FILE = Path(weights.__file__)
 

@@ -7,13 +7,22 @@ import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
 from ragstone.answer.missing import find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote, Statement, select_for_question
 from ragstone.answer.sanitize import named_places
-from ragstone.answer.score import ScoredUnit, are_of_one_entry, estimate_chance, leans, read_in_context, score_units
+from ragstone.answer.score import (
+    ScoredUnit,
+    are_of_one_entry,
+    estimate_chance,
+    leans,
+    read_in_context,
+    score_units,
+    share_chances,
+)
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.language import is_foreign_text
 from ragstone.core.errors import ModelError, RemoteError
@@ -29,6 +38,8 @@ MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
 MIN_RELEVANCE = 0.05
 """Relevance that a passage of the best units must have for a question to be answered."""
+ENOUGH = 0.9
+"""Chance that the right unit is among the best ones from which no further one is looked at."""
 KEEP = 0.7
 """Share of the best unit's strength that a further one needs to be said too."""
 LONGEST_TOGETHER = 500
@@ -148,7 +159,7 @@ def quote_best(
     """Return what the best units say; nothing where they lack the figure or the name that is asked for."""
     kind = find_asked_kind(question)
     asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
-    best = choose(_keep_measured(ranked, kind, question), asked, by_meaning=english)
+    best = choose(_keep_measured(keep_likely(ranked), kind, question), asked, by_meaning=english)
     chosen = [_widen_to_list(unit, units, kind) for unit in best]
     beside = _find_asked(chosen, ranked, kind, question)
     if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
@@ -156,6 +167,12 @@ def quote_best(
     if kind in MEASURED and not any(holds_kind(kind, unit.text, question) for unit in [*chosen, *beside]):
         return []
     return complete_units(chosen, units, max_sentences, beside)
+
+
+def keep_likely(ranked: Sequence[ScoredUnit]) -> Sequence[ScoredUnit]:
+    """Return the best units, until one of them is very likely the right one."""
+    before = [0.0, *accumulate(share_chances(ranked))] if ranked else []
+    return [item for item, chance in zip(ranked, before, strict=False) if chance < ENOUGH]
 
 
 def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str) -> Sequence[ScoredUnit]:

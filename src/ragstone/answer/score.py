@@ -90,11 +90,18 @@ def describe_best(ranked: Sequence[ScoredUnit]) -> dict[str, float]:
         "bias": 1.0,
         "margin": min(best.score - other.score, WIDEST_MARGIN) if other else WIDEST_MARGIN,
         "best_coverage": max(item.features["own"] + item.features["above"] for item in together),
+        "mass": sum(share_chances(ranked)[:READ_TOGETHER]),
     }
     if best.closeness is not None:
         features["closeness"] = best.closeness
         features["best_closeness"] = max(item.closeness or 0.0 for item in together)
     return features
+
+
+def share_chances(ranked: Sequence[ScoredUnit]) -> list[float]:
+    """Return how likely each unit is the right one if one of them is; they are given best first."""
+    chances = [math.exp(item.score - ranked[0].score) for item in ranked]
+    return [chance / sum(chances) for chance in chances]
 
 
 def are_of_one_entry(unit: AnswerUnit, other: AnswerUnit) -> bool:

@@ -51,6 +51,6 @@ def test_another_setting_of_a_similar_name_is_another_one(make_hit: MakeHit) -> 
 
 def test_all_weights_are_of_features_that_there_are(make_hit: MakeHit) -> None:
     [unit] = describe(make_hit("The pump has 3 fans."), "How many fans has the pump?")
-    chosen = {"bias", "margin", "best_coverage", "closeness", "best_closeness"}
+    chosen = {"bias", "margin", "best_coverage", "mass", "closeness", "best_closeness"}
     for weights in (RANKING, RANKING_BY_WORDS, ANSWERS, ANSWERS_BY_WORDS):
         assert set(weights) <= set(unit) | chosen
