@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ragstone.ingest.prepare import Preparer
     from ragstone.ingest.sources.config import SourceContext
     from ragstone.ingest.sources.database.records import RecordFinder
+    from ragstone.ingest.sources.database.shop import ShopDatabase
     from ragstone.ingest.verify import Verifier
     from ragstone.stores.activity.search_log import SearchLog
     from ragstone.stores.control.alerts import SqlAlertBook
@@ -113,6 +114,7 @@ class Components:
         )
         self.answer_cache = AnswerCache(self.ledger, settings.cache.answer_similarity)
         self.shop_lookups = LookupCache()
+        self.shop_databases = self._build_shops()
         self.product_listeners: list[ProductListener] = []
         """Told of every product that is changed or removed."""
 
@@ -365,6 +367,15 @@ class Components:
         searcher = WebSearcher(build_web_search(settings.web), cache, settings.web.k, price)
         self._closing.append(searcher.close)
         return searcher
+
+    def _build_shops(self) -> Mapping[str, ShopDatabase]:
+        """Return the databases of shops that have one, by tenant."""
+        if not self.settings.shops:
+            return {}
+        from ragstone.ingest.sources.database.shop import ShopDatabase
+
+        databases = self.settings.databases
+        return {tenant: ShopDatabase(tenant, mapping, databases) for tenant, mapping in self.settings.shops.items()}
 
     def _build_records(self) -> RecordFinder | None:
         if not self.settings.records.sets:

@@ -20,6 +20,7 @@ from ragstone.settings.prices import PriceSettings
 from ragstone.settings.records import RecordSettings
 from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
+from ragstone.settings.shops import ShopMapping
 from ragstone.settings.targets import Target
 from ragstone.settings.web import AlertSettings, CacheSettings, ServiceSettings, WebSettings
 
@@ -280,5 +281,7 @@ class Settings(SettingsModel):
     security: SecuritySettings = SecuritySettings()
     databases: dict[str, SecretStr] = Field(default_factory=dict)
     """Databases that a source may read rows from, by name, as SQLAlchemy addresses."""
+    shops: dict[str, ShopMapping] = Field(default_factory=dict)
+    """Shops that are read from databases of their own, by the name of the tenant."""
     targets: dict[str, Target] = Field(default_factory=dict)
     """Targets of the figures of `ragstone eval`, such as `recall@10: {above: 0.8, alert: 0.6}`."""

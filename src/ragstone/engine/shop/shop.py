@@ -24,6 +24,7 @@ from ragstone.stores.shop.services import ServiceRepository
 
 if TYPE_CHECKING:
     from ragstone.engine.shop.lookups import LookupCache
+    from ragstone.ingest.sources.database.shop import MappedEntries, ShopDatabase
 
 logger = logging.getLogger(__name__)
 MOST_FOUND = 100
@@ -48,13 +49,13 @@ class TenantShop:
         """Return the products that a text is about, best first."""
         asked = self._check_search(query, limit)
         await self._scope.admit()
-        return await self._products.find(asked, limit)
+        return await self._product_source.find(asked, limit)
 
     async def find_services(self, query: str, limit: int = 5) -> Sequence[Service]:
         """Return the services that a text is about, best first."""
         asked = self._check_search(query, limit)
         await self._scope.admit()
-        return await self._services.find(asked, limit)
+        return await self._service_source.find(asked, limit)
 
     async def get_product_context(self, query: str, max_results: int = 5) -> Sequence[ProductContext]:
         """Return the products that a question is about with their age: they were read within the last minute."""
@@ -89,26 +90,26 @@ class TenantShop:
     async def product(self, product_id: str) -> Product:
         """Return a product, or raise `NotFoundError`."""
         await self._scope.admit()
-        found = await self._products.get(product_id) if is_id(product_id) else None
+        found = await self._product_source.get(product_id) if is_id(product_id) else None
         return found or await self._deny("product", "read", product_id)
 
     async def service(self, service_id: str) -> Service:
         """Return a service, or raise `NotFoundError`."""
         await self._scope.admit()
-        found = await self._services.get(service_id) if is_id(service_id) else None
+        found = await self._service_source.get(service_id) if is_id(service_id) else None
         return found or await self._deny("service", "read", service_id)
 
     async def list_products(self, *, after: str = "", limit: int = 100) -> Sequence[Product]:
         """Return a page of products in order of id, starting behind `after`."""
         checked_count("limit", limit, most=MOST_LISTED)
         await self._scope.admit()
-        return await self._products.list(_as_place(after), limit)
+        return await self._product_source.list(_as_place(after), limit)
 
     async def list_services(self, *, after: str = "", limit: int = 100) -> Sequence[Service]:
         """Return a page of services in order of id, starting behind `after`."""
         checked_count("limit", limit, most=MOST_LISTED)
         await self._scope.admit()
-        return await self._services.list(_as_place(after), limit)
+        return await self._service_source.list(_as_place(after), limit)
 
     async def put_product(self, product: Product) -> Product:
         """Write a product over the one with its id; without an id it gets one."""
@@ -116,6 +117,7 @@ class TenantShop:
 
     async def put_products(self, products: Sequence[Product]) -> Sequence[Product]:
         """Write products over those with their ids, all or none; those without an id get one."""
+        self._refuse_mapped("products")
         checked_count("the number of products", len(products), most=MOST_AT_ONCE)
         moment = now().replace(microsecond=0)
         made = await asyncio.to_thread(lambda: [check_product(replace(one, updated_at=moment)) for one in products])
@@ -129,6 +131,7 @@ class TenantShop:
 
     async def remove_product(self, product_id: str) -> None:
         """Remove a product, or raise `NotFoundError`."""
+        self._refuse_mapped("products")
         tenant = await self._scope.write()
         removed = await self._products.remove(product_id) if is_id(product_id) else None
         if removed is None:
@@ -142,6 +145,7 @@ class TenantShop:
 
     async def put_services(self, services: Sequence[Service]) -> Sequence[Service]:
         """Write services over those with their ids, all or none; those without an id get one."""
+        self._refuse_mapped("services")
         checked_count("the number of services", len(services), most=MOST_AT_ONCE)
         moment = now().replace(microsecond=0)
         made = await asyncio.to_thread(lambda: [check_service(replace(one, updated_at=moment)) for one in services])
@@ -155,6 +159,7 @@ class TenantShop:
 
     async def remove_service(self, service_id: str) -> None:
         """Remove a service with its past appointments; refused while somebody has it booked for a time to come."""
+        self._refuse_mapped("services")
         tenant = await self._scope.write()
         if not (is_id(service_id) and await self._services.remove(service_id, now())):
             await self._deny("service", "delete", service_id)
@@ -174,6 +179,7 @@ class TenantShop:
 
     async def book(self, service_id: str, starts_at: datetime, customer: str) -> Appointment:
         """Book a free slot; `SlotTaken` when it is taken. A time without a zone is one of the service's own zone."""
+        self._refuse_mapped("appointments")
         name = check_customer(customer)
         tenant = await self._scope.write()
         service = await self.service(service_id)
@@ -187,7 +193,7 @@ class TenantShop:
         # Most of those who come too late need not wait for whoever writes now.
         if await self._appointments.taken(service.id, slot.starts_at, slot.ends_at):
             raise slot_taken(slot)
-        made = await self._appointments.book(slot, name)
+        made = await self._appointments.book(slot, name, of_ledger=not self._is_mapped("services"))
         await self._components.audit.record_change(tenant, "appointment.book", made.id)
         return made
 
@@ -222,7 +228,8 @@ class TenantShop:
         slots = await asyncio.to_thread(list_slots, service, first, last)
         if not slots:
             return []
-        taken = await self._appointments.taken(service.id, slots[0].starts_at, slots[-1].ends_at)
+        source = self._database if self._database and self._is_mapped("appointments") else self._appointments
+        taken = await source.taken(service.id, slots[0].starts_at, slots[-1].ends_at)
         return await asyncio.to_thread(keep_free, slots, taken, now())
 
     async def _tell_changed(self, tenant: str, products: Sequence[Product]) -> None:
@@ -252,6 +259,27 @@ class TenantShop:
     @property
     def _lookups(self) -> LookupCache:
         return self._components.shop_lookups
+
+    def _is_mapped(self, kind: str) -> bool:
+        """Return whether products, services or appointments are read from the tenant's own database."""
+        mapping = self._scope.settings.shops.get(self._scope.tenant)
+        return mapping is not None and getattr(mapping, kind) is not None
+
+    def _refuse_mapped(self, kind: str) -> None:
+        if self._is_mapped(kind):
+            raise InputError(f"the {kind} of this shop are in a database of its own", hint="change them there")
+
+    @property
+    def _database(self) -> ShopDatabase | None:
+        return self._components.shop_databases.get(self._scope.tenant)
+
+    @property
+    def _product_source(self) -> ProductRepository | MappedEntries[Product]:
+        return self._database.products if self._database and self._is_mapped("products") else self._products
+
+    @property
+    def _service_source(self) -> ServiceRepository | MappedEntries[Service]:
+        return self._database.services if self._database and self._is_mapped("services") else self._services
 
     @property
     def _products(self) -> ProductRepository:

@@ -11,16 +11,15 @@ from typing import Any
 from ragstone.core.clock import canonical
 from ragstone.core.errors import QuotaExceeded
 from ragstone.core.shop import Product
+from ragstone.language.catalogue import index_product
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
-from ragstone.stores.shop.ranking import find_ids, index_words, read_in_order
+from ragstone.stores.shop.ranking import find_ids, read_in_order
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 MOST_PRODUCTS = 100_000
 """Of a tenant."""
 COLUMNS = "id, name, category, brand, description, price, currency, stock, updated_at"
 PRODUCT = f"SELECT {COLUMNS} FROM products WHERE tenant_id = ?"
-NAME, LABEL, DESCRIPTION = 3, 2, 1
-"""Weights of the fields."""
 
 
 class ProductRepository(TenantRepository):
@@ -97,9 +96,7 @@ def read_products(connection: Connection, tenant_id: str, ids: Sequence[str]) ->
 
 
 def _row(product: Product) -> tuple[Any, ...]:
-    words = index_words(
-        (product.name, NAME), (product.brand, LABEL), (product.category, LABEL), (product.description, DESCRIPTION)
-    )
+    words = index_product(product)
     return (
         *(product.id, product.name, product.category, product.brand, product.description),
         *(None if product.price is None else str(product.price), product.currency, product.stock),

@@ -12,16 +12,15 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.shop import Service
 from ragstone.core.shop.windows import format_windows, parse_windows
+from ragstone.language.catalogue import index_service
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
-from ragstone.stores.shop.ranking import find_ids, index_words, read_in_order
+from ragstone.stores.shop.ranking import find_ids, read_in_order
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 MOST_SERVICES = 1000
 """Of a tenant."""
 COLUMNS = "id, name, description, price, currency, minutes, windows, timezone, updated_at"
 SERVICE = f"SELECT {COLUMNS} FROM services WHERE tenant_id = ?"
-NAME, DESCRIPTION = 3, 1
-"""Weights of the fields."""
 
 
 class ServiceRepository(TenantRepository):
@@ -104,7 +103,7 @@ def read_services(connection: Connection, tenant_id: str, ids: Sequence[str]) ->
 
 
 def _row(service: Service) -> tuple[Any, ...]:
-    words = index_words((service.name, NAME), (service.description, DESCRIPTION))
+    words = index_service(service)
     return (
         *(service.id, service.name, service.description),
         *(None if service.price is None else str(service.price), service.currency, service.minutes),

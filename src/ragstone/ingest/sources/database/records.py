@@ -91,7 +91,7 @@ class RecordFinder:
 
     async def find(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
         """Return the rows that share most words with the query. Raises `SourceError` when no set could be read."""
-        words = _words(query)
+        words = find_words(query)
         sets = [name for name, own in self._sets.items() if own.about in (of, "general")]
         if not words or not sets:
             return RecordFindings(())
@@ -160,7 +160,7 @@ def _check_set(name: str, given: Mapping[str, Any], databases: Mapping[str, Secr
     return found
 
 
-def _words(query: str) -> list[str]:
+def find_words(query: str) -> list[str]:
     """Return the words to look for inside columns, each as far as all its forms are spelt alike."""
     found = [match.group().casefold() for match in _WORD.finditer(fold(query[:1000]))]
     roots = (_root(word) for word in found if len(word) > 1 and word not in STOP_WORDS)
@@ -182,7 +182,7 @@ def _statement(own: RecordSet, tenant: str, words: Sequence[str], k: int) -> Sel
     names = (*own.key, own.tenant, *columns_of(own.text + own.title), *own.metadata, *own.words)
     given = text(f"\n{own.query}\n".replace(":", "\\:"))
     table = given.columns(*(column(name) for name in dict.fromkeys(names))).subquery("record_rows").c
-    held = [or_(*(_holds(table[name], word) for name in own.words)) for word in words]
+    held = [or_(*(holds_word(table[name], word) for name in own.words)) for word in words]
     shared = sum((case((condition, 1), else_=0) for condition in held[1:]), case((held[0], 1), else_=0))
     # Joined with nothing, a column of SQLite loses its own way of comparing: rows of "Acme" take no place of "acme"'s.
     whose = cast(table[own.tenant], String).concat("")
@@ -194,7 +194,8 @@ def _statement(own: RecordSet, tenant: str, words: Sequence[str], k: int) -> Sel
     )
 
 
-def _holds(place: ColumnElement[Any], word: str) -> ColumnElement[bool]:
+def holds_word(place: ColumnElement[Any], word: str) -> ColumnElement[bool]:
+    """Return the condition that a column holds a word of a query."""
     return func.lower(cast(place, String)).contains(word, autoescape=True)
 
 

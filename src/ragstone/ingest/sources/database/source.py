@@ -46,7 +46,8 @@ def _check_name(database: str) -> str:
     return database
 
 
-def _one_select(query: str) -> str:
+def one_select(query: str) -> str:
+    """Return a query without its end, if it is one SELECT."""
     bare = query.strip().rstrip(";")
     if not _READS.match(bare):
         raise ValueError("must be a SELECT")
@@ -67,7 +68,7 @@ class DatabaseConfig(SettingsModel):
 
     database: Annotated[str, AfterValidator(_check_name)]
     """A name from the setting `databases`."""
-    query: Annotated[str, AfterValidator(_one_select)]
+    query: Annotated[str, AfterValidator(one_select)]
     key: Annotated[Columns, Field(min_length=1)]
     """The columns that tell a row from every other."""
     text: Template
