@@ -214,3 +214,22 @@ async def test_passages_that_an_article_cites_are_kept_as_useful(tmp_path: Path)
     spent = sum(step.usd for step in run.article.steps)
     assert spent == pytest.approx(sum((100 * 1.0 + 20 * 2.0) / 1e6 for step in run.article.steps if step.tokens_read))
     assert costs >= spent
+
+
+@pytest.mark.req("R-ART-11")
+async def test_a_claim_that_only_the_web_knows_is_cited_from_there(tmp_path: Path) -> None:
+    page = {"title": "Bells", "url": "https://bells.example/", "snippet": "The bell of the mill weighs three tonnes."}
+    (tmp_path / "web.json").write_text(json.dumps({"*": [page]}))
+    draft = TRUE + "\nThe bell of the mill weighs three tonnes.\n"
+    with newsroom({"writer": draft, "editor": draft, "style_enforce": draft}) as double:
+        web = {"kind": "fixture", "path": tmp_path / "web.json"}
+        engine, workspace = await open_workspace(tmp_path, double, web=web)
+        async with engine:
+            run = await write_article(workspace, "The tide gate")
+    assert run.article is not None
+    claims = {claim.text: claim for claim in run.article.claims}
+    known = claims["The bell of the mill weighs three tonnes."]
+    assert (known.outcome, known.checked_by, known.treatment) == ("confirmed", ("knowledge_base", "web"), "kept")
+    (cited,) = [citation for citation in run.article.citations if citation.n == known.citation]
+    assert (cited.uri, cited.quote) == ("https://bells.example/", "The bell of the mill weighs three tonnes.")
+    assert cited.site

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 import yaml
 
+from ragstone.agents.article.graph import ORDER, build_graph
 from ragstone.agents.article.nodes import note_voice
 from ragstone.agents.article.panel import RUBRICS, count_votes
+from ragstone.agents.article.pipeline import Pipeline
+from ragstone.agents.article.saver import RunSaver
 from ragstone.agents.article.settle import settle_text
+from ragstone.agents.article.state import ArticleState, new_state
 from ragstone.agents.article.team import LimitSpec, VoiceSpec, load_team
 from ragstone.agents.article.verification import combine_verdicts
 from ragstone.agents.roles import ROLES
@@ -146,3 +152,26 @@ def test_a_panel_accepts_by_the_majority_of_those_who_vote() -> None:
     assert count_votes(votes("accept", "accept", "reject"))
     assert not count_votes(votes("accept", "reject"))
     assert not count_votes(votes("abstain"))
+
+
+@pytest.mark.req("R-ART-04")
+def test_a_state_begins_with_empty_lists_and_nodes_add_to_them() -> None:
+    state, hints = new_state("Gates"), get_type_hints(ArticleState, include_extras=True)
+    for name in ("research_facts", "messages", "knowledge_queries", "retrieved_contexts", "verified_claims"):
+        assert state[name] == []  # type: ignore[literal-required]
+        assert hints[name].__metadata__ == (operator.add,)
+    assert hints.keys() == state.keys()
+
+
+@pytest.mark.req("R-ART-03", "R-ART-16")
+def test_every_node_is_registered_and_only_agents_have_an_edge_to_the_tools() -> None:
+    class Nowhere:
+        articles = None
+
+    pipeline = Pipeline(Nowhere(), load_team())  # type: ignore[arg-type]
+    for name, order in ORDER.items():
+        drawn = build_graph(pipeline, name, RunSaver(None, 0), lambda _node, _event: None).get_graph()  # type: ignore[arg-type]
+        assert set(drawn.nodes) == {"__start__", "__end__", "tools", *order}
+        asking = {edge.source for edge in drawn.edges if edge.target == "tools"}
+        assert asking == {edge.target for edge in drawn.edges if edge.source == "tools"}
+        assert asking == set(order) & {"research", "writer", "editor", "style_enforce", "critic", "fact_verify"}

@@ -1,0 +1,64 @@
+"""Runs of the article pipeline and their checkpoints, on every ledger."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from tests.conformance import postgres_server
+
+from ragstone.core.agents.articles import WrittenArticle
+from ragstone.core.clock import now
+from ragstone.core.errors import LeaseLost, NotFoundError
+from ragstone.stores.activity.article_runs import ArticleRunRepository
+from ragstone.stores.control.tenants import SqlTenantBook
+from ragstone.stores.ledger.ledger import SqlLedger
+from ragstone.stores.ledger.postgres.ledger import PostgresLedger
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
+from ragstone.stores.lexical.sqlite import Fts5Writer
+
+postgres_databases = postgres_server.postgres_databases
+LEDGERS: dict[str, Callable[[Path], SqlLedger]] = {
+    "sqlite": lambda folder: SqliteLedger(folder, [Fts5Writer()]),
+    "postgres": lambda folder: PostgresLedger(postgres_server.server(18).database(folder), folder),
+}
+ARTICLE = WrittenArticle("Gates", "accepted", "# Gates\n", (), (), (), 1, (), (), ("a note",))
+
+
+@pytest.fixture(params=LEDGERS)
+async def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlLedger]:
+    opened = LEDGERS[request.param](tmp_path)
+    for name in ("acme", "globex"):
+        await SqlTenantBook(opened).create(name)
+        async with opened.transaction(name) as tx:
+            await tx.open_kb("default")
+    yield opened
+    await opened.close()
+
+
+@pytest.mark.req("R-ART-08")
+async def test_a_run_keeps_its_last_checkpoint_and_what_it_came_to(ledger: SqlLedger) -> None:
+    runs, others = ArticleRunRepository(ledger, "acme"), ArticleRunRepository(ledger, "globex")
+    oldest = now() - timedelta(days=1)
+    run_id = await runs.add("default", "full", "Gates \x00 ☃".replace("\x00", ""), oldest)
+    token = await runs.take(run_id)
+    assert await runs.checkpoint(run_id) is None
+    for step in range(3):
+        await runs.save(run_id, token, {"step": step, "text": "☃" * 1000})
+    assert (await runs.checkpoint(run_id))["step"] == 2
+    assert await others.get(run_id) is await others.checkpoint(run_id) is None
+    with pytest.raises(LeaseLost):
+        await others.take(run_id)
+    await runs.finish(run_id, token, ARTICLE)
+    found = await runs.get(run_id)
+    assert found is not None
+    assert (found.status, found.article) == ("completed", ARTICLE)
+    (listed,) = await runs.list("default", 10)
+    assert (listed.id, listed.article, listed.topic) == (run_id, None, "Gates  ☃")
+    with pytest.raises(NotFoundError, match="no knowledge base 'nowhere'"):
+        await runs.add("nowhere", "full", "Gates", oldest)
+    await runs.add("default", "writer", "Later", now() + timedelta(days=1))
+    assert [run.topic for run in await runs.list("default", 10)] == ["Later"]
+    assert (await runs.remove_all(), await runs.list("default", 10)) == (1, [])
