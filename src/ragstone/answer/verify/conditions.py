@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Literal
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.dates import find_moments
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.negation import find_denials
@@ -199,7 +199,7 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
     if any(not there.intersection(analyze(word.group())) for word in _BARELY.finditer(claim)):
         return Objection(ObjectionKind.WITHOUT_LIMIT)
     sole = _ONLY.search(part)
-    if sole and (limited := analyze(sole[1])) and not here.intersection(limited):
+    if sole and sole[1].lower() not in STOP_WORDS and not here.intersection(analyze(sole[1])):
         return Objection(ObjectionKind.ONLY_OF_ANOTHER)
     return None
 

@@ -31,6 +31,7 @@ KEPT = [
     ("Trade resumed once the war was over.", "Trade resumed."),
     ("The firm provided the meals.", "The firm provided meals."),
     ("The list shows only the names of boats.", "The list displays only the names of boats."),
+    ("The boat can only be used with sails.", "The boat can be used with sails only."),
     ("The firm held a feast and provided the meals.", "The firm provided the meals."),
 ]
 LOST = [
