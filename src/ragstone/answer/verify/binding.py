@@ -120,17 +120,14 @@ def _is_related(figure: Figure, other: Figure, how: str) -> bool:
     return False
 
 
-def is_scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) -> bool | None:
-    """Return whether a claim joins words of several clauses, or None if one clause has all of them.
-
-    True when its subject, its verb or a name comes from elsewhere, False when only other words do.
-    """
+def is_scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str]) -> bool:
+    """Return whether a claim takes its subject, its verb or a name from another clause than most of its words."""
     parts = split_claim(sentence)
     wanted = set(analyze(claim)) & set(analyze(sentence))
     shared = [len(wanted.intersection(analyze(part))) for part in parts]
     best = [part for part, count in zip(parts, shared, strict=True) if count == max(shared)]
     if len(parts) < 2 or not all(wanted.difference(analyze(part), known) for part in best):
-        return None
+        return False
     head = _head(claim)
     named = {term for name in names for term in analyze(name)}
     return all(

@@ -98,8 +98,6 @@ def _find_gaps(claim: str, sentence: str, around: str) -> list[Objection]:
         kinds.append(ObjectionKind.HEDGED)
     if drops_bound(claim, sentence) or is_at_certain_times(claim, sentence):
         kinds.append(ObjectionKind.LIMITED)
-    if _is_scattered(claim, sentence, around) is False:
-        kinds.append(ObjectionKind.SEVERAL_CLAUSES)
     missing = find_missing_names(claim, f"{around}\n{sentence}")
     return [*(Objection(kind) for kind in kinds), *(Objection(ObjectionKind.NAME_MISSING, name) for name in missing)]
 
@@ -125,7 +123,7 @@ def _of_fewer(sentence: str) -> bool:
     return find_extent(sentence) is not None or speaks_of_share(sentence)
 
 
-def _is_scattered(claim: str, sentence: str, around: str) -> bool | None:
+def _is_scattered(claim: str, sentence: str, around: str) -> bool:
     return is_scattered(claim, sentence, find_names(claim), set(analyze(around)) if around.strip() else set())
 
 

@@ -21,7 +21,6 @@ class ObjectionKind(Enum):
     NOT_OF_ALL = auto()
     HEDGED = auto()
     LIMITED = auto()
-    SEVERAL_CLAUSES = auto()
     NAME_MISSING = auto()
     OPPOSITE_WORDS = auto()
     NUMBER_MISSING = auto()
@@ -57,7 +56,6 @@ _TEXTS = {
     ObjectionKind.NOT_OF_ALL: "it does not say it of all",
     ObjectionKind.HEDGED: "it says only that it may be so",
     ObjectionKind.LIMITED: "it says it within a limit",
-    ObjectionKind.SEVERAL_CLAUSES: "it says it in several clauses",
     ObjectionKind.NAME_MISSING: "it does not name {detail}",
     ObjectionKind.OPPOSITE_WORDS: "it says it in opposite words",
     ObjectionKind.NUMBER_MISSING: "it does not say the number",
