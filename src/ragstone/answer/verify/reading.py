@@ -31,7 +31,15 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.negation import are_opposites, differ_in_denial, drop_emphasis, find_denials, restate
+from ragstone.language.negation import (
+    are_opposites,
+    differ_in_denial,
+    drop_emphasis,
+    find_denials,
+    find_figures,
+    restate,
+)
+from ragstone.language.quantities import Quantity
 from ragstone.language.relevance import (
     COVERAGE_WEIGHT,
     UnrelatedVectors,
@@ -41,7 +49,7 @@ from ragstone.language.relevance import (
     require_model,
 )
 from ragstone.language.sentences import sentence_spans
-from ragstone.language.vocabulary import content_words, read_vocabulary
+from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
 
 SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
@@ -298,6 +306,8 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
     objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
     if differ_in_denial(claim, choose_clause(claim, sentence)):
         objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
+    if _lacks_unit(claim, f"{context.text}\n{sentence}"):
+        objections = (*objections, Objection(ObjectionKind.NUMBER_MISSING))
     if shares.told < 1 or has_kind(objections, {ObjectionKind.OTHER_WORD}):
         return objections
     if shares.repeated == 1:
@@ -305,6 +315,18 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
         return drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
     named = shares.repeated >= _VERBATIM and _names_what_stands_above(claim, context)
     return drop_kinds(objections, {ObjectionKind.OF_ANOTHER} if named else ())
+
+
+def _lacks_unit(claim: str, evidence: str) -> bool:
+    """Return whether a claim gives a number a unit that the evidence does not: 6 minutes where it says 6."""
+    units = [figure for _, _, figure in find_figures(claim) if isinstance(figure, Quantity) and is_measured(figure)]
+    stated = [figure for _, _, figure in find_figures(evidence) if isinstance(figure, Quantity) and is_measured(figure)]
+    known = read_vocabulary(evidence)
+    return any(
+        not any(figure.fits(other) for other in stated)
+        and not known.has(Word(figure.words.split()[-1], 0, len(figure.words), False))
+        for figure in units
+    )
 
 
 def _are_opposed(claim: str, clause: str) -> bool:

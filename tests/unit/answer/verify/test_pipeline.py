@@ -100,6 +100,18 @@ async def test_figures_are_compared_by_what_they_tell(source: str, claim: str, s
     assert (verdict.status, verdict.stance) == (status, stance)
 
 
+@pytest.mark.parametrize(
+    ("claim", "supports"),
+    [
+        ("The pump sleeps 6 minutes between tries by default.", False),
+        ("The pump sleeps 6 seconds between tries by default.", True),
+    ],
+)
+async def test_a_unit_that_the_source_lacks_is_not_supported(claim: str, supports: bool) -> None:
+    text = "How many seconds to sleep between tries. By default the pump sleeps 6 between tries."
+    assert ((await verified(claim, hit(text))).stance == "supported") is supports
+
+
 async def test_sources_that_disagree_establish_nothing() -> None:
     verdict = await verified(FARE, hit(FARE), hit(FARE.replace("6", "9"), "d2"))
     assert (verdict.status, verdict.stance) == ("UNVERIFIED", "mixed")
