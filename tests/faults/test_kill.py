@@ -1,6 +1,6 @@
 """kill -9 at a random moment: what was acknowledged is there, what was not is whole or absent.
 
-`RAGSTONE_KILL_ROUNDS=200 pytest tests/faults/test_kill.py -s` is the long run; all rounds share one folder.
+`RAGSTONE_KILL_ROUNDS=200 pytest tests/faults/test_kill.py -s` is the long run; 200 rounds share one folder.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 
 ROUNDS = int(os.environ.get("RAGSTONE_KILL_ROUNDS", "8"))
 SAMPLE = 20
+OF_ONE_FOLDER = 200
+"""Rounds after which a new folder begins: every round reads all that the folder has."""
 """How many of the documents that a round did not touch are searched for again after it."""
 LIVE = "FROM chunks c JOIN documents d ON d.id = c.document_id AND d.version = c.version"
 CONTRADICTIONS = {
@@ -103,24 +105,33 @@ async def test_nothing_acknowledged_is_lost(
     seed = random.randrange(10**6)
     print(f"seed {seed}")
     choose = random.Random(seed)
+    acknowledged = 0
+    for first in range(0, ROUNDS, OF_ONE_FOLDER):
+        (folder := tmp_path / str(first)).mkdir()
+        acknowledged += await _kill_and_check(folder, range(first, min(first + OF_ONE_FOLDER, ROUNDS)), seed, choose)
+    record_property("injected", ROUNDS)
+    record_property("noted", f"{acknowledged} acknowledged changes, none lost")
+    assert acknowledged >= ROUNDS
+    with capsys.disabled():
+        print(f" [{ROUNDS} kills, {acknowledged} acknowledged changes]", end="")
+
+
+async def _kill_and_check(folder: Path, turns: range, seed: int, choose: random.Random) -> int:
+    """Kill a writer of one folder again and again; return how many changes it acknowledged."""
     expected = Expected()
-    for turn in range(ROUNDS):
+    for turn in turns:
         expected.touched.clear()
         moment = choose.uniform(0.005, 0.3)
-        under_way = expected.take(await asyncio.to_thread(_killed_writer, tmp_path, seed + turn, moment))
-        ledger = open_ledger(tmp_path)
+        under_way = expected.take(await asyncio.to_thread(_killed_writer, folder, seed + turn, moment))
+        ledger = open_ledger(folder)
         await _settle(ledger, expected, under_way)
         await asyncio.to_thread(_check_file, await _path(ledger))
         assert await _revisions(ledger) == expected.live
         others = sorted((expected.live.keys() | expected.gone) - expected.touched)
-        some = others if turn == ROUNDS - 1 else choose.sample(others, min(SAMPLE, len(others)))
+        some = others if turn == turns[-1] else choose.sample(others, min(SAMPLE, len(others)))
         await _check_searches(ledger, expected, sorted(expected.touched) + some)
         await ledger.close()
-    record_property("injected", ROUNDS)
-    record_property("noted", f"{expected.acknowledged} acknowledged changes, none lost")
-    assert expected.acknowledged >= ROUNDS
-    with capsys.disabled():
-        print(f" [{ROUNDS} kills, {expected.acknowledged} acknowledged changes]", end="")
+    return expected.acknowledged
 
 
 def _killed_writer(folder: Path, seed: int, seconds: float) -> list[str]:
