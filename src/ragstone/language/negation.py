@@ -248,11 +248,18 @@ def changes_extent(claim: str, source: str) -> bool:
     only = "only" in new and not _NEEDED.search(source)
     if "all" in mine and _ONLY_ONE.search(source) and not _EVERY.search(source):
         return True
+    if _BOTH.search(claim) and "only" in theirs - mine and not _BOTH.search(source):
+        return True
+    if _WHENEVER.search(claim) and not _WHEN.search(source):
+        return True
     return whole or only or ("some" in new and bool(theirs & {"all", "only", "most"}))
 
 
 _ONLY_ONE = re.compile(r"\b(?:only one|one of|at most one|just one|no single|a single)\b", re.I)
-_EVERY = re.compile(r"\b(?:all|every|each|both)\b", re.I)
+_EVERY = re.compile(r"\b(?:all|every|each|both)\b(?! (?:the )?others?\b)", re.I)
+_BOTH = re.compile(r"\bboth\b", re.I)
+_WHENEVER = re.compile(r"\b(?:whenever|(?:every|each) time|in (?:all|any) cases?)\b", re.I)
+_WHEN = re.compile(r"\b(?:whenever|when|if|always|(?:every|each) time|in (?:all|any) cases?)\b", re.I)
 _NEEDED = re.compile(r"\b(?:needs? to|needed|requires?|required|necessary|must|until)\b", re.I)
 _OF_ALL = re.compile(r"\b(?:all|each|any|both|no|never|none)\b", re.I)
 
@@ -278,6 +285,9 @@ _THAN = re.compile(
     r"(?P<less>.{1,300})",
     re.I | re.S,
 )
+
+
+_CLAUSE = re.compile(r"[,;:]\s|\b(?:if|when|because|since|although|though|while)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,11 +400,18 @@ def is_swapped(claim: str, source: str) -> bool:
     mine, theirs = _THAN.match(claim), _THAN.match(source)
     if not mine or not theirs or mine["word"].lower() != theirs["word"].lower():
         return False
-    more, less = set(analyze(mine["more"])), set(analyze(mine["less"]))
-    above, below = set(analyze(theirs["more"])), set(analyze(theirs["less"]))
+    (more, less), (above, below) = _read_sides(mine), _read_sides(theirs)
     straight = len((more - less) & (above - below)) + len((less - more) & (below - above))
     crossed = len((more - less) & (below - above)) + len((less - more) & (above - below))
     return crossed > straight
+
+
+def _read_sides(than: re.Match[str]) -> tuple[set[str], set[str]]:
+    """Return the terms on both sides of a comparison, within its clause where both have some there."""
+    more, less = _CLAUSE.split(than["more"])[-1], _CLAUSE.split(than["less"])[0]
+    if not analyze(more) or not analyze(less):
+        more, less = than["more"], than["less"]
+    return set(analyze(more)), set(analyze(less))
 
 
 def find_extent(text: str) -> Extent | None:

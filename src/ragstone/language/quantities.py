@@ -21,7 +21,9 @@ _MOVER = (
     r"|(?:in|de)creas(?:e[sd]?|ing)|climb(?:s|ed|ing)?|gr[eo]w(?:s|n|ing|th)?|shr[aiu]nk(?:s|ing)?"
     r"|reduc(?:e[sd]?|ing|tion)|lower(?:s|ed|ing)|warm(?:s|ed|ing)|cool(?:s|ed|ing)|heat(?:s|ed)"
     r"|declin(?:e[sd]?|ing)|jump(?:s|ed)?|s[aiu]nk(?:s|ing)?|gain(?:s|ed)?|los(?:es?|t)|chang(?:e[sd]?|ing)"
-    r"|expand(?:s|ed)?|exten(?:ds?|ded|sion)|cuts?|went|g(?:o|oes|one)"
+    r"|expand(?:s|ed)?|exten(?:ds?|ded|sion)|cuts?|went|g(?:o|oes|one)|trim(?:s|med|ming)?|slash(?:es|ed|ing)?"
+    r"|(?:short|length|wid)en(?:s|ed|ing)?|narrow(?:s|ed|ing)|enlarg(?:e[sd]?|ing)|boost(?:s|ed|ing)?"
+    r"|scal(?:e[sd]?|ing)|swell(?:s|ed|ing)?|swollen|plunge[sd]?|soar(?:s|ed|ing)?|halv(?:e[sd]?|ing)"
 )
 _GAP = (
     r"differ(?:s|ed|ences?|ing)?|toleran(?:ces?|t)|var(?:y|ies|ied|ying|iations?)|deviat(?:e[sd]?|ions?)"

@@ -12,8 +12,9 @@ from functools import cache, lru_cache
 from ragstone.language.inflection import base_forms, find_root, have_same_root
 
 _GROUPS = """
-about approximately roughly around nearly circa some, abandon desert forsake leave quit, abolish eliminate end scrap
-repeal cancel, accept agree consent, accident crash incident collision mishap, accomplish achieve attain reach,
+about approximately roughly around nearly circa some, almost nearly, abandon desert forsake leave quit,
+abolish eliminate end scrap repeal cancel, accept agree consent, accident crash incident collision mishap,
+accomplish achieve attain reach,
 according per, accurate precise exact correct right, accuse charge allege, acquire buy purchase obtain get procure,
 act law statute legislation, action step measure move, active busy, adapt adjust modify change alter, add append
 attach include, address speech talk lecture, address location, advise recommend suggest counsel, affect influence
@@ -54,9 +55,10 @@ consult ask, contain hold include comprise, contaminate pollute, continue go kee
 contract agreement deal pact, control run manage govern operate, convert change turn transform, cooperate collaborate
 work, copy duplicate replicate, correct fix repair amend, cost price fee charge, country nation state land, couple
 pair two, courtroom court, cover span, create make produce form establish build generate found, crew team, criticize
-condemn attack fault, crop harvest, crucial vital essential critical key, cure heal, current present existing today
-now, currently presently now today, customer client buyer, cut reduce lower slash decrease, damage harm hurt injure,
-damaging harmful, danger risk hazard peril threat, dangerous hazardous risky unsafe, daughter child, dead deceased,
+condemn attack fault criticism critique, crop harvest, crucial vital essential critical key, cure heal, current present
+existing today now, currently presently now today, customer client buyer, cut reduce lower slash decrease, damage harm
+hurt injure, damaging harmful, danger risk hazard peril threat, dangerous hazardous risky unsafe, daughter child,
+dead deceased,
 deadly fatal lethal, debate discuss argue, decide determine resolve choose, decline fall drop decrease diminish
 dwindle sink lessen shrink, decrease reduce reduction fall decline drop lower, default standard, defeat beat overcome
 vanquish, defect fault flaw bug, delay postpone defer put, deliver supply bring, demand require call insist, demolish

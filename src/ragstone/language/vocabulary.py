@@ -173,6 +173,10 @@ class Vocabulary:
             return self._has_name(word)
         return self._has_form(word.folded) or self._has_plain(word.folded)
 
+    def has_itself(self, word: Word) -> bool:
+        """Return whether the text has the word in some form; one that means the same is not enough."""
+        return self._has_name(word) if word.is_name else self._has_form(word.folded)
+
     def _has_name(self, word: Word) -> bool:
         """Return whether the text has a name, or one that it begins or that begins it: German for Germany."""
         name = word.folded

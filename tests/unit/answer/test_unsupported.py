@@ -197,3 +197,40 @@ def test_a_number_is_bound_to_what_it_counts_and_to_the_word_before_it(statement
 
 def test_amounts_may_be_written_otherwise() -> None:
     assert objection("It cost about 1.9 billion US dollars.", "It cost about $1.9 billion.") == ""
+
+
+@pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        ("The code was trimmed to 25% of its size.", "The code was trimmed in size by 25%."),
+        ("Both sheep and goats have been sold.", "So far, only sheep have been sold."),
+        ("The signal is weak whenever it rains.", "On days of rain the signal can be weak."),
+        ("Each server can stand in at once.", "If none is left, one of them can stand in for all other hosts."),
+        ("The design was replaced before it was criticized.", "In response to a critique, the design was replaced."),
+    ],
+)
+def test_amount_extent_and_order_are_those_of_the_source(statement: str, source: str) -> None:
+    assert find_objection(statement, [source], source)
+
+
+@pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        (
+            "The number of writes is reduced by the cache.",
+            "The cache reduces the number of writes, because only the journal must be stored.",
+        ),
+        (
+            "The server splits the data when it is larger than this size.",
+            "If the data is larger than this size, the server, which handles the uploads, splits the data.",
+        ),
+        ("The cleaner is fast.", "The cleaner runs fast while providing the best use of the disk."),
+        (
+            "The new mode is meant as a replacement for the old driver.",
+            "The new mode is intended to replace the old driver.",
+        ),
+        ("The number of users almost doubled.", "The number of users nearly doubled."),
+    ],
+)
+def test_what_limits_another_part_of_a_sentence_does_not_limit_a_statement(statement: str, source: str) -> None:
+    assert find_objection(statement, [source], source) == ""

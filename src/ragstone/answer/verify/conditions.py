@@ -17,7 +17,8 @@ from ragstone.language.synonyms import has_alike
 
 _SOURCE = re.compile(
     r"(?<!even )(?<!as )\bif\b"
-    r"|\b(?:unless|provided that|providing|in case|as long as|on condition|otherwise|subject to)\b"
+    r"|\b(?:unless|provided that|in case|as long as|on condition|otherwise|subject to"
+    r"|(?<!while )(?<!by )(?<!for )(?<!of )providing(?= (?:that|the|it|they|you|he|she|there)\b))\b"
     r"|(?P<clause>(?<!are )(?<!is )(?<!was )(?<!were )(?<!be )(?<!been )\bprovided\b)"
     r"|\b(?P<time>(?:only )?(?:when|whenever)|only (?:after|once|where|upon|with)"
     r"|once(?= (?:the|it|they|all|you|he|she|we|this|these|your|its|their|both|every)\b))\b",
@@ -121,7 +122,7 @@ def _are_same(mine: Condition, theirs: Condition) -> bool:
     return mine.denied == theirs.denied and shared >= _KEPT * len(theirs.terms)
 
 
-_STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though)\s", re.I)
+_STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though|because)\s", re.I)
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _FALSE = re.compile(
     r"\b(?:(?:false|untrue|incorrect|wrong|a myth|a lie|a hoax) that"
@@ -141,6 +142,7 @@ _FRAME = re.compile(
     r"|forgot|proposal) to)\b",
     re.I,
 )
+_MEANT = re.compile(r"\b(?:meant|intended|designed|supposed|planned|proposed) (?:as|for)\b", re.I)
 _REFUSAL = re.compile(r"fail|refuse|decline|den", re.I)
 _UNREAL = re.compile(
     r"\b(?:would|could|might|should)(?: not| never)? have\b|^\s*(?:had|were)\b[^;]{1,300}\bwould\b|\bif only\b", re.I
@@ -182,7 +184,7 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
     part = strong_part(claim, sentence)
     frame = _FRAME.search(part)
     denied = frame is not None and _REFUSAL.match(frame.group()) and find_denials(claim)
-    if frame and not denied and not _FRAME.search(claim):
+    if frame and not denied and not _FRAME.search(claim) and not _MEANT.search(claim):
         return Objection(ObjectionKind.NOT_A_FACT)
     if _UNREAL.search(part) and not _UNREAL.search(claim):
         return Objection(ObjectionKind.UNREAL)
@@ -193,10 +195,10 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
     for word in _TAKEN_BACK.finditer(part):
         if denies and find_denials(word.group()):
             continue  # both deny it
-        if not here.intersection(analyze(word.group())) and _stands_near(word, here):
+        if not any(has_alike(here, term) for term in analyze(word.group())) and _stands_near(word, here):
             return Objection(ObjectionKind.TAKEN_BACK, word.group().lower())
     there = set(analyze(sentence))
-    if any(not there.intersection(analyze(word.group())) for word in _BARELY.finditer(claim)):
+    if any(not any(has_alike(there, term) for term in analyze(word.group())) for word in _BARELY.finditer(claim)):
         return Objection(ObjectionKind.WITHOUT_LIMIT)
     sole = _ONLY.search(part)
     if sole and sole[1].lower() not in STOP_WORDS and not here.intersection(analyze(sole[1])):

@@ -94,7 +94,7 @@ class Clause:
 @lru_cache(512)
 def read_clauses(sentence: str) -> tuple[Clause, ...]:
     """Return the clauses of a sentence, each with what it leaves out because it was said before."""
-    return tuple(_read_clause(part) for part in split_claim(sentence))
+    return tuple(read_sentence(part) for part in split_claim(sentence))
 
 
 @lru_cache(512)
@@ -103,10 +103,12 @@ def _read_statements(sentence: str) -> tuple[Clause, ...]:
     clauses = read_clauses(sentence)
     begin = [clause.names[0] for clause in clauses if clause.names and clause.names[0].start <= _SUBJECT_WITHIN]
     own = len(begin) == len(clauses) and not any(one.meets(other) for one, other in pairwise(begin))
-    return clauses if own else (_read_clause(sentence),)
+    return clauses if own else (read_sentence(sentence),)
 
 
-def _read_clause(text: str) -> Clause:
+@lru_cache(512)
+def read_sentence(text: str) -> Clause:
+    """Return a sentence, or a part of one, as a single clause."""
     words = content_words(text)
     plain = tuple(word.folded for word in words if not word.is_name)
     figures = tuple(figure for _, _, figure in find_figures(text))
@@ -289,7 +291,7 @@ def _is_of_another_time(clause: Clause, sentences: Sequence[str]) -> bool:
     dates = [figure for figure in clause.figures if isinstance(figure, Moment)]
     if not dates:
         return False
-    read = [_read_clause(sentence) for sentence in sentences]
+    read = [read_sentence(sentence) for sentence in sentences]
     counts = [_count_words(clause.plain, one.plain) + _count_names(clause, one) for one in read]
     most = max(counts, default=0)
     if most < _MOST_APART:

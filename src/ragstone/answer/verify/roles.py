@@ -15,7 +15,7 @@ from ragstone.language.synonyms import are_alike
 from ragstone.language.units import unit_of
 from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
 
-_CORE = ("subject", "object", "to", "from", "by")
+_CORE = ("subject", "object", "to", "from", "by", "for", "with")
 _MUTUAL = words_of(
     "meet marry border equal resemble differ adjoin neighbor share connect join link wed fight play merge"
 )

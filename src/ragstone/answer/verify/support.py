@@ -19,6 +19,7 @@ from ragstone.answer.verify.roles import (
     is_way_reversed,
     turns_degree,
 )
+from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.split import split_clauses
 from ragstone.language.dates import Moment, is_timed_otherwise
 from ragstone.language.negation import (
@@ -112,6 +113,8 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
     if _CONDITION.search(statement) and not any(map(_CONDITIONAL.search, near)):
         found.append(Objection(ObjectionKind.ADDED_CLAUSE))
     found += find_misfits(statement, sentences)
+    if find_scattered(statement, sentences):
+        found.append(Objection(ObjectionKind.OF_SOMETHING_ELSE))
     clauses = [one for sentence in sentences for one in split_clauses(sentence)]
     for part in dict.fromkeys((statement, *(clause.text for clause in read_clauses(statement)))):
         found += find_replaced(part, clauses, evidence)

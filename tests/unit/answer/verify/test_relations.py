@@ -75,6 +75,23 @@ def test_exchanged_roles_are_found(statement: str, changed: bool) -> None:
     assert is_role_changed(statement, SOURCES) is changed
 
 
+@pytest.mark.parametrize(
+    ("statement", "source"),
+    [
+        ("Multics was a tool written for runoff.", "A tool called runoff was written for Multics by Holt."),
+        (
+            "Anna Berg teamed with Bob Moe to begin the works.",
+            "Project Dawn teamed with Eva Falk and Anna Berg to begin the works. Bob Moe wrote a tool.",
+        ),
+        ("The runoff tool was written for Unix.", "The runoff tool was written for Multics; Unix has many tools."),
+    ],
+)
+def test_what_something_is_done_for_and_with_whom_is_a_role(statement: str, source: str) -> None:
+    sources = source.replace(". ", ".\n").split("\n")
+    assert is_role_changed(statement, sources)
+    assert not is_role_changed(sources[0], sources)
+
+
 def test_a_deal_is_told_from_both_sides() -> None:
     assert is_converse("Lind bought the boat.", "Holt sold the boat to Lind.")
     assert not is_converse("Lind bought the boat.", "Lind sold the boat to Holt.")
