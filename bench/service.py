@@ -63,6 +63,7 @@ class Reading:
     own_words: int = 0
     """Replies that have a word of their own shop, as they should."""
     degraded: int = 0
+    """Replies for which a source could not be asked in time."""
 
 
 class QuotingModel:
@@ -191,7 +192,7 @@ async def _send(
     reply = answer.json()
     reading.statuses.append(reply["status"])
     reading.retrieval_ms.append(reply["retrieval_ms"])
-    reading.degraded += bool(reply["degraded"])
+    reading.degraded += any(note.startswith(("documents:", "database:", "web:")) for note in reply["degraded"])
     shops = set(CANARY.findall(answer.text))
     reading.own_words += shops == {str(tenant)}
     if shops - {str(tenant)}:

@@ -32,7 +32,7 @@ ROW_SENTENCES = 3
 """Sentences of a row that describe one product or service."""
 MOST_LISTED = 5
 MOST_WEB = 2
-MOST_COMPARED = 20
+MOST_COMPARED = 8
 """Sentences of a passage that web pages are compared with."""
 BESIDE = 1
 """Sentences of documents beside those of rows."""
@@ -89,7 +89,8 @@ class ContextSynthesizer:
         passages = [say_sentences(hit, MOST_COMPARED) for hit in own]
         for said, doubted in ((figures, others), (passages, pages)):
             statements = [statement for sentences in said for statement in sentences]
-            found += await find_contradictions(statements, doubted, judge.relations, judge.budget)
+            if statements and doubted:
+                found += await find_contradictions(statements, doubted, judge.relations, judge.budget)
         conflicts = list({(one.chunk_id, one.start, one.end): one for one in reversed(found)}.values())[::-1]
         kept = [_drop_sentences(hit, conflicts) for hit in pages]
         return [*rows, *own, *(hit for hit in kept if hit.text.strip())], conflicts
