@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import typer
+from tests.doubles.newsroom import newsroom
 from tests.golden_files import FOLDER, check_golden, steady
 from tests.serve.cli.conftest import Cli
 
@@ -251,6 +252,17 @@ def test_installation(shapes: Shapes) -> None:
     assert checks["ok"] is True
     shapes("demo", "demo")
     check_golden("cli_installation", shapes.seen)
+
+
+def test_article(shapes: Shapes, monkeypatch: pytest.MonkeyPatch) -> None:
+    draft = "# Fares\n\nA single crossing costs six crowns. A dog travels for two crowns.\n"
+    with newsroom(dict.fromkeys(("writer", "editor", "style_enforce"), draft) | {"critic": "Short."}) as double:
+        monkeypatch.setenv("RAGSTONE_LLM__BASE_URL", double.url)
+        monkeypatch.setenv("RAGSTONE_LLM__MODEL", "m")
+        shapes("article", "article", "Fares of the crossing")
+    for step in shapes.seen["article"]["article"]["steps"]:
+        step["seconds"] = 0.0
+    check_golden("cli_article", shapes.seen)
 
 
 def test_config(nothing: Shapes) -> None:
