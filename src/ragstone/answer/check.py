@@ -225,9 +225,17 @@ def find_added_part(sentence: CitedSentence, cited: Sequence[Hit]) -> str:
 
 def check_explicitly(sentence: str, cited: Sequence[Hit], near: Sequence[str]) -> str:
     """Return the objection of the explicit checks to a sentence that rests on sentences of these passages, or ""."""
+    if is_repeated(sentence, near):
+        return ""
     around = "\n".join(all_words(hit) for hit in cited)
     reason = find_objection(sentence, near, around)
     return reason or next((found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), "")
+
+
+def is_repeated(sentence: str, sources: Sequence[str]) -> bool:
+    """Return whether a sentence is one of its sources as a whole, word for word."""
+    said = " ".join(sentence.split()).rstrip(".!")
+    return any(" ".join(source.split()).rstrip(".!") == said for source in sources)
 
 
 def find_near_sentences(sentence: str, cited: Sequence[Hit], quotes: Sequence[Quote]) -> list[str]:
