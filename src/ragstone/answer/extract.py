@@ -52,6 +52,8 @@ SHORTLIST = 32
 _MARK = re.compile(r"\[\d{1,3}\]")
 _SAME = 0.8
 """Share of common terms from which two units say the same."""
+_ALIKE = 0.6
+"""Share of the shorter unit's terms from which another document speaks of the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,9 +172,24 @@ def quote_best(
 
 
 def keep_likely(ranked: Sequence[ScoredUnit]) -> Sequence[ScoredUnit]:
-    """Return the best units, until one of them is very likely the right one."""
+    """Return the best units, until one of them is very likely the right one, and those that tell the best otherwise.
+
+    The best one may be planted: another document that says nearly the same is heard as well.
+    """
     before = [0.0, *accumulate(share_chances(ranked))] if ranked else []
-    return [item for item, chance in zip(ranked, before, strict=False) if chance < ENOUGH]
+    return [
+        item
+        for item, chance in zip(ranked, before, strict=False)
+        if chance < ENOUGH or _is_told_otherwise(item.unit.quote, ranked[0].unit.quote)
+    ]
+
+
+def _is_told_otherwise(quote: Quote, best: Quote) -> bool:
+    """Return whether another document says nearly the same as the best quote."""
+    if quote.hit.document_id == best.hit.document_id:
+        return False
+    own, other = set(analyze(quote.text)), set(analyze(best.text))
+    return len(own & other) >= _ALIKE * min(len(own), len(other))
 
 
 def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str) -> Sequence[ScoredUnit]:
