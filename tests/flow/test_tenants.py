@@ -7,7 +7,7 @@ import inspect
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, closing
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -23,12 +23,15 @@ from ragstone.core.collections import BuildRequest
 from ragstone.core.errors import InputError, NotFoundError, TenantSuspended
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.search import SearchQuery, SearchResult
+from ragstone.core.shop import Product, Service
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Json
 from ragstone.engine.archive import Archive
+from ragstone.engine.articles import Articles
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
 from ragstone.engine.conversations import Conversations
+from ragstone.engine.dialogue import Dialogue
 from ragstone.engine.documents import Documents
 from ragstone.engine.embeddings.embeddings import KbEmbeddings
 from ragstone.engine.feedback import Feedback
@@ -36,6 +39,8 @@ from ragstone.engine.jobs import Jobs
 from ragstone.engine.knowledge_bases import KnowledgeBases
 from ragstone.engine.monitoring.analytics import Analytics
 from ragstone.engine.receipts import Receipts
+from ragstone.engine.search import Talk
+from ragstone.engine.shop.shop import TenantShop
 from ragstone.engine.sources import Sources
 from ragstone.engine.tasks import Tasks
 from ragstone.engine.workspace import Workspace
@@ -99,11 +104,66 @@ Call = Callable[[Workspace, str], Awaitable[Any]]
 ADDED = SourceRecord("1", "default", "w", "files", {"path": "."}, "manual", None, False, None, None, "", now())
 
 
+PRODUCT = Product("x", "Ticket", "", "", "", None, "USD", None, now())
+SERVICE = Service("x", "Crossing", "", None, "USD", 30, (), "UTC", now())
+TALK = Talk("ferry?", "ferry?", "ferry?", "talk")
+
+
+async def enter(context: AbstractAsyncContextManager[None]) -> None:
+    """Do nothing within a context."""
+    async with context:
+        pass
+
+
 async def do_nothing() -> None:
     """Stand for the work on queued syncs."""
 
 
 CALLS: dict[str, Call] = {
+    "verify_web": lambda acme, _: acme.verify_web("The ferry leaves."),
+    "tasks.write_article": lambda acme, _: acme.tasks.write_article("Ferries"),
+    "articles.start": lambda acme, _: acme.articles.start("Ferries"),
+    "articles.get": lambda acme, _: acme.articles.get("x"),
+    "articles.list": lambda acme, _: acme.articles.list(),
+    "articles.take": lambda acme, _: acme.articles.take("x"),
+    "articles.checkpoint": lambda acme, _: acme.articles.checkpoint("x"),
+    "articles.save": lambda acme, _: acme.articles.save("x", 1, {}),
+    "articles.finish": lambda acme, _: acme.articles.finish("x", 1, None),
+    "articles.paying": lambda acme, _: enter(acme.articles.paying()),
+    "dialogue.turn": lambda acme, _: enter(acme.dialogue.turn("ferry?")),
+    "dialogue.begin": lambda acme, _: acme.dialogue.begin("ferry?", "talk", turns=1),
+    "dialogue.find": lambda acme, _: acme.dialogue.find("ferry", k=1, dense_weight=0.5),
+    "dialogue.web": lambda acme, _: acme.dialogue.web("ferry", k=1),
+    "dialogue.find_cached": lambda acme, _: acme.dialogue.find_cached("ferry", k=1),
+    "dialogue.complete": lambda acme, _: acme.dialogue.complete([]),
+    "dialogue.compose": lambda acme, _: acme.dialogue.compose([]),
+    "dialogue.quote": lambda acme, _: acme.dialogue.quote("ferry?", []),
+    "dialogue.log": lambda acme, _: acme.dialogue.log(TALK, NOTHING_FOUND),
+    "dialogue.keep": lambda acme, _: acme.dialogue.keep(TALK, "A ferry.", []),
+    "dialogue.read_settings": lambda acme, _: acme.dialogue.read_settings("service"),
+    "dialogue.write_settings": lambda acme, _: acme.dialogue.write_settings("service", {}),
+    "dialogue.tell_shop": lambda acme, _: acme.dialogue.tell_shop("talk", "why"),
+    "shop.find_products": lambda acme, _: acme.shop.find_products("ferry"),
+    "shop.find_services": lambda acme, _: acme.shop.find_services("ferry"),
+    "shop.get_product_context": lambda acme, _: acme.shop.get_product_context("ferry"),
+    "shop.get_service_context": lambda acme, _: acme.shop.get_service_context("ferry"),
+    "shop.get_appointment_availability": lambda acme, _: acme.shop.get_appointment_availability("x"),
+    "shop.product": lambda acme, _: acme.shop.product("x"),
+    "shop.service": lambda acme, _: acme.shop.service("x"),
+    "shop.list_products": lambda acme, _: acme.shop.list_products(),
+    "shop.list_services": lambda acme, _: acme.shop.list_services(),
+    "shop.put_product": lambda acme, _: acme.shop.put_product(PRODUCT),
+    "shop.put_products": lambda acme, _: acme.shop.put_products([PRODUCT]),
+    "shop.remove_product": lambda acme, _: acme.shop.remove_product("x"),
+    "shop.put_service": lambda acme, _: acme.shop.put_service(SERVICE),
+    "shop.put_services": lambda acme, _: acme.shop.put_services([SERVICE]),
+    "shop.remove_service": lambda acme, _: acme.shop.remove_service("x"),
+    "shop.import_table": lambda acme, _: acme.shop.import_table(b"id,name\nx,X\n"),
+    "shop.free_slots": lambda acme, _: acme.shop.free_slots("x", now().date(), now().date()),
+    "shop.book": lambda acme, _: acme.shop.book("x", now(), "Ada"),
+    "shop.cancel": lambda acme, _: acme.shop.cancel("x"),
+    "shop.appointment": lambda acme, _: acme.shop.appointment("x"),
+    "shop.appointments": lambda acme, _: acme.shop.appointments(),
     "audit.list": lambda acme, _: acme.audit.list(),
     "conversations.list": lambda acme, _: acme.conversations.list(),
     "conversations.turns": lambda acme, _: acme.conversations.turns("talk"),
@@ -206,9 +266,11 @@ OWN_BUSINESS = {"is_on"}
 PARTS = (
     Analytics,
     Archive,
+    Articles,
     Audit,
     Collections,
     Conversations,
+    Dialogue,
     Documents,
     KbEmbeddings,
     Feedback,
@@ -217,6 +279,7 @@ PARTS = (
     Receipts,
     Sources,
     Tasks,
+    TenantShop,
 )
 
 

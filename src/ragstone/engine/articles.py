@@ -68,11 +68,13 @@ class Articles:
     @within_kbs
     async def save(self, run_id: str, token: int, checkpoint: Json) -> None:
         """Replace the checkpoint of a run, or raise `LeaseLost` when another process goes on with it."""
+        await self._scope.admit()
         await self._repository.save(run_id, token, checkpoint)
 
     @within_kbs
     async def finish(self, run_id: str, token: int, article: WrittenArticle | None, *, error: str = "") -> None:
         """Write down what a run came to: its article, or why it failed."""
+        await self._scope.admit()
         await self._repository.finish(run_id, token, article, error[:ERROR_CHARS])
 
     @asynccontextmanager

@@ -72,11 +72,13 @@ class Dialogue:
     @within_kbs
     async def log(self, talk: Talk, found: SearchResult, *, kb: str | None = None) -> None:
         """Write down a retrieval of several sources as one search of the conversation."""
+        await self._scope.admit()
         await self._search.log_found(ACTION, talk, found, kb)
 
     @within_kbs
     async def keep(self, talk: Talk, answer: str, hits: Sequence[Hit], *, kb: str | None = None) -> list[str]:
         """Keep a turn of the conversation; return what went wrong with it."""
+        await self._scope.admit()
         return await self._search.keep_turn(talk, answer, hits, kb)
 
     @within_kbs
@@ -98,6 +100,7 @@ class Dialogue:
     @within_kbs
     async def complete(self, messages: Sequence[Message]) -> str | None:
         """Return the reply of the language model; None where there is none."""
+        await self._scope.admit()
         llm, settings = self._components.llm, self._scope.settings.llm
         if llm is None:
             return None
@@ -108,11 +111,13 @@ class Dialogue:
         self, hits: Sequence[Hit], earlier: Sequence[Exchange] = (), instructions: str = ""
     ) -> Composition | None:
         """Return a reply of the language model from passages, to be iterated over; None where there is no model."""
+        await self._scope.admit()
         return await self._components.answerer.begin_composition(hits, earlier, instructions)
 
     @within_kbs
     async def quote(self, question: str, hits: Sequence[Hit]) -> Extraction:
         """Return the parts of passages that answer a question, word for word."""
+        await self._scope.admit()
         return await self._components.answerer.quote(question, hits)
 
     @within_kbs
