@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2
@@ -74,6 +75,7 @@ def test_a_service_starts_answers_as_the_guide_says_and_stops(data_dir: Path, tm
                 headers = {"Authorization": f"Bearer {keys['default']}"}
                 while (ready := client.get("/readyz").json())["components"]["embedder"] == "loading":
                     assert ready["status"] == "unavailable"
+                    time.sleep(1)  # each request is a line of the log, which nobody reads yet: a full pipe would block
                 works = dict.fromkeys(("ledger", "embedder", "disk", "worker"), "ok")
                 assert ready == {"status": "ok", "components": {**works, "index": "ok" if turn else "empty"}}
                 assert client.get("/v1/usage", headers=headers).status_code == 200
