@@ -256,7 +256,9 @@ RUNS: dict[str, TaskRun] = {"export": _export, "import": _import, "evaluation": 
 def _find_run(components: Components, name: str) -> TaskRun:
     run = RUNS.get(name) or components.more_tasks.get(name)
     if run is None:
-        raise InputError(f"this worker does not know the task '{name}'", hint="use a worker of `ragstone serve`")
+        raise InputError(
+            f"this worker does not know the task '{name}'", hint="agents' tasks need the worker of a service"
+        )
     return run
 
 

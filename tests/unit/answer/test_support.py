@@ -4,14 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer.check import (
-    check_explicitly,
-    find_near_sentences,
-    find_objection,
-    is_negated,
-    is_opposed,
-    numbers,
-)
+from ragstone.answer.check import check_explicitly, find_near_sentences, find_objection, is_negated, is_opposed, numbers
 from ragstone.core.types import Hit
 
 SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of 1,200 pumps failed in 2024."
@@ -36,9 +29,7 @@ def test_support(sentence: str, reason: str) -> None:
     assert find_objection(sentence, quotes, SOURCE) == reason
 
 
-def test_a_sentence_of_the_source_supports_itself_whatever_else_the_source_says(
-    make_hit: Callable[..., Hit],
-) -> None:
+def test_a_sentence_of_the_source_supports_itself_whatever_else_the_source_says(make_hit: Callable[..., Hit]) -> None:
     said = "Rose Velvet by Juniper Lane costs $38 and is in stock (24 left)."
     hit = make_hit(f"{said} Oriental Spice by Juniper Lane costs $42 and is in stock (18 left).")
     near = find_near_sentences(said, [hit], ())

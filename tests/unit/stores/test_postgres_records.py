@@ -194,6 +194,11 @@ ADDED_SINCE = (
     "golden_queries",
     "web_results",
     "imported_files",
+    "products",
+    "services",
+    "appointments",
+    "agent_settings",
+    "article_runs",
 )
 
 
