@@ -76,6 +76,13 @@ FAULTS = {
         "tests/faults/test_corpus_kill.py tests/faults/test_rename_kill.py",
         {"RAGSTONE_CRASHES": "20"},
     ),
+    "article": Fault(
+        "kill -9 at each node of the article pipeline: the run resumes there and ends in the same state",
+        9,
+        "kills",
+        "tests/faults/test_article_kill.py",
+        {"RAGSTONE_ARTICLE_NODES": "9"},
+    ),
     "reembed": Fault(
         "kill -9 while a kb moves to another model: searches see one model, the next run goes on",
         100,

@@ -1,4 +1,7 @@
-"""kill -9 at each node of the article pipeline: the run goes on there, and ends as if nothing had happened."""
+"""kill -9 at a node of the article pipeline: the run goes on there, and ends as if nothing had happened.
+
+`RAGSTONE_ARTICLE_NODES=9 pytest tests/faults/test_article_kill.py` kills at each of them, the test suite at some.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.doubles.newsroom import ask_tool, newsroom, once
+from tests.long_runs import take_rounds
 from tests.warm import warm_python
 
 from ragstone.engine.engine import open_engine
@@ -28,9 +32,9 @@ PARTS = {
     "fact_verify": once(ask_tool("verify_claim", {"claim": "The tide gate opens at ten."}), "Say nine."),
 }
 NODES = (
-    *("research", "tools", "writer", "voice_validate", "editor", "style_enforce", "critic", "fact_verify"),
+    *("tools", "fact_verify", "editor", "research", "writer", "voice_validate", "style_enforce", "critic"),
     "quality_gate",
-)
+)[: take_rounds("RAGSTONE_ARTICLE_NODES", 3)]
 
 
 def read_state(path: Path) -> dict[str, Any]:
