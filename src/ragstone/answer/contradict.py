@@ -68,7 +68,7 @@ async def find_contradictions(
             ]
         )
         for quote, reason in against:
-            found.setdefault(quote.place, _build_contradiction(statement.text, quote, reason))
+            found.setdefault(quote.place, build_contradiction(statement.text, quote, reason))
     return list(found.values())[:MOST_SHOWN]
 
 
@@ -167,7 +167,8 @@ def _is_among(quote: Quote, quotes: Sequence[Quote]) -> bool:
     )
 
 
-def _build_contradiction(sentence: str, quote: Quote, reason: str) -> Contradiction:
+def build_contradiction(sentence: str, quote: Quote, reason: str) -> Contradiction:
+    """Return that a quote speaks against a sentence, and why."""
     cited = quote.citation(0)
     return Contradiction(
         sentence=sentence,

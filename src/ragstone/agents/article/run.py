@@ -84,7 +84,7 @@ async def _run_graph(pipeline: Pipeline, run: ArticleRun, token: int, tell: OnNo
 def require_graph() -> None:
     """Raise `SettingsError` where LangGraph is not installed."""
     try:
-        import langgraph.graph  # noqa: F401
+        import langgraph.graph  # noqa: F401 - only to see whether it is there
     except ImportError as error:
         hint = 'pip install "ragstone[agents]"'
         raise SettingsError(f"writing articles needs {error.name}, which is not installed", hint=hint) from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, Self
+from typing import Literal, Self, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -101,7 +101,7 @@ class Team(Spec):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Self:
-        missing = sorted(set(AgentName.__args__) - self.agents.keys())  # type: ignore[attr-defined]
+        missing = sorted(set(get_args(AgentName)) - self.agents.keys())
         if missing:
             raise ValueError(f"there is no agent for {', '.join(missing)}")
         return self

@@ -12,7 +12,7 @@ from ragstone.agents.service.retrieval import RetrievalResult, is_named
 from ragstone.agents.service.rows import SYMBOLS, say_sentences
 from ragstone.answer.ask import Judge, drop_repeats
 from ragstone.answer.budget import cut_passages
-from ragstone.answer.contradict import find_contradictions
+from ragstone.answer.contradict import build_contradiction, find_contradictions
 from ragstone.answer.pack import pack
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.sanitize import has_link
@@ -156,7 +156,8 @@ def find_price_conflicts(products: Sequence[Product], hits: Iterable[Hit]) -> It
             for product in priced:
                 told = [amount for code, amount in _find_money(text) if code == product.currency.upper()]
                 if is_named(product.name, terms) and told and product.price not in told:
-                    yield _build_conflict(product, Quote(hit, start, end))
+                    price = f"{product.name} costs {product.price} {product.currency}."
+                    yield build_contradiction(price, Quote(hit, start, end), OTHER_PRICE)
 
 
 def _find_money(text: str) -> list[tuple[str, Decimal]]:
@@ -168,24 +169,6 @@ def _find_money(text: str) -> list[tuple[str, Decimal]]:
         except InvalidOperation:
             continue
     return found
-
-
-def _build_conflict(product: Product, quote: Quote) -> Contradiction:
-    cited = quote.citation(0)
-    price = f"{product.name} costs {product.price} {product.currency}."
-    return Contradiction(
-        sentence=price,
-        quote=cited.quote,
-        reason=OTHER_PRICE,
-        chunk_id=cited.chunk_id,
-        document_id=cited.document_id,
-        title=cited.title,
-        uri=cited.uri,
-        page=cited.page,
-        section=cited.section,
-        start=cited.start,
-        end=cited.end,
-    )
 
 
 def _drop_sentences(hit: Hit, conflicts: Sequence[Contradiction]) -> Hit:
