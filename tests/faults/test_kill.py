@@ -29,9 +29,9 @@ from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 
 ROUNDS = int(os.environ.get("RAGSTONE_KILL_ROUNDS", "8"))
 SAMPLE = 20
+"""How many of the documents that a round did not touch are searched for again after it."""
 OF_ONE_FOLDER = 200
 """Rounds after which a new folder begins: every round reads all that the folder has."""
-"""How many of the documents that a round did not touch are searched for again after it."""
 LIVE = "FROM chunks c JOIN documents d ON d.id = c.document_id AND d.version = c.version"
 CONTRADICTIONS = {
     "a live document lacks chunks, or has too many": (
