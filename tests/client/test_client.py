@@ -11,6 +11,7 @@ import pytest
 from tests.client.conftest import LiveService
 
 from ragstone import AsyncClient, Client, Question, SearchQuery
+from ragstone.core.agents.replies import ReplyReady
 from ragstone.core.answers import AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import AccessDenied, InputError, NotFoundError, RemoteError
 from ragstone.core.types import Document
@@ -62,6 +63,15 @@ def _fields(value: Any) -> dict[str, Any]:
 
 def _without(value: Any, names: set[str]) -> dict[str, Any]:
     return {name: field for name, field in _fields(value).items() if name not in names}
+
+
+def test_the_agent_replies_whole_and_sentence_by_sentence(client: Client, gate: str) -> None:
+    reply = client.chat("When does the tide gate open?")
+    assert (reply.status, reply.citations[0].document_id, reply.sources) == ("answered", gate, ("documents",))
+    *sentences, last = client.stream_chat("When does the tide gate open?", reply.conversation)
+    assert isinstance(last, ReplyReady)
+    assert last.reply.reply == reply.reply == " ".join(one.text for one in sentences if isinstance(one, SentenceReady))
+    assert len(client.conversations.turns(reply.conversation)) == 2
 
 
 def test_a_search_has_its_options(client: Client, gate: str) -> None:

@@ -39,7 +39,7 @@ LOCAL = {
     "sources.work_and_report": "runs a worker in this process",
 }
 """Methods that no route offers under their own name, and why."""
-ADDED = {"close", "jobs.follow", "receipts.ask"}
+ADDED = {"chat", "close", "jobs.follow", "receipts.ask", "stream_chat"}
 WITHOUT = {
     "documents.upload": {"priority": "uploads over HTTP all have the same"},
     "documents.ingest_urls": {"on_progress": "a function cannot be called over HTTP"},

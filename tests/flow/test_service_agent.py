@@ -12,11 +12,12 @@ import pytest
 from tests.flow.shop_kit import MASSAGE, SPICE, TODAY, WEB_QUERY, fill_shop, shop_settings
 
 from ragstone import Engine, open_engine
-from ragstone.agents.service.agent import CustomerReply, ReplyReady, ServiceAgent, change_agent, read_agent
+from ragstone.agents.service.agent import ServiceAgent, change_agent, read_agent
 from ragstone.agents.service.enrichment import InternetSearch, build_search_query
 from ragstone.agents.service.retrieval import ServiceRetriever
 from ragstone.agents.service.settings import AgentConfiguration
 from ragstone.agents.service.synthesis import ContextSynthesizer
+from ragstone.core.agents.replies import CustomerReply, ReplyReady
 from ragstone.core.answers import SentenceReady
 from ragstone.core.errors import AccessDenied, InputError, QuotaExceeded
 from ragstone.core.tenants import Quotas

@@ -13,8 +13,9 @@ from tests.doubles.openai import OpenAIDouble, Reply, chat_reply, json_reply, st
 from tests.flow.shop_kit import TODAY, fill_shop, shop_settings
 
 from ragstone import Engine, open_engine
-from ragstone.agents.service.agent import CustomerReply, ReplyReady, ServiceAgent
+from ragstone.agents.service.agent import ServiceAgent
 from ragstone.agents.service.settings import AgentConfiguration
+from ragstone.core.agents.replies import CustomerReply, ReplyReady
 from ragstone.core.answers import SentenceReady
 from ragstone.core.errors import RateLimited, RemoteError, StoreError
 from ragstone.core.search import SourceKind

@@ -116,7 +116,8 @@ class OpenAIChat:
         if priced:
             require_budget()
         try:
-            return await self._service.call(request, seconds=self._settings.timeout)
+            # Each attempt has the whole timeout: a model that hangs once is asked again.
+            return await self._service.call(request)
         except CallFailed as failure:
             raise RemoteError(f"{self._model}: {failure}", hint=failure.hint) from failure
 

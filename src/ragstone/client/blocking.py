@@ -13,6 +13,7 @@ from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
 from ragstone.client.shop import RemoteShop
 from ragstone.client.tasks import RemoteTasks
+from ragstone.core.agents.replies import ReplyEvent
 from ragstone.core.answers import AnswerEvent
 from ragstone.core.background import Blocking, BlockingPart, LoopThread, wait_for_each
 from ragstone.core.jobs import Job
@@ -183,6 +184,7 @@ class Client(BlockingPart[AsyncClient]):
 
     search = Blocking(AsyncClient.search)
     ask = Blocking(AsyncClient.ask)
+    chat = Blocking(AsyncClient.chat)
     verify = Blocking(AsyncClient.verify)
     verify_text = Blocking(AsyncClient.verify_text)
     research = Blocking(AsyncClient.research)
@@ -193,6 +195,12 @@ class Client(BlockingPart[AsyncClient]):
     def stream(self, question: Question | str) -> Iterator[AnswerEvent]:
         """Yield what `ask` returns while it is made; ending the loop early ends the work."""
         return wait_for_each(self.part.stream(question), self._run)
+
+    def stream_chat(
+        self, message: str, conversation: str | None = None, *, kb: str | None = None
+    ) -> Iterator[ReplyEvent]:
+        """Yield each sentence of a reply once it is checked, then the reply that `chat` returns."""
+        return wait_for_each(self.part.stream_chat(message, conversation, kb=kb), self._run)
 
     def close(self) -> None:
         """Close the connections."""

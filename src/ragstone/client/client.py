@@ -14,6 +14,7 @@ from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
 from ragstone.client.shop import RemoteShop
 from ragstone.client.tasks import RemoteTasks
+from ragstone.core.agents.replies import CustomerReply, ReplyEvent, ReplyReady
 from ragstone.core.answers import (
     Answer,
     AnswerEvent,
@@ -29,6 +30,7 @@ from ragstone.core.answers import (
 )
 from ragstone.core.audit import Receipt
 from ragstone.core.errors import NotFoundError, RemoteError
+from ragstone.core.ids import opaque_id
 from ragstone.core.search import Explanation, Question, SearchQuery, SearchResult
 from ragstone.core.tenants import Usage
 from ragstone.core.types import Json, Mode
@@ -36,6 +38,7 @@ from ragstone.schemas.answers import AnswerSchema, CheckedTextSchema, CitationSc
 from ragstone.schemas.erasure import ErasureReceiptSchema
 from ragstone.schemas.research import ResearchSchema
 from ragstone.schemas.search import ExplanationSchema, SearchSchema
+from ragstone.schemas.service import ChatReplySchema
 from ragstone.schemas.tenants import UsageSchema
 
 Erasable = Literal["document", "source", "kb"]
@@ -94,6 +97,23 @@ class AsyncClient:
                 yield event
         if not isinstance(event, AnswerReady):
             raise RemoteError("the service ended before its answer was complete", hint="ask again")
+
+    async def chat(self, message: str, conversation: str | None = None, *, kb: str | None = None) -> CustomerReply:
+        """Return the customer-service agent's reply; without a conversation a new one begins, which it names."""
+        body = _message_body(message, conversation, kb)
+        return ChatReplySchema.read_as(CustomerReply, await self._connection.query("/v1/chat", body))
+
+    async def stream_chat(
+        self, message: str, conversation: str | None = None, *, kb: str | None = None
+    ) -> AsyncGenerator[ReplyEvent]:
+        """Yield each sentence of a reply once it is checked, then the reply that `chat` returns."""
+        event: ReplyEvent | None = None
+        async for name, data in self._connection.stream("/v1/chat", _message_body(message, conversation, kb)):
+            event = _reply_event(name, data)
+            if event:
+                yield event
+        if not isinstance(event, ReplyReady):
+            raise RemoteError("the service ended before its reply was complete", hint="send the message again")
 
     async def verify(
         self,
@@ -191,3 +211,15 @@ def _event(name: str, data: Json) -> AnswerEvent | None:
     if name == "citations":
         return CitationsReady(tuple(CitationSchema.read_as(Citation, citation) for citation in data["citations"]))
     return AnswerReady(AnswerSchema.read_as(Answer, data)) if name == "answer" else None
+
+
+def _message_body(message: str, conversation: str | None, kb: str | None) -> dict[str, Json]:
+    """Return a message with the name of its conversation: a message that is sent again must not begin another one."""
+    return {"message": message, "conversation": conversation or opaque_id(), "kb": kb}
+
+
+def _reply_event(name: str, data: Json) -> ReplyEvent | None:
+    """Return an event of a streamed reply; None for one that this version does not know."""
+    if name == "sentence":
+        return SentenceReady(SentenceSchema.read_as(Sentence, data), data["marked"])
+    return ReplyReady(ChatReplySchema.read_as(CustomerReply, data)) if name == "reply" else None

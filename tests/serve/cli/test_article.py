@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import sys
 from pathlib import Path
 
@@ -43,6 +44,14 @@ def test_an_article_is_printed_as_markdown_and_as_json_and_resumed(
     assert (shown.json["id"], shown.json["status"], article["cited"] >= 2) == (run_id, "completed", True)
     assert done.code == shown.code
     assert (wrong.code, unknown.code) == (2, 4)
+
+
+def test_without_a_model_it_says_what_to_set_and_leaves_no_run(cli: Cli, pages: Path) -> None:
+    assert cli("ingest", pages, "--quiet").code == 0
+    ran = cli("article", "Fares")
+    assert (ran.code, "set llm.model and llm.base_url" in ran.err, "run:" in ran.err) == (2, True, False)
+    with sqlite3.connect(next(Path("ragstone-data").rglob("ledger.db"))) as ledger:
+        assert ledger.execute("SELECT count(*) FROM article_runs").fetchone() == (0,)
 
 
 def test_without_langgraph_it_says_what_to_install(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ def test_the_agent_is_configured(filled: Cli) -> None:
     shown = filled("agent", "set", "citation_style=footnote", "enable_source_attribution=no").out
     assert "enable_source_attribution  off" in shown
     assert filled("chat", DOG).out == "A dog travels for two crowns.\n"
+    assert filled("agent").out == filled("agent", "show").out == shown
     filled("agent", "set", "enable_source_attribution=default")
     assert filled("chat", DOG).out == "A dog travels for two crowns. [1]\n\n[1] Fares - Dogs\n"
     wrong = filled("agent", "set", "max_document_results=many")

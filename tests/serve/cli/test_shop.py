@@ -23,6 +23,7 @@ def stocked(cli: Cli) -> Cli:
 
 def test_a_shop_is_imported_and_searched(stocked: Cli) -> None:
     listed = stocked("shop", "products").out
+    assert stocked("shop").out == listed
     assert "oriental-spice" in listed
     assert "42.00 USD" in listed
     found = stocked("shop", "products", "Tell me about the Oriental Spice perfume", "--json").json["products"]

@@ -23,6 +23,17 @@ def work(service: Service) -> None:
     service.run(run)
 
 
+def test_without_a_model_nothing_is_queued(tmp_path: Path) -> None:
+    with open_service(Settings(data_dir=tmp_path)) as service:
+        caller = service.caller("acme", "read", "write")
+        caller.upload(GATE)
+        queued = len(caller("GET", "/v1/jobs").json()["jobs"])
+        refused = caller("POST", "/v1/articles", json={"topic": "The tide gate"})
+        assert (refused.status_code, "llm.model" in refused.json()["hint"]) == (503, True)
+        assert caller("GET", "/v1/articles").json()["runs"] == []
+        assert len(caller("GET", "/v1/jobs").json()["jobs"]) == queued
+
+
 @pytest.mark.req("R-API-17")
 def test_an_article_is_queued_followed_resumed_and_read(tmp_path: Path) -> None:
     broken = True

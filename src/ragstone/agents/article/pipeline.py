@@ -15,7 +15,7 @@ from ragstone.agents.chat import ModelUsage, OnText, OpenAIChat
 from ragstone.agents.toolbox import Toolbox
 from ragstone.core.errors import SettingsError
 from ragstone.engine.workspace import Workspace
-from ragstone.settings.tree import LLMSettings
+from ragstone.settings.tree import LLMSettings, Settings
 
 
 @dataclass(slots=True)
@@ -33,25 +33,11 @@ class Pipeline:
 
     def chat(self, spec: AgentSpec | PanelSpec) -> OpenAIChat:
         """Return the model of an agent: that of its provider, or that of `llm` where the provider is not set up."""
-        settings = self._settings_of(spec)
+        settings = choose_model(self.workspace.settings, spec)
         key = (settings.base_url or "", settings.model or "")
         if key not in self.chats:
             self.chats[key] = OpenAIChat(settings)
         return self.chats[key]
-
-    def _settings_of(self, spec: AgentSpec | PanelSpec) -> LLMSettings:
-        settings = self.workspace.settings
-        provider = settings.agents.providers.get(spec.provider)
-        if provider is not None and (spec.model or provider.model):
-            return provider.model_copy(update={"model": spec.model or provider.model})
-        if settings.llm.model is None:
-            raise SettingsError(
-                "writing an article needs a language model",
-                hint="set llm.model and llm.base_url, or agents.providers, in the settings",
-            )
-        if spec.model and not spec.provider:
-            return settings.llm.model_copy(update={"model": spec.model})
-        return settings.llm
 
     def toolbox(self, spec: AgentSpec, state: ArticleState) -> Toolbox:
         """Return the tools of an agent in the middle of its turn, with what the run has found so far."""
@@ -68,6 +54,21 @@ class Pipeline:
         """Close the connections to the models."""
         for chat in self.chats.values():
             await chat.close()
+
+
+def choose_model(settings: Settings, spec: AgentSpec | PanelSpec) -> LLMSettings:
+    """Return the model of an agent or of a member of the panel, or raise `SettingsError` where none is set up."""
+    provider = settings.agents.providers.get(spec.provider)
+    if provider is not None and (spec.model or provider.model):
+        return provider.model_copy(update={"model": spec.model or provider.model})
+    if settings.llm.model is None:
+        raise SettingsError(
+            "writing an article needs a language model",
+            hint="set llm.model and llm.base_url, or agents.providers, in the settings",
+        )
+    if spec.model and not spec.provider:
+        return settings.llm.model_copy(update={"model": spec.model})
+    return settings.llm
 
 
 def remember_invocation(node: str, first: int, invocation: Invocation, *, closed: bool) -> Record:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import Any
 
-from ragstone.agents.article.pipeline import Pipeline
+from ragstone.agents.article.pipeline import Pipeline, choose_model
 from ragstone.agents.article.state import ArticleState, Record, new_state
-from ragstone.agents.article.team import load_team
+from ragstone.agents.article.team import Team, load_team
 from ragstone.agents.chat import OnText
 from ragstone.core.agents.articles import (
     ArticleClaim,
@@ -23,6 +24,7 @@ from ragstone.core.agents.articles import (
 from ragstone.core.answers import Citation
 from ragstone.core.errors import LeaseLost, RagstoneError, SettingsError
 from ragstone.engine.workspace import Workspace
+from ragstone.settings.tree import Settings
 
 MOST_STEPS = 400
 """Turns of all nodes together, tools included."""
@@ -39,7 +41,7 @@ async def write_article(
     on_text: OnText | None = None,
 ) -> ArticleRun:
     """Write an article on a topic of the knowledge base; return the completed run with it."""
-    require_graph()
+    require_setup(workspace.settings)
     run = await workspace.articles.start(topic, graph=graph, kb=kb)
     return await resume_article(workspace, run.id, on_node=on_node, on_text=on_text)
 
@@ -48,12 +50,12 @@ async def resume_article(
     workspace: Workspace, run_id: str, *, on_node: OnNode | None = None, on_text: OnText | None = None
 ) -> ArticleRun:
     """Go on with a run from its last checkpoint; return it with its article."""
-    require_graph()
     run = await workspace.articles.get(run_id)
     if run.article is not None:
         return run
+    team = require_setup(workspace.settings)
     token = await workspace.articles.take(run_id)
-    pipeline = Pipeline(workspace, load_team(workspace.settings.agents.file), run.kb, on_text=on_text)
+    pipeline = Pipeline(workspace, team, run.kb, on_text=on_text)
     try:
         state = await _run_graph(pipeline, run, token, on_node or (lambda _node, _event: None))
         article = read_article(run, state)
@@ -81,13 +83,25 @@ async def _run_graph(pipeline: Pipeline, run: ArticleRun, token: int, tell: OnNo
     return state
 
 
-def require_graph() -> None:
-    """Raise `SettingsError` where LangGraph is not installed."""
-    try:
-        import langgraph.graph  # noqa: F401 - only to see whether it is there
-    except ImportError as error:
+def require_setup(settings: Settings) -> Team:
+    """Return the agents that write articles, or raise `SettingsError` that says what is missing."""
+    if not _has_graph():
         hint = 'pip install "ragstone[agents]"'
-        raise SettingsError(f"writing articles needs {error.name}, which is not installed", hint=hint) from error
+        raise SettingsError("writing articles needs langgraph, which is not installed", hint=hint)
+    team = load_team(settings.agents.file)
+    for agent in team.agents.values():
+        choose_model(settings, agent)
+    for member in team.panel:
+        if member.persona:
+            choose_model(settings, member)
+    return team
+
+
+def _has_graph() -> bool:
+    try:
+        return find_spec("langgraph.graph") is not None
+    except ImportError:
+        return False
 
 
 def read_article(run: ArticleRun, state: ArticleState) -> WrittenArticle:

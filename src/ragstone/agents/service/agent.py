@@ -7,21 +7,19 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import date
-from typing import Literal
 from uuid import uuid4
 
-from ragstone.agents.service.analysis import Intent, is_small_talk
-from ragstone.agents.service.enrichment import NO_DETAILS, ProductEnrichment
+from ragstone.agents.service.analysis import is_small_talk
 from ragstone.agents.service.retrieval import SECONDS, RetrievalResult, ServiceRetriever
 from ragstone.agents.service.rules import find_broken_rule, read_rules
 from ragstone.agents.service.settings import AGENT, AgentConfiguration, read_configuration
 from ragstone.agents.service.synthesis import ContextSynthesizer, SynthesizedContext
 from ragstone.answer.quotes import Statement
 from ragstone.answer.styles import Writer
-from ragstone.core.answers import Citation, Contradiction, Sentence, SentenceReady
+from ragstone.core.agents.replies import CustomerReply, ReplyEvent, ReplyReady, ReplyStatus
 from ragstone.core.clock import now
 from ragstone.core.errors import AccessDenied, ModelError, RagstoneError, RemoteError
-from ragstone.core.search import QueryType, SourceKind
+from ragstone.core.search import SourceKind
 from ragstone.core.types import Hit
 from ragstone.engine.answers import stream_events
 from ragstone.engine.search import Talk
@@ -32,7 +30,6 @@ from ragstone.query.routing.federation import source_kind
 from ragstone.settings.flags import SERVICE_AGENT
 
 logger = logging.getLogger(__name__)
-Status = Literal["answered", "declined", "handed_over", "small_talk"]
 GREETING = "Hello! Ask me about our products, services, appointments or policies."
 THANKS = "You are welcome. Is there anything else that I can look up for you?"
 DECLINED = "I am sorry, I cannot help with that."
@@ -46,40 +43,6 @@ You answer a customer of a shop. A passage whose source is "database" is the sho
 another passage says otherwise; documents of the shop are right where the internet says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class CustomerReply:
-    """A reply to a customer, the sources of each sentence, and what is to be known about how it was made."""
-
-    message: str
-    conversation: str
-    reply: str
-    status: Status
-    type: QueryType
-    intent: Intent
-    sentences: tuple[Sentence, ...] = ()
-    citations: tuple[Citation, ...] = ()
-    sources: tuple[SourceKind, ...] = ()
-    """The sources that the reply stands on, named in it or not."""
-    conflicts: tuple[Contradiction, ...] = ()
-    """Passages that say otherwise than the shop's own data."""
-    enrichment: ProductEnrichment = NO_DETAILS
-    degraded: tuple[str, ...] = ()
-    retrieval_ms: float = 0.0
-
-    @property
-    def is_for_a_person(self) -> bool:
-        """True where a person has to go on."""
-        return self.status in ("declined", "handed_over")
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyReady:
-    """The whole reply: the last event."""
-
-    reply: CustomerReply
-
-
-ReplyEvent = SentenceReady | ReplyReady
 Send = Callable[[ReplyEvent], None]
 
 
@@ -223,7 +186,7 @@ class _Reply:
             )
         return "\n\n".join(parts)
 
-    async def _hand_over(self, status: Status, said: str, reason: str) -> CustomerReply:
+    async def _hand_over(self, status: ReplyStatus, said: str, reason: str) -> CustomerReply:
         """Return a reply that leaves the customer to a person, who is told."""
         try:
             await self.workspace.dialogue.tell_shop(self.talk.name, reason)
@@ -234,10 +197,10 @@ class _Reply:
             told = ASK_US
         return await self._say(status, f"{said} {self.configuration.handover_message.strip() or told}")
 
-    async def _say(self, status: Status, text: str) -> CustomerReply:
+    async def _say(self, status: ReplyStatus, text: str) -> CustomerReply:
         return await self._keep(self._build(status, text), ())
 
-    def _build(self, status: Status, text: str) -> CustomerReply:
+    def _build(self, status: ReplyStatus, text: str) -> CustomerReply:
         analysis = self.found.analysis
         return CustomerReply(
             message=self.talk.query,

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Literal
 
 from ragstone.agents.service.settings import AgentConfiguration
+from ragstone.core.agents.replies import Intent
 from ragstone.core.search import QueryAnalysis, QueryType, SourceKind
 from ragstone.language.analyzer import analyze
 from ragstone.language.dates import find_moments
@@ -18,9 +18,6 @@ from ragstone.language.names import find_spelt_dates
 from ragstone.query.routing.analyse import LONGEST_READ, analyse, route
 from ragstone.settings.retrieval import VocabularySettings
 
-Intent = Literal[
-    "small talk", "availability", "services", "products", "price", "recommendation", "overview", "question"
-]
 DAYS_AHEAD = 7
 """Days from today on that are looked at where a message names none."""
 MOST_DAYS = 31

@@ -15,6 +15,7 @@ from ragstone.agents.service.attribution import name_site
 from ragstone.agents.service.settings import AgentConfiguration
 from ragstone.answer.check import numbers
 from ragstone.answer.sanitize import has_link, sanitize
+from ragstone.core.agents.replies import NO_DETAILS, ProductEnrichment
 from ragstone.core.answers import SITE
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Message
@@ -65,22 +66,6 @@ _SPECIFICATION = re.compile(
     re.I,
 )
 _OBJECT = re.compile(r"\{.*\}", re.S)
-
-
-@dataclass(frozen=True, slots=True)
-class ProductEnrichment:
-    """Facts about a product from web pages."""
-
-    key_features: tuple[str, ...] = ()
-    specifications: tuple[str, ...] = ()
-    use_cases: tuple[str, ...] = ()
-    target_audience: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return any(getattr(self, field.name) for field in fields(self))
-
-
-NO_DETAILS = ProductEnrichment()
 
 
 @dataclass(frozen=True, slots=True)

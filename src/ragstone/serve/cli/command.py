@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import typer
+from typer.models import ArgumentInfo
 
 from ragstone.core.audit import acting_as
 from ragstone.core.remedies import render_with
@@ -32,8 +33,8 @@ def command(app: typer.Typer, name: str | None = None, *, panel: str | None = No
     return register
 
 
-def default_command(app: typer.Typer) -> Callable[[Body], Body]:
-    """Register what a group does when no command of it is named: it lists, and may be asked to by that name."""
+def default_command(app: typer.Typer, name: str = "list") -> Callable[[Body], Body]:
+    """Register what a group does when no command of it is named; it may be asked for by its own name as well."""
 
     def register(body: Body) -> Body:
         run = _with_common_options(body)
@@ -47,12 +48,19 @@ def default_command(app: typer.Typer) -> Callable[[Body], Body]:
             return None
 
         own = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-        _declare(call, body, [own, *inspect.signature(run).parameters.values()])
+        # An argument of the group would swallow the name of its command.
+        options = [one for one in defaults.values() if not _is_argument(one)]
+        _declare(call, body, [own, *options])
         app.callback(invoke_without_command=True)(call)
-        app.command("list", help="List them; the default command.")(run)
+        said = "List them" if name == "list" else inspect.getdoc(body) or ""
+        app.command(name, help=f"{said.rstrip('.')}; the default command.")(run)
         return body
 
     return register
+
+
+def _is_argument(parameter: inspect.Parameter) -> bool:
+    return any(isinstance(one, ArgumentInfo) for one in getattr(parameter.annotation, "__metadata__", ()))
 
 
 def help_by_default(context: typer.Context) -> None:

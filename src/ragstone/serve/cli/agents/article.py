@@ -37,11 +37,13 @@ async def article(session: CliSession, topic: Topic = None, graph: Graph = None,
         raise InputError(
             "give a topic or a run to resume", hint="ragstone article TOPIC, or ragstone article --resume ID"
         )
-    from ragstone.agents.article.run import require_graph, resume_article
+    from ragstone.agents.article.run import require_setup, resume_article
     from ragstone.schemas.agents.articles import ArticleRunSchema
 
-    require_graph()
-    async with session.workspace(warm=True) as workspace:
+    settings = session.settings()
+    if topic is not None:
+        require_setup(settings)
+    async with session.workspace(settings, warm=True) as workspace:
         run_id = resume or (await workspace.articles.start(topic or "", graph=graph or "full")).id
         session.remark("run", run_id)
         try:

@@ -19,8 +19,9 @@ from ragstone.serve.cli.session import CliSession
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.agents.service.agent import CustomerReply, ServiceAgent
+    from ragstone.agents.service.agent import ServiceAgent
     from ragstone.agents.service.settings import AgentConfiguration
+    from ragstone.core.agents.replies import CustomerReply
     from ragstone.core.types import Json
     from ragstone.engine.monitoring.analytics import AnalyticsSummary
 
@@ -77,7 +78,7 @@ async def _talk(session: CliSession, agent: ServiceAgent, conversation: str | No
 
 async def _show_live(session: CliSession, agent: ServiceAgent, message: str, conversation: str | None) -> CustomerReply:
     """Write the sentences of a reply as they come; return the reply."""
-    from ragstone.agents.service.agent import ReplyReady
+    from ragstone.core.agents.replies import ReplyReady
     from ragstone.schemas.service import ChatReplyEventSchema, ChatSentenceEventSchema
 
     out, written = console(), list[str]()

@@ -15,7 +15,8 @@ from ragstone.serve.cli.session import CliSession
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ragstone.agents.service.agent import CustomerReply, ServiceAgent
+    from ragstone.agents.service.agent import ServiceAgent
+    from ragstone.core.agents.replies import CustomerReply
     from ragstone.core.documents import IngestReport
     from ragstone.engine.workspace import Workspace
 

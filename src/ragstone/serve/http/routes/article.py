@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
+from ragstone.agents.article.run import require_setup
 from ragstone.core.jobs import Job
 from ragstone.schemas.agents.articles import ArticleRunListSchema, ArticleRunSchema
 from ragstone.schemas.jobs import JobSchema
@@ -24,12 +26,14 @@ async def write_article(body: ArticleBody, workspace: Writer) -> Response:
     The stages of the job are the nodes that are at work; `Location` is where to follow them, `Content-Location` where
     the article will be.
     """
+    await asyncio.to_thread(require_setup, workspace.settings)
     return _queued(await workspace.tasks.write_article(body.topic, graph=body.graph, kb=body.kb))
 
 
 @router.post("/articles/{run_id}/resume", status_code=202, response_model=JobSchema)
 async def resume_article(run_id: str, workspace: Writer) -> Response:
     """Queue the rest of an article that was not finished; nothing is done twice."""
+    await asyncio.to_thread(require_setup, workspace.settings)
     return _queued(await workspace.tasks.write_article(run_id=run_id))
 
 

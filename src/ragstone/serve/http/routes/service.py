@@ -9,7 +9,8 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ragstone.agents.service.agent import ReplyEvent, ReplyReady, ServiceAgent, change_agent, read_agent
+from ragstone.agents.service.agent import ServiceAgent, change_agent, read_agent
+from ragstone.core.agents.replies import ReplyEvent, ReplyReady
 from ragstone.core.clock import now
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.service import (
