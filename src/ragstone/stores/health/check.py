@@ -19,7 +19,7 @@ from ragstone.stores.ledger import originals
 from ragstone.stores.ledger.sqlite.file import RECOVER, SqliteDialect
 from ragstone.stores.ledger.writes import staged_leftovers
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
-from ragstone.stores.sql import schema
+from ragstone.stores.migrations import list_tables
 from ragstone.stores.sql.database import Connection
 
 if TYPE_CHECKING:
@@ -110,11 +110,10 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
 
 
 STORE = "postgres"
-GUARDED = sorted({*schema.tenant.tables, *schema.postgres.tables})
 UNGUARDED = (
     "SELECT c.relname FROM pg_class c LEFT JOIN pg_inherits i ON i.inhrelid = c.oid "
     "LEFT JOIN pg_class p ON p.oid = i.inhparent WHERE c.relnamespace = 'ragstone'::regnamespace "
-    "AND c.relkind IN ('r', 'p') AND coalesce(p.relname, c.relname) = ANY(?) "
+    "AND c.relkind IN ('r', 'p') AND coalesce(p.relname, c.relname) <> ALL(?) "
     "AND NOT (c.relrowsecurity AND c.relforcerowsecurity) ORDER BY c.relname"
 )
 
@@ -149,7 +148,8 @@ def _role(connection: Connection) -> HealthFinding:
 
 
 def _security(connection: Connection) -> HealthFinding:
-    open_tables = [name for (name,) in connection.execute(UNGUARDED, (GUARDED,)).fetchall()]
+    of_all_tenants = [*list_tables("control"), "alembic_version_control", "alembic_version_tenant"]
+    open_tables = [name for (name,) in connection.execute(UNGUARDED, (of_all_tenants,)).fetchall()]
     if open_tables:
         repair = f"ALTER TABLE ragstone.{open_tables[0]} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY"
         return HealthFinding(STORE, "row-level security", "fail", f"not forced on {', '.join(open_tables)}", repair)

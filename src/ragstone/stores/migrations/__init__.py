@@ -6,6 +6,7 @@ takes longer to import than a search takes to run, is loaded only for a file of 
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 from functools import cache
@@ -65,6 +66,12 @@ def _statements(schema: Schema) -> tuple[str, ...]:
         if sqlite3.complete_statement(statements[-1]):
             statements.append("")
     return tuple(statements[:-1])
+
+
+def list_tables(schema: Schema) -> list[str]:
+    """Return the names of the tables that a schema has on every database."""
+    made = (re.match(r"CREATE TABLE (\w+)", statement.lstrip()) for statement in _statements(schema))
+    return [found[1] for found in made if found and found[1] != "alembic_version"]
 
 
 def upgrade(path: Path, schema: Schema) -> None:

@@ -6,17 +6,16 @@ from typing import Any, cast
 
 from alembic import context
 from alembic.ddl.impl import DefaultImpl
-from sqlalchemy import Connection, MetaData
+from sqlalchemy import Connection
 
 
-def run(target: MetaData, *, tenant_tables: bool) -> None:
-    """Bring what `upgrade` has connected to up to date with the definition."""
+def run(*, tenant_tables: bool) -> None:
+    """Bring what `upgrade` has connected to up to date."""
     attributes = context.config.attributes
     connection: Connection = attributes["connection"]
     options: dict[str, Any] = {"tenant_tables": tenant_tables}
     context.configure(
         connection=connection,
-        target_metadata=target,
         transactional_ddl=True,
         version_table=attributes.get("version_table", "alembic_version"),
         **options,

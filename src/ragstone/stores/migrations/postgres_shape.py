@@ -62,7 +62,7 @@ class ShapedTables(PostgresqlImpl):
     """Makes what migrations ask for, in PostgreSQL's shape."""
 
     def create_table(self, table: Table, **options: Any) -> None:
-        shaped = on_postgres(table, MetaData(), stubs=True, owned=self._has_owner)
+        shaped = on_postgres(table, owned=self._has_owner)
         super().create_table(shaped, **options)
         if self._has_owner:
             for statement in guard_rows(table.name):
@@ -85,15 +85,15 @@ class ShapedTables(PostgresqlImpl):
         return bool(self.context_opts.get("tenant_tables"))
 
 
-def on_postgres(table: Table, metadata: MetaData, *, owned: bool, stubs: bool = False) -> Table:
-    """Return the same table as PostgreSQL has it; `stubs` stand for the tables it refers to."""
+def on_postgres(table: Table, *, owned: bool) -> Table:
+    """Return the same table as PostgreSQL has it, beside stubs of the tables that it refers to."""
+    metadata = MetaData()
     items: list[SchemaItem] = [_column(table, column) for column in table.columns]
     items += [_primary_key(table, owned), *_uniques(table, owned), *_foreign_keys(table, owned)]
     if table.name == "chunks":
         items.append(Column("content_tsv", TSVECTOR, Computed("to_tsvector('english', content)", persisted=True)))
-    if stubs:
-        for name in {target for _, target, _, _ in _references(table, owned)}:
-            Table(name, metadata, Column(OWNER, Text), Column("id", Text))
+    for name in {target for _, target, _, _ in _references(table, owned)}:
+        Table(name, metadata, Column(OWNER, Text), Column("id", Text))
     partition = {"postgresql_partition_by": f"LIST ({OWNER})"} if table.name in PARTITIONED else {}
     shaped = Table(table.name, metadata, *items, **cast("dict[str, Any]", partition))
     for index in table.indexes:

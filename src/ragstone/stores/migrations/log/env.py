@@ -1,6 +1,5 @@
 """Runs the migrations of the retrieval log's own file over the connection that `upgrade` hands in."""
 
 from ragstone.stores.migrations.environment import run
-from ragstone.stores.sql.schema import log
 
-run(log, tenant_tables=True)
+run(tenant_tables=True)
