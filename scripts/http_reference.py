@@ -200,11 +200,10 @@ def _resolve(schema: Mapping[str, Any], document: Mapping[str, Any]) -> Mapping[
 
 def _scopes(app: FastAPI) -> Iterator[tuple[str, str]]:
     """Yield each route with the scope that its key needs."""
-    for router in [app, *(route.original_router for route in app.routes if hasattr(route, "original_router"))]:
-        for route in router.routes:
-            if isinstance(route, APIRoute):
-                for method in route.methods or ():
-                    yield f"{method} {route.path_format}", ", ".join(dict.fromkeys(_needs(route.dependant)))
+    for route in app.routes:
+        if isinstance(route, APIRoute):
+            for method in route.methods or ():
+                yield f"{method} {route.path_format}", ", ".join(dict.fromkeys(_needs(route.dependant)))
 
 
 def _needs(dependant: Any) -> Iterator[str]:

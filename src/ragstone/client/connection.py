@@ -15,7 +15,7 @@ from ragstone.client.problems import read_error_event, read_problem
 from ragstone.core.errors import InputError, RagstoneError, RemoteError
 from ragstone.core.ids import opaque_id
 from ragstone.core.types import Json
-from ragstone.fetch.calls import RetryPolicy, host_of, is_service_url
+from ragstone.fetch.calls import RetryPolicy, host_of, is_service_url, tls_context
 
 if TYPE_CHECKING:
     import httpx2
@@ -226,6 +226,7 @@ class ServiceConnection:
                 base_url=self._url,
                 headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
                 timeout=httpx2.Timeout(self._timeouts.read, connect=self._timeouts.connect),
+                verify=tls_context(),
             )
         return self._client
 

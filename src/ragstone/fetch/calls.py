@@ -14,12 +14,15 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from ragstone.core.clock import now, parse_mail_date
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 T = TypeVar("T")
@@ -28,6 +31,14 @@ Sleep = Callable[[float], Awaitable[None]]
 LONGEST_REASON = 200
 WRONG_SHAPE = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError)
 """Errors of code that takes an answer apart which is not what the service documents."""
+
+
+@cache
+def tls_context() -> ssl.SSLContext:
+    """Return the trusted authorities, read once: reading them takes longer than many a request."""
+    import httpcore2
+
+    return httpcore2.default_ssl_context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +191,7 @@ class ServiceClient:
         import httpx2
 
         if self._client is None or self._owner != connection_owner():
-            self._client = httpx2.AsyncClient(timeout=self._timeout)
+            self._client = httpx2.AsyncClient(timeout=self._timeout, verify=tls_context())
             self._owner = connection_owner()
         return self._client
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json as jsons
-import ssl
 from collections.abc import Iterable, Mapping
-from functools import cache
 from urllib.parse import urlencode
 
 import httpcore2
 
 from ragstone.core.errors import FetchError
 from ragstone.core.types import Json
-from ragstone.fetch.calls import RetryPolicy, Sleep
+from ragstone.fetch.calls import RetryPolicy, Sleep, tls_context
 from ragstone.fetch.exchange import Fetched, FetchRequest, TransientFailure, exchange
 from ragstone.fetch.guard import Guard, Resolve, Unresolved
 from ragstone.fetch.urls import parse_url
@@ -30,18 +28,12 @@ KEEP_ALIVE_SECONDS = 15.0
 def open_pool(guard: Guard) -> httpcore2.AsyncConnectionPool:
     """Return a pool whose every connection goes through the guard."""
     return httpcore2.AsyncConnectionPool(
-        ssl_context=_tls(),
+        ssl_context=tls_context(),
         max_connections=MAX_CONNECTIONS,
         max_keepalive_connections=MAX_CONNECTIONS // 4,
         keepalive_expiry=KEEP_ALIVE_SECONDS,
         network_backend=PinnedBackend(guard),
     )
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    # Reading the authorities takes longer than many a request.
-    return httpcore2.default_ssl_context()
 
 
 class PinnedBackend(httpcore2.AsyncNetworkBackend):

@@ -9,8 +9,8 @@ from tests.serve.http.conftest import Service
 LINKS = re.compile(r'(?:href|src)="([^"]+)"')
 
 
-def test_the_reference_loads_only_what_the_service_serves(service: Service) -> None:
-    page = service.client.get("/docs")
+def test_the_reference_loads_only_what_the_service_serves(shared: Service) -> None:
+    page = shared.client.get("/docs")
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -18,18 +18,18 @@ def test_the_reference_loads_only_what_the_service_serves(service: Service) -> N
     links = LINKS.findall(page.text)
     assert len(links) >= 3
     for link in links:
-        part = service.client.get(f"/{link}")
+        part = shared.client.get(f"/{link}")
         assert part.status_code == 200
         assert not re.search(r"(?:https?:)?//[\w.-]+\.\w", part.text) or link == "openapi.json"
 
 
-def test_the_start_says_where_to_go_on(service: Service) -> None:
-    told = service.client.get("/").json()
+def test_the_start_says_where_to_go_on(shared: Service) -> None:
+    told = shared.client.get("/").json()
     assert told["service"] == "ragstone"
     for name in ("docs", "openapi", "health"):
-        assert service.client.get(told[name]).status_code == 200
+        assert shared.client.get(told[name]).status_code == 200
 
 
-def test_no_page_of_the_framework_is_left(service: Service) -> None:
-    assert service.client.get("/redoc").status_code == 404
-    assert service.client.get("/docs/oauth2-redirect").status_code == 404
+def test_no_page_of_the_framework_is_left(shared: Service) -> None:
+    assert shared.client.get("/redoc").status_code == 404
+    assert shared.client.get("/docs/oauth2-redirect").status_code == 404

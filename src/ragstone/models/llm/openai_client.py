@@ -12,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable
 from typing import Any, Literal, TypeVar
 
-from ragstone.fetch.calls import RetryPolicy, Sleep, host_of
+from ragstone.fetch.calls import RetryPolicy, Sleep, host_of, tls_context
 from ragstone.settings.tree import RemoteModel
 
 T = TypeVar("T")
@@ -117,7 +117,11 @@ class OpenAIService:
                 except ImportError:
                     raise self._make_failure("no_client", "needs the openai package, which is not installed") from None
                 self._client = openai.AsyncOpenAI(
-                    base_url=self.base_url, api_key=self._key(), timeout=self.timeout, max_retries=0
+                    base_url=self.base_url,
+                    api_key=self._key(),
+                    timeout=self.timeout,
+                    max_retries=0,
+                    http_client=openai.DefaultAsyncHttpxClient(verify=tls_context()),
                 )
             return self._client
 

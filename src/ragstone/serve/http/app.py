@@ -24,7 +24,7 @@ from ragstone.serve.http.limits import RequestGuard
 from ragstone.serve.http.mcp import McpMount
 from ragstone.serve.http.oidc import TokenReader
 from ragstone.serve.http.openai import routes as openai
-from ragstone.serve.http.problems import MEDIA_TYPE, ProblemSchema, handle_problems
+from ragstone.serve.http.problems import handle_problems
 from ragstone.serve.http.routes import (
     article,
     designs,
@@ -50,7 +50,6 @@ MB = 1024 * 1024
 RESTART_SECONDS = 5.0
 FORM_BYTES = 1 * MB
 """Room for the other fields of an upload."""
-PROBLEMS = {status: {"model": ProblemSchema, "content": {MEDIA_TYPE: {}}} for status in ("4XX", "5XX")}
 
 
 def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
@@ -81,7 +80,6 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
         version=ragstone.__version__,
         summary="Knowledge for agents, with the source of every sentence.",
         lifespan=live,
-        responses=PROBLEMS,  # type: ignore[arg-type]
         docs_url=None,  # FastAPI's own page loads its program from elsewhere
         redoc_url=None,
     )
@@ -90,10 +88,8 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
     own = (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation)
-    for part in (*own, article, service, shop, designs):
-        app.include_router(part.router)
-    app.include_router(openai.router)
-    app.include_router(pages.router)
+    for part in (*own, article, service, shop, designs, openai, pages):
+        app.router.routes.extend(part.router.routes)  # `include_router` would make each of them once more
     mcp = McpMount(engine, app.state.keys)
     app.router.routes.append(Route("/mcp", mcp))
     complete_description(app)

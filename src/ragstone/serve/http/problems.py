@@ -86,6 +86,10 @@ class ProblemSchema(Schema):
     """The parts of the request that are wrong: `loc` and `msg` of each."""
 
 
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": ProblemSchema, "content": {MEDIA_TYPE: {}}} for status in ("4XX", "5XX")
+}
+"""How routes describe their errors."""
 TellProblem = Callable[[ProblemSchema], tuple[int, Json]]
 """Gives the status and the body of an answer that tells of a problem."""
 

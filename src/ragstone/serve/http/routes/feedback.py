@@ -18,10 +18,11 @@ from ragstone.schemas.activity import (
     VoteListSchema,
 )
 from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import GoldenBody, Limit, MakeGoldenBody, VoteBody
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", responses=PROBLEMS)
 
 
 @router.post("/feedback", status_code=201, response_model=NotedVotesSchema, tags=["feedback"])

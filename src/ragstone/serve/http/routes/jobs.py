@@ -15,10 +15,11 @@ from ragstone.engine.workspace import Workspace
 from ragstone.schemas.jobs import JobListSchema, JobSchema, NoticeListSchema
 from ragstone.schemas.schema import Schema
 from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, stream_events, wants_events
 from ragstone.serve.http.requests import Limit, NoticesBody
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", responses=PROBLEMS)
 POLL_SECONDS = 0.5
 """The time after which a stream of a job's progress looks at the job again."""
 

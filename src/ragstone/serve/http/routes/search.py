@@ -16,6 +16,7 @@ from ragstone.schemas.research import ResearchSchema
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.search import ExplanationSchema, SearchSchema
 from ragstone.serve.http.identity import Reader
+from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import begin_events, reply, stream_events, wants_events
 from ragstone.serve.http.requests import (
     AskBody,
@@ -27,7 +28,7 @@ from ragstone.serve.http.requests import (
     VerifyTextBody,
 )
 
-router = APIRouter(prefix="/v1", tags=["search"])
+router = APIRouter(prefix="/v1", tags=["search"], responses=PROBLEMS)
 
 
 @router.post("/search", response_model=SearchSchema)

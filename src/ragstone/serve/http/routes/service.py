@@ -21,11 +21,12 @@ from ragstone.schemas.service import (
 )
 from ragstone.serve.chart import draw_analytics
 from ragstone.serve.http.identity import Admin, Reader, TenantAdmin
+from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import begin_events, reply, stream_events, wants_events
 from ragstone.serve.http.requests import AgentBody, MessageBody
 from ragstone.serve.http.routes.monitoring import Days
 
-router = APIRouter(prefix="/v1", tags=["agent"])
+router = APIRouter(prefix="/v1", tags=["agent"], responses=PROBLEMS)
 SVG = "image/svg+xml"
 
 

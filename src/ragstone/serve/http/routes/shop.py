@@ -20,11 +20,12 @@ from ragstone.schemas.shop import (
     SlotListSchema,
 )
 from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import Limit
 from ragstone.serve.http.shop_bodies import BookingBody, NewProductBody, NewServiceBody, ProductBody, ServiceBody
 
-router = APIRouter(prefix="/v1/shop", tags=["shop"])
+router = APIRouter(prefix="/v1/shop", tags=["shop"], responses=PROBLEMS)
 After = Annotated[str, Query(description="`next` of the page before.", max_length=64)]
 Words = Annotated[str | None, Query(description="Only what a text is about, best first.", min_length=1)]
 Day = Annotated[date | None, Query(description="A day such as 2026-06-01.")]

@@ -10,10 +10,11 @@ from starlette.responses import Response
 from ragstone.core.jobs import Job
 from ragstone.schemas.jobs import JobSchema
 from ragstone.serve.http.identity import TenantAdmin
+from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, send_file
 from ragstone.serve.http.requests import EvaluationBody, ExportBody, TuningBody
 
-router = APIRouter(prefix="/v1")
+router = APIRouter(prefix="/v1", responses=PROBLEMS)
 RESULTS: dict[int | str, dict[str, Any]] = {200: {"content": {"application/zip": {}, "application/json": {}}}}
 
 
