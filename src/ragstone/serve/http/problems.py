@@ -89,7 +89,7 @@ class ProblemSchema(Schema):
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {"model": ProblemSchema, "content": {MEDIA_TYPE: {}}} for status in ("4XX", "5XX")
 }
-"""How routes describe their errors."""
+"""The responses that a route describes for errors."""
 TellProblem = Callable[[ProblemSchema], tuple[int, Json]]
 """Gives the status and the body of an answer that tells of a problem."""
 
