@@ -12,7 +12,7 @@ from tests.conformance import postgres_server
 from ragstone.core.agents.articles import WrittenArticle
 from ragstone.core.clock import now
 from ragstone.core.errors import LeaseLost, NotFoundError
-from ragstone.stores.activity.article_runs import ArticleRunRepository
+from ragstone.stores.activity.article_runs import ArticleRunRepository, put_run, read_runs
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
@@ -62,3 +62,18 @@ async def test_a_run_keeps_its_last_checkpoint_and_what_it_came_to(ledger: SqlLe
     await runs.add("default", "writer", "Later", now() + timedelta(days=1))
     assert [run.topic for run in await runs.list("default", 10)] == ["Later"]
     assert (await runs.remove_all(), await runs.list("default", 10)) == (1, [])
+
+
+async def test_whole_runs_are_carried_also_beside_another_tenant_that_has_them(ledger: SqlLedger) -> None:
+    runs, others = ArticleRunRepository(ledger, "acme"), ArticleRunRepository(ledger, "globex")
+    run_id = await runs.add("default", "full", "Gates", now() - timedelta(days=1))
+    await runs.save(run_id, await runs.take(run_id), {"step": 1})
+    (whole,) = await ledger.read("acme", read_runs, "", 10)
+    assert (whole.id, whole.checkpoint, whole.article) == (run_id, {"step": 1}, None)
+    assert await ledger.read("acme", read_runs, run_id, 10) == []
+    await ledger.write("globex", put_run, whole)
+    (copied,) = await others.list("default", 10)
+    assert await others.checkpoint(copied.id) == {"step": 1}
+    await ledger.write("acme", put_run, whole)
+    (kept,) = await runs.list("default", 10)
+    assert (kept.id, await runs.take(run_id)) == (run_id, 1)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -23,6 +25,22 @@ COLUMNS = "r.id, k.name, r.graph, r.topic, r.status, r.error, r.created_at, r.up
 RUNS = (
     "FROM article_runs r JOIN knowledge_bases k ON k.tenant_id = r.tenant_id AND k.id = r.kb_id WHERE r.tenant_id = ?"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RunSnapshot:
+    """A run as it travels from ledger to ledger and into archives: with its last checkpoint and its article as JSON."""
+
+    id: str
+    kb: str
+    graph: GraphName
+    topic: str
+    status: RunStatus
+    error: str
+    created_at: str
+    updated_at: str
+    checkpoint: Json
+    article: Json
 
 
 class ArticleRunRepository(TenantRepository):
@@ -120,6 +138,31 @@ class ArticleRunRepository(TenantRepository):
         )
         if not done.rowcount:
             raise _taken(run_id)
+
+
+def read_runs(connection: Connection, tenant_id: str, after: str, limit: int) -> Sequence[RunSnapshot]:
+    """Return whole runs behind an id, in order of id."""
+    rows = connection.execute(
+        f"SELECT {COLUMNS}, r.checkpoint, r.result {RUNS} AND r.id > ? ORDER BY r.id LIMIT ?", (tenant_id, after, limit)
+    )
+    return [
+        RunSnapshot(*row[:-2], *(None if packed is None else _unpack(packed) for packed in row[-2:])) for row in rows
+    ]
+
+
+def put_run(connection: Connection, tenant_id: str, run: RunSnapshot) -> None:
+    """Write a run over the one with its id; one whose kb is gone has nothing to go on with and is left out."""
+    kb = read_kb(connection, tenant_id, run.kb)
+    if kb is None:
+        return
+    connection.execute("DELETE FROM article_runs WHERE tenant_id = ? AND id = ?", (tenant_id, run.id))
+    packed = [None if value is None else _pack(value) for value in (run.checkpoint, run.article)]
+    facts = (kb.id, run.graph, run.topic, run.status, run.error, *packed, run.created_at, run.updated_at)
+    connection.execute(
+        "INSERT INTO article_runs (id, tenant_id, token, kb_id, graph, topic, status, error, checkpoint, result, "
+        "created_at, updated_at) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (run.id, tenant_id, *facts),
+    )
 
 
 def _taken(run_id: str) -> LeaseLost:

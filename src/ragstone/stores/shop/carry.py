@@ -1,4 +1,4 @@
-"""The shop of a tenant page by page, as it travels from ledger to ledger and into archives."""
+"""The shop of a tenant and the runs of its agents page by page, as they travel between ledgers and in archives."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from typing import Any, Literal, get_args
 
 from ragstone.core.clock import canonical
 from ragstone.core.shop import Appointment, Product, Service
+from ragstone.stores.activity.article_runs import RunSnapshot, put_run, read_runs
 from ragstone.stores.shop.agent_settings import AgentDocument, put_agent_settings, read_agent_settings
 from ragstone.stores.shop.appointments import MEETING, put_appointments, read_appointments
 from ragstone.stores.shop.products import put_products, read_product_page
 from ragstone.stores.shop.services import put_services, read_service_page
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
-Kind = Literal["products", "services", "appointments", "agent_settings"]
+Kind = Literal["products", "services", "appointments", "agent_settings", "article_runs"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-Entry = Product | Service | Appointment | AgentDocument
+Entry = Product | Service | Appointment | AgentDocument | RunSnapshot
 PAGE = 1000
+RUNS_PAGE = 10
+"""Runs of articles on a page: each has all that its agents said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ def read_page(connection: Connection, tenant_id: str, kind: Kind, after: str) ->
             return read_appointments(connection, tenant_id, after, PAGE)
         case "agent_settings":
             return [one for one in read_agent_settings(connection, tenant_id) if one.agent > after]
+        case "article_runs":
+            return read_runs(connection, tenant_id, after, RUNS_PAGE)
 
 
 def pages(connection: Connection, tenant_id: str, kind: Kind) -> Iterator[Sequence[Entry]]:
@@ -58,7 +63,7 @@ def pages(connection: Connection, tenant_id: str, kind: Kind) -> Iterator[Sequen
 
 
 def empty_shop(connection: Connection, tenant_id: str) -> None:
-    """Remove everything of a shop, and the settings of agents."""
+    """Remove everything of a shop, and the settings and runs of agents."""
     for kind in KINDS:
         connection.execute(f"DELETE FROM {kind} WHERE tenant_id = ?", (tenant_id,))
 
@@ -71,6 +76,8 @@ def put_page(connection: Connection, tenant_id: str, entries: Sequence[Entry]) -
     for one in entries:
         if isinstance(one, AgentDocument):
             put_agent_settings(connection, tenant_id, one)
+        elif isinstance(one, RunSnapshot):
+            put_run(connection, tenant_id, one)
 
 
 def add_page(

@@ -96,7 +96,7 @@ class ArchiveReader:
         return [read_source(line, kb.facts.name) for line in lines]
 
     def shop(self) -> Iterator[tuple[Kind, list[Entry]]]:
-        """Yield the entries of the shop, a page at a time, each page with its kind."""
+        """Yield the entries of the shop and the runs of agents, a page at a time, each page with its kind."""
         for name in sorted(self.manifest.members):
             if kind := kind_of_member(name):
                 yield kind, [read_entry(line, kind) for line in self._lines(name)]
@@ -311,7 +311,7 @@ def _choose_kbs(reader: ArchiveReader, names: Sequence[str] | None, path: Path) 
 
 
 async def _import_shop(stores: Stores, tenant: str, reader: ArchiveReader, *, overwrite: bool) -> list[str]:
-    """Take in the shop and the settings of agents; return a remark for each kind that there is some of."""
+    """Take in the shop, and the settings and runs of agents; return a remark for each kind that there is some of."""
     done: dict[Kind, AddedEntries] = {}
     parts = reader.shop()
     while (part := await asyncio.to_thread(next, parts, None)) is not None:

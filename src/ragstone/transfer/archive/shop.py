@@ -1,4 +1,4 @@
-"""The shop of a tenant as lines of an archive, and back again with every field checked."""
+"""The shop of a tenant and the runs of its agents as lines of an archive, and back again with every field checked."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import get_args
 
+from pydantic import ValidationError
+
+from ragstone.core.agents.articles import GraphName, RunStatus
 from ragstone.core.clock import canonical
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ids import check_name
@@ -15,24 +18,26 @@ from ragstone.core.shop import Appointment, Product, Service, Status
 from ragstone.core.shop.checks import check_customer, check_id, check_product, check_service
 from ragstone.core.shop.windows import format_windows, parse_windows
 from ragstone.core.types import Json
+from ragstone.schemas.agents.articles import ArticleSchema
+from ragstone.stores.activity.article_runs import RunSnapshot
 from ragstone.stores.shop.agent_settings import AgentDocument
 from ragstone.stores.shop.carry import KINDS, Entry, Kind
 from ragstone.transfer.archive.format import Facts, refusal
 from ragstone.transfer.archive.records import pack_line
 
-FOLDER = "shop/"
+FOLDERS: Mapping[Kind, str] = {kind: "articles/" if kind == "article_runs" else "shop/" for kind in KINDS}
+MOST_TOPIC, MOST_ERROR = 100_000, 10_000
 LARGEST_STOCK = 2**31 - 1
 
 
 def shop_member(kind: Kind, page: int) -> str:
     """Return the name of a page of a kind."""
-    return f"{FOLDER}{kind}-{page:06d}.jsonl"
+    return f"{FOLDERS[kind]}{kind}-{page:06d}.jsonl"
 
 
 def kind_of_member(name: str) -> Kind | None:
-    """Return the kind whose entries a member holds; None for a member that is no page of a shop."""
-    place = name.removeprefix(FOLDER).partition("-")[0] if name.startswith(FOLDER) else ""
-    return next((kind for kind in KINDS if kind == place), None)
+    """Return the kind whose entries a member holds; None for a member that is no such page."""
+    return next((kind for kind, folder in FOLDERS.items() if name.startswith(f"{folder}{kind}-")), None)
 
 
 def entry_line(entry: Entry) -> bytes:
@@ -114,11 +119,43 @@ def _read_agent(facts: Facts) -> AgentDocument:
     return AgentDocument(check_name(facts.text("agent"), "agent"), document, _moment(facts, "updated_at"))
 
 
+def _read_run(facts: Facts) -> RunSnapshot:
+    status = facts.choice("status", get_args(RunStatus))
+    article = _optional_object(facts, "article")
+    if (status == "completed") != (article is not None):
+        raise refusal(f"{facts.what} is {status} and has {'an' if article else 'no'} article")
+    return RunSnapshot(
+        id=facts.identity("id"),
+        kb=check_name(facts.text("kb"), "kb"),
+        graph=facts.choice("graph", get_args(GraphName)),
+        topic=facts.text("topic", most=MOST_TOPIC),
+        status=status,
+        error=facts.text("error", most=MOST_ERROR),
+        created_at=facts.moment("created_at"),
+        updated_at=facts.moment("updated_at"),
+        checkpoint=_optional_object(facts, "checkpoint"),
+        article=article and _check_article(article, facts),
+    )
+
+
+def _optional_object(facts: Facts, name: str) -> Json:
+    return None if facts.value.get(name) is None else dict(facts.object(name).value)
+
+
+def _check_article(article: Json, facts: Facts) -> Json:
+    try:
+        return ArticleSchema.model_validate(article, strict=True).as_json()
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise refusal(f"'article' of {facts.what} cannot be read: {place:.80}") from error
+
+
 READERS: Mapping[Kind, Callable[[Facts], Entry]] = {
     "products": _read_product,
     "services": _read_service,
     "appointments": _read_appointment,
     "agent_settings": _read_agent,
+    "article_runs": _read_run,
 }
 
 

@@ -205,7 +205,7 @@ def _write_sources(draft: _Draft, kb: str, sources: Sequence[SourceRecord], secr
 
 
 def _write_shop(draft: _Draft, order: _Order, connection: Connection, tenant_id: str) -> None:
-    """Write what the tenant has besides its kbs: its shop, and the settings of its agents."""
+    """Write what the tenant has besides its kbs: its shop, and the settings and runs of its agents."""
     for kind in KINDS:
         for number, page in enumerate(pages(connection, tenant_id, kind)):
             if order.stop.is_set():

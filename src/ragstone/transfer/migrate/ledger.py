@@ -340,7 +340,7 @@ async def carry_activity(here: SqlLedger, there: SqlLedger, tenant: str) -> None
 
 
 async def carry_shop(here: SqlLedger, there: SqlLedger, tenant: str) -> None:
-    """Write the shop and the settings of agents there as they are here, in place of what was carried before."""
+    """Write the shop, and the settings and runs of agents, there as they are here, in place of what was carried."""
     await there.write(tenant, empty_shop)
     for kind in KINDS:
         after = ""
