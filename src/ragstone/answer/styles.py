@@ -81,7 +81,8 @@ def add_marks(
     """Return a sentence as the answer shows it, with whatever marks the style puts there."""
     bare = strip_marks(text, citation_format)
     if style in ("index", "footnote"):
-        return f"{bare} {''.join(_mark(citation.n, citation_format) for citation in citations)}"
+        marks = dict.fromkeys(_mark(citation.n, citation_format) for citation in citations)
+        return f"{bare} {''.join(marks)}"
     if style == "inline":
         sources = dict.fromkeys(f"[Source: {_inline_name(citation)}]" for citation in citations)
         stop = _STOP.search(bare)
@@ -101,7 +102,7 @@ def list_sources(citations: Sequence[Citation], style: CitationStyle, citation_f
     """Return the text below the sentences: the list of sources, if the style has one."""
     if style == "footnote":
         lines = [f"{_mark(citation.n, citation_format)} {source_line(citation)}" for citation in citations]
-        return "\n\n" + "\n".join(lines)
+        return "\n\n" + "\n".join(dict.fromkeys(lines))
     if style == "endnote":
         sources = dict.fromkeys(source_line(citation) for citation in citations)
         lines = [f"{number}. {source}" for number, source in enumerate(sources, start=1)]
@@ -180,11 +181,18 @@ def _word_missing(names: Sequence[str]) -> list[str]:
 
 
 class Writer:
-    """Writes one answer, a statement at a time, so that each sentence can be shown as soon as it is checked."""
+    """Writes one answer, a statement at a time, so that each sentence can be shown as soon as it is checked.
 
-    def __init__(self, style: CitationStyle = "index", citation_format: str = DEFAULT_FORMAT) -> None:
+    Each quote has its number. With `by_source` footnotes are numbered by source: one for all quotes of a section.
+    """
+
+    def __init__(
+        self, style: CitationStyle = "index", citation_format: str = DEFAULT_FORMAT, *, by_source: bool = False
+    ) -> None:
         self._style = style
         self._format = citation_format
+        self._by_source = by_source and style == "footnote"
+        self._sources: dict[tuple[str, str], int] = {}
         self._citations: dict[tuple[str, int, int], Citation] = {}
         self._written: list[SentenceReady] = []
         self._nearest: list[SentenceReady] = []
@@ -231,11 +239,21 @@ class Writer:
 
     def _mark(self, statement: Statement) -> SentenceReady:
         cited = {self._number(quote): None for quote in statement.quotes}
-        sentence = Sentence(statement.text, statement.support, tuple(citation.n for citation in cited))
+        numbers = dict.fromkeys(citation.n for citation in cited)
+        sentence = Sentence(statement.text, statement.support, tuple(numbers))
         return _mark_sentence(sentence, list(cited), self._style, self._format)
 
     def _number(self, quote: Quote) -> Citation:
-        return self._citations.setdefault(quote.place, quote.citation(len(self._citations) + 1))
+        if quote.place not in self._citations:
+            self._citations[quote.place] = self._cite(quote)
+        return self._citations[quote.place]
+
+    def _cite(self, quote: Quote) -> Citation:
+        made = quote.citation(len(self._citations) + 1)
+        if not self._by_source:
+            return made
+        source = (made.document_id, source_line(made))
+        return quote.citation(self._sources.setdefault(source, len(self._sources) + 1))
 
 
 def _join(ready: Iterable[SentenceReady]) -> str:

@@ -11,10 +11,11 @@ from ragstone.answer.verify.statements import find_statements
 
 TOPIC = "Granite"
 TRUE = "Granite is an igneous rock."
+ALSO = "Granite is a rock of the north."
 
 
 def settle(draft: str) -> str:
-    """The body of a draft in which the one true sentence holds and every other one is open."""
+    """The body of a draft in which the true sentences hold and every other one is open."""
     quote = {
         "text": "Granite is an igneous rock of the north.",
         "source": "files",
@@ -31,7 +32,7 @@ def settle(draft: str) -> str:
     claims: list[dict[str, Any]] = []
     for one in find_statements(draft).found:
         text = draft[one.start : one.end]
-        holds = text == TRUE
+        holds = text in (TRUE, ALSO)
         claims.append(
             {
                 "text": text,
@@ -74,6 +75,6 @@ def test_what_is_no_sentence_states_nothing(planted: str, place: str) -> None:
 
 def test_headings_and_lists_of_what_holds_stay() -> None:
     body = settle(
-        f"# Granite\n\n## Introduction\n\n- {TRUE}\n- Granite was made in 1802.\n\n## The rock of the north\n\n{TRUE}"
+        f"# Granite\n\n## Introduction\n\n- {TRUE}\n- Granite was made in 1802.\n\n## The rock of the north\n\n{ALSO}"
     )
-    assert body == (f"# Granite\n\n## Introduction\n\n- {TRUE} [1]\n\n## The rock of the north\n\n{TRUE} [1]")
+    assert body == (f"# Granite\n\n## Introduction\n\n- {TRUE} [1]\n\n## The rock of the north\n\n{ALSO} [1]")

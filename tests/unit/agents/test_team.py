@@ -91,8 +91,8 @@ def test_notes_on_the_voice() -> None:
     ]
 
 
-def quote(text: str, stance: str, start: int = 0) -> dict[str, object]:
-    place = {"document_id": "d", "chunk_id": "c", "title": "T", "uri": "u", "page": None, "section": ""}
+def quote(text: str, stance: str, start: int = 0, section: str = "") -> dict[str, object]:
+    place = {"document_id": "d", "chunk_id": "c", "title": "T", "uri": "u", "page": None, "section": section}
     return {"text": text, "source": "s", "stance": stance, **place, "start": start, "end": start + len(text)}
 
 
@@ -107,7 +107,7 @@ def test_a_settled_text_says_what_holds_and_nothing_else() -> None:
     claims = [
         claim("It opens at nine.", draft, "confirmed", quote("The gate opens at nine.", "supported")),
         claim("It sings.", draft, "open", quote("The bell sings.", "unknown", 50)),
-        claim("It weighs two tonnes.", draft, "refuted", quote("It weighs nine tonnes.", "refuted", 90)),
+        claim("It weighs two tonnes.", draft, "refuted", quote("It weighs nine tonnes.", "refuted", 90, "Weight")),
         {**claim("It sings.", draft, "open"), "start": draft.rindex("It sings."), "end": len(draft) - 1},
     ]
     settled = settle_text("Gate", draft, claims, ())
@@ -115,10 +115,25 @@ def test_a_settled_text_says_what_holds_and_nothing_else() -> None:
     assert [one["treatment"] for one in settled["claims"]] == ["kept", "removed", "corrected", "removed"]
     assert [one["quote"] for one in settled["citations"]] == ["The gate opens at nine.", "It weighs nine tonnes."]
     assert RUBRICS["grounded"](settled, LimitSpec()) == ""
+    assert [one["n"] for one in settled["citations"]] == [1, 2]
     loose = {**settled, "body": settled["body"] + " It sings all night."}
     assert RUBRICS["grounded"](loose, LimitSpec()) == "no source for: It sings all night."
     assert RUBRICS["sourced"](settled, LimitSpec()) == "2 sentences are cited; 5 are wanted"
     assert RUBRICS["shaped"](settled, LimitSpec()).endswith("40 are wanted")
+
+
+def test_quotes_of_one_source_have_one_number_and_no_sentence_is_said_twice() -> None:
+    draft = "It opens at nine. It is red. It opens at nine."
+    opens = claim("It opens at nine.", draft, "confirmed", quote("The gate opens at nine.", "supported"))
+    again = {**opens, "start": draft.rindex("It opens"), "end": len(draft)}
+    red = claim("It is red.", draft, "confirmed", quote("The gate is red.", "supported", 40))
+    quotes = [quote("The gate weighs nine tonnes.", "supported", 90, "Weight")]
+    settled = settle_text("Gate", draft, [opens, red, again], quotes)
+    assert settled["body"] == (
+        "# Gate\n\nIt opens at nine. [1] It is red. [1]\n\n## From the sources\n\n- The gate weighs nine tonnes. [2]"
+    )
+    assert [(one["n"], one["start"]) for one in settled["citations"]] == [(1, 0), (1, 40), (2, 90)]
+    assert [one["treatment"] for one in settled["claims"]] == ["kept", "kept", "removed", "kept"]
 
 
 @pytest.mark.req("R-ART-11")

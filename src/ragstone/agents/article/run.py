@@ -137,7 +137,8 @@ def _write_markdown(settled: Record, claims: Sequence[ArticleClaim], citations: 
     """Return the text with its sources and the table of its claims."""
     parts = [str(settled["body"])]
     if citations:
-        parts += ["## Sources", "\n".join(f"{one.n}. {_place(one)}" for one in citations)]
+        sources = {one.n: _place(one) for one in reversed(citations)}
+        parts += ["## Sources", "\n".join(f"{number}. {sources[number]}" for number in sorted(sources))]
     if claims:
         head = ["| Sentence | Outcome | What became of it | Source |", "|---|---|---|---|"]
         rows = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field
 
 from ragstone.agents.article.frame import keep_frame, known_terms
@@ -12,7 +12,7 @@ from ragstone.agents.article.state import Record
 from ragstone.answer.verify.statements import find_statements
 from ragstone.core.answers import SITE
 from ragstone.core.search import is_web
-from ragstone.core.types import Hit
+from ragstone.core.types import Hit, Json
 from ragstone.language.analyzer import analyze, analyze_query
 
 MOST_QUOTE_CHARS = 400
@@ -30,29 +30,34 @@ _EMPTY_ITEM = re.compile(r"^[ \t]*(?:[-*+>]|\d{1,3}[.)])[ \t]*$\n?", re.M)
 
 @dataclass(slots=True)
 class Bibliography:
-    """The citations of a text, numbered in the order in which they are first made."""
+    """The citations of a text. Sources are numbered as they are first cited; all quotes of one have its number."""
 
     entries: list[Record] = field(default_factory=list)
-    numbers: dict[tuple[str, int, int], int] = field(default_factory=dict)
+    numbers: dict[tuple[Json, ...], int] = field(default_factory=dict)
+    quoted: set[tuple[Json, ...]] = field(default_factory=set)
 
     def cite(self, quote: Record) -> int:
-        """Return the number of a quote."""
-        key = (str(quote["document_id"]), int(quote["start"]), int(quote["end"]))
-        if key not in self.numbers:
-            self.numbers[key] = len(self.numbers) + 1
+        """Return the number of the source of a quote: a section or a page of a document."""
+        number = self.numbers.setdefault(_key(quote, "document_id", "section", "page"), len(self.numbers) + 1)
+        place = _key(quote, "document_id", "start", "end")
+        if place not in self.quoted:
+            self.quoted.add(place)
             kept = ("chunk_id", "document_id", "title", "uri", "page", "section", "start", "end")
             site = quote["source"] if is_web(str(quote["chunk_id"])) else ""
-            self.entries.append(
-                {"n": self.numbers[key], "quote": quote["text"], **{name: quote[name] for name in kept}, "site": site}
-            )
-        return self.numbers[key]
+            facts = {name: quote[name] for name in kept}
+            self.entries.append({"n": number, "quote": quote["text"], **facts, "site": site})
+        return number
+
+
+def _key(quote: Record, *names: str) -> tuple[Json, ...]:
+    return tuple(quote[name] for name in names)
 
 
 def settle_text(topic: str, draft: str, claims: Sequence[Record], quotes: Sequence[Record]) -> Record:
     """Return the body of a text with its marks, its citations, and each claim with what became of it."""
     book, parts, settled, last = Bibliography(), list[str](), list[Record](), 0
     holding = [claim for claim in claims if claim["outcome"] == "confirmed"]
-    said: set[str] = {str(claim["text"]) for claim in holding}
+    said = {str(claim["text"]): 0 for claim in holding}
     known = known_terms([topic, *said, *(str(item["text"]) for claim in holding for item in claim["evidence"])])
     for claim in claims:
         kept, treatment, number = _treat(claim, said, book)
@@ -75,18 +80,22 @@ def _claim_of(quote: Record) -> Record:
     return {**quote, **own}
 
 
-def _treat(claim: Record, said: set[str], book: Bibliography) -> tuple[str, str, int | None]:
-    """Return what is said in the place of a claim, how it was treated, and the number of its citation."""
-    if claim["outcome"] == "confirmed" and claim["evidence"]:
+def _treat(claim: Record, said: dict[str, int], book: Bibliography) -> tuple[str, str, int | None]:
+    """Return what is said in the place of a claim, how it was treated, and the number of its citation.
+
+    `said` are the sentences that the text says, with how often it has done so; nothing is said twice.
+    """
+    if claim["outcome"] == "confirmed" and claim["evidence"] and not said[str(claim["text"])]:
+        said[str(claim["text"])] += 1
         return str(claim["text"]), "kept", book.cite(claim["evidence"][0])
     refuting = next((item for item in claim["evidence"] if item["stance"] == "refuted"), None)
     if claim["outcome"] == "refuted" and refuting and _can_stand(str(refuting["text"]), said):
-        said.add(str(refuting["text"]))
+        said[str(refuting["text"])] = 1
         return " ".join(str(refuting["text"]).split()), "corrected", book.cite(refuting)
     return "", "removed", None
 
 
-def _can_stand(quote: str, said: set[str]) -> bool:
+def _can_stand(quote: str, said: Container[str]) -> bool:
     """Return whether a sentence of a source can be said in the place of another one."""
     return len(quote) <= MOST_QUOTE_CHARS and bool(_WHOLE.search(quote.strip())) and quote not in said
 

@@ -22,7 +22,7 @@ def should_attribute(configuration: AgentConfiguration) -> bool:
 
 def add_attribution(question: str, statements: Sequence[Statement], configuration: AgentConfiguration) -> Answer:
     """Return the reply that some statements make, with its sources named where the tenant wants that."""
-    writer = Writer(configuration.style)
+    writer = Writer(configuration.style, by_source=True)
     for statement in statements:
         writer.add(statement)
     return writer.finish(question)

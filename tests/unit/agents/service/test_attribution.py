@@ -64,6 +64,18 @@ def test_without_attribution_the_text_is_clean_and_the_sources_are_known() -> No
     assert [sentence.citations for sentence in answer.sentences] == [(1,), (2,)]
 
 
+def test_quotes_of_one_source_have_one_footnote() -> None:
+    hit = STATEMENTS[0].quotes[0].hit
+    statements = [Statement(CATALOG[:3], "quoted", (Quote(hit, 0, 3),)), *STATEMENTS, STATEMENTS[0]]
+    answer = add_attribution("?", statements, AgentConfiguration(citation_style="footnote"))
+    assert answer.answer == (
+        f"Our [1] {CATALOG} [1] {COMPOSITION} [2] {CATALOG} [1]\n\n"
+        "[1] Product Catalog - Oriental Spice product details\n"
+        "[2] Internet (FragranceNet) - Fragrance composition details"
+    )
+    assert [(citation.n, citation.end) for citation in answer.citations] == [(1, 3), (1, len(CATALOG)), (2, 49)]
+
+
 @pytest.mark.req("R-CSA-34")
 def test_one_citation() -> None:
     first, second = add_attribution("?", STATEMENTS, AgentConfiguration()).citations
