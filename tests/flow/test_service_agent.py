@@ -20,6 +20,7 @@ from ragstone.agents.service.synthesis import ContextSynthesizer
 from ragstone.core.agents.replies import CustomerReply, ReplyReady
 from ragstone.core.answers import SentenceReady
 from ragstone.core.errors import AccessDenied, InputError, QuotaExceeded
+from ragstone.core.search import Exchange
 from ragstone.core.tenants import Quotas
 from ragstone.query.routing.federation import source_kind
 from ragstone.testing.fakes import FakeEmbedder
@@ -107,7 +108,17 @@ async def test_catalogue_and_internet_are_combined_and_the_shop_is_right(engine:
     )
 
 
-@pytest.mark.req("R-TST-29", "R-CSA-18", "R-CSA-20", "R-HYB-33", "R-CSA-01")
+@pytest.mark.req("R-CSA-01")
+async def test_all_sources_are_asked_in_the_light_of_earlier_turns(engine: Engine) -> None:
+    retriever = ServiceRetriever(workspace_of(engine), WITH_WEB, today=lambda: TODAY)
+    found = await retriever.retrieve("How long does it last?", [Exchange(ABOUT, "It is a perfume.")], max_results=1)
+    assert (len(found.documents), [one.id for one in found.database.products]) == (1, ["spice"])
+    assert found.analysis.sources == ("documents", "database", "internet")
+    alone = await retriever.retrieve("How long does it last?")
+    assert alone.database.products == ()
+
+
+@pytest.mark.req("R-TST-29", "R-CSA-18", "R-CSA-20", "R-HYB-33")
 async def test_a_context_has_the_shops_own_data_first_and_nothing_that_speaks_against_them(engine: Engine) -> None:
     found = await ServiceRetriever(workspace_of(engine), WITH_WEB, today=lambda: TODAY).retrieve(ABOUT)
     synthesizer = ContextSynthesizer(workspace_of(engine).dialogue)
@@ -319,4 +330,9 @@ async def test_a_shop_without_documents_answers_from_its_data(data_dir: Path, fa
     async with open_engine(shop_settings(data_dir)) as engine:
         await workspace_of(engine).shop.put_product(SPICE)
         reply = await ask(engine, "How much is Oriental Spice?")
-        assert (reply.status, reply.sources) == ("answered", ("database",))
+        assert (reply.status, reply.sources, reply.degraded) == ("answered", ("database",), ())
+        again = await agent_of(engine).reply("Is it in stock?", reply.conversation)
+        assert again.reply.startswith("Oriental Spice by Maison Rive costs $42")
+        assert len(await workspace_of(engine).conversations.turns(reply.conversation)) == 2
+        logged = await workspace_of(engine).feedback.searches(conversation=reply.conversation)
+        assert [one.query for one in logged] == ["Is it in stock?", "How much is Oriental Spice?"]

@@ -159,20 +159,25 @@ async def test_a_model_reads_four_fields_from_pages_and_invents_none(engine: Eng
         "use_cases": "not a list",
         "target_audience": [],
     }
-    model.script.extend([chat_reply(f"Sure!\n```json\n{json.dumps(fields)}\n```"), chat_reply("NO ANSWER")])
+    model.script.extend([chat_reply("{not json"), chat_reply("NO ANSWER")])
     reply = await ask(engine, ABOUT, WITH_WEB)
     assert prompt_of(model, -2)[0].startswith("You read search results about one product")
-    model.script.extend([chat_reply("{not json"), chat_reply("Oriental Spice costs $42 [1].")])
+    assert reply.status == "handed_over", "a model that finds no answer is believed"
+    model.script.extend([chat_reply("{still not json"), chat_reply("Oriental Spice costs $42 [1].")])
     sorted_by_words = await ask(engine, ABOUT, WITH_WEB)
     assert sorted_by_words.enrichment.specifications == (
         "Oriental Spice features oud and amber base notes.",
         "Oriental Spice sells for $55.",
     )
-    model.script.extend([chat_reply(json.dumps(fields)), chat_reply("Oriental Spice costs $42 [1].")])
+    read = chat_reply(f"Sure!\n```json\n{json.dumps(fields)}\n```")
+    model.script.extend([read, chat_reply("Oriental Spice costs $42 [1].")])
     told = (await ask(engine, ABOUT, WITH_WEB)).enrichment
     assert (told.key_features, told.specifications) == (("lasts for eight hours",), ("oud and amber base notes",))
     assert (told.use_cases, told.target_audience) == ((), ())
-    assert reply.status == "handed_over", "a model that finds no answer is believed"
+    asked = len(model.requests)
+    model.script.append(chat_reply("Oriental Spice costs $42 [1]."))
+    assert (await ask(engine, ABOUT, WITH_WEB)).enrichment == told
+    assert len(model.requests) == asked + 1, "what was read from equal pages is kept"
 
 
 @pytest.mark.req("R-SEC-09")

@@ -224,6 +224,29 @@ async def test_a_mapping_that_cannot_be_is_refused_when_the_engine_opens(
         open_engine(settings_of(database, **mapping))
 
 
+@pytest.mark.parametrize("stock", ["'many'", "1e999", "x'00'", "NULL + 1"])
+async def test_rows_of_another_type_are_left_out(database: Path, stock: str) -> None:
+    wrong = MAPPING["products"].replace("left_over AS stock", f"CASE sku WHEN 'T-1' THEN {stock} ELSE 9 END AS stock")
+    never = MAPPING["services"].replace("minutes", "NULL AS minutes")
+    async with open_engine(settings_of(database, products=wrong, services=never)) as engine:
+        shop = engine.workspace("acme").shop
+        expected = ["S-1", "T-1"] if stock == "NULL + 1" else ["S-1"]
+        assert [one.id for one in await shop.list_products()] == expected
+        assert await shop.list_services() == ()
+
+
+async def test_a_database_that_hangs_takes_no_longer_than_its_time(database: Path) -> None:
+    endless = (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS id, '' AS name, '' AS category, "
+    )
+    endless += "'' AS brand, '' AS description, 0 AS price, '' AS currency, 0 AS stock FROM n WHERE i < 0"
+    async with open_engine(settings_of(database, products=endless, seconds=0.2)) as engine:
+        workspace = engine.workspace("acme")
+        with pytest.raises(SourceError, match=r"within 0\.2 s"):
+            await workspace.shop.list_products()
+        assert len(await workspace.shop.list_services()) == 1
+
+
 async def test_a_database_that_is_gone_is_an_error_of_the_source(database: Path) -> None:
     async with open_engine(settings_of(database)) as engine:
         await asyncio.to_thread(database.unlink)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from ragstone.core.clock import now
-from ragstone.core.errors import NotFoundError
+from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.ids import content_hash
 from ragstone.core.model_types import Message
 from ragstone.core.search import Exchange, Question, SearchQuery, SearchResult, WebFindings, WebResult
 from ragstone.core.types import Hit, Json
@@ -24,8 +27,13 @@ if TYPE_CHECKING:
 
 ACTION = "chat"
 """The action that the audit record and the metrics know a reply by."""
+logger = logging.getLogger(__name__)
 NOTICE_HOURS = 1
 """Hours in which the shop is told once of a conversation that waits for a person."""
+
+
+KEPT_REPLIES = "llm"
+"""Among the kept web results, those that a language model has read from pages."""
 
 
 @record_caller
@@ -61,7 +69,20 @@ class Dialogue:
     async def begin(self, message: str, conversation: str, *, turns: int, kb: str | None = None) -> Talk:
         """Return a message in the light of the last turns of its conversation; it counts as one question."""
         await self._access.query(self._scope.tenant)
+        if kb is None:
+            await self._open_kb()
         return await self._search.talk(Question(message, conversation=conversation, kb=kb), turns)
+
+    async def _open_kb(self) -> None:
+        """Make the knowledge base of the settings for a shop without documents: turns and searches are kept with it."""
+        tenant, name, ledger = self._scope.tenant, self._scope.kb_name(None), self._components.ledger
+        try:
+            if await self._access.identity(tenant) and await ledger.of(tenant).kb(name) is None:
+                await self._access.write(tenant)
+                async with ledger.transaction(tenant) as tx:
+                    await tx.open_kb(name)
+        except RagstoneError as error:
+            logger.warning("this conversation is not kept: %s", error)
 
     @within_kbs
     async def find(self, text: str, *, k: int, dense_weight: float, kb: str | None = None) -> SearchResult:
@@ -98,13 +119,26 @@ class Dialogue:
         return await web.find_cached(tenant, query, k) if web else None
 
     @within_kbs
-    async def complete(self, messages: Sequence[Message]) -> str | None:
-        """Return the reply of the language model; None where there is none."""
-        await self._scope.admit()
-        llm, settings = self._components.llm, self._scope.settings.llm
+    async def complete_once(self, messages: Sequence[Message], is_good: Callable[[str], bool]) -> str | None:
+        """Return the reply of the language model; None where there is none.
+
+        A good reply is kept as long as web results are, by the hash of the messages, and given again.
+        """
+        from ragstone.stores.activity.web_results import WebResultRepository
+
+        tenant, settings = await self._scope.admit(), self._scope.settings
+        llm, model = self._components.llm, settings.llm
         if llm is None:
             return None
-        return await llm.complete(messages, max_tokens=settings.max_tokens, seconds=settings.timeout)
+        kept = WebResultRepository(self._components.ledger, tenant, settings.web.cache_hours)
+        key = content_hash(json.dumps([model.model, *([one.role, one.content] for one in messages)]))
+        known = await kept.get(KEPT_REPLIES, key, 1)
+        if known is not None and known.is_fresh:
+            return known.results[0].snippet
+        reply = await llm.complete(messages, max_tokens=model.max_tokens, seconds=model.timeout)
+        if is_good(reply):
+            await kept.put(KEPT_REPLIES, key, 1, [WebResult("", "", reply)])
+        return reply
 
     @within_kbs
     async def compose(

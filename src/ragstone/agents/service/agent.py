@@ -98,7 +98,7 @@ class ServiceAgent:
             retriever = ServiceRetriever(
                 self.workspace, configuration, kb=self.kb, seconds=self.seconds, today=self.today
             )
-            found = await retriever.retrieve(text if is_small_talk(text) else talk.search)
+            found = await retriever.retrieve(text, () if is_small_talk(text) else talk.earlier)
             await dialogue.log(talk, found.as_search(), kb=self.kb)
             making = _Reply(self.workspace, configuration, self.kb, talk, found, send, streaming)
             send(ReplyReady(await making.make()))
@@ -125,7 +125,7 @@ class _Reply:
             return await self._hand_over("declined", DECLINED, "A customer asked for what the agent must not do.")
         synthesizer = ContextSynthesizer(self.workspace.dialogue)
         context = await synthesizer.synthesize(self.found, self.talk.question, self.talk.earlier)
-        writer = Writer(self.configuration.style)
+        writer = Writer(self.configuration.style, by_source=True)
         refused = await self._write(synthesizer, context, writer)
         if refused:
             return await self._hand_over("declined", DECLINED, "A customer asked for what the agent must not do.")

@@ -142,7 +142,9 @@ class InternetSearch:
             return ProductEnrichment()
         try:
             async with asyncio.timeout(DETAILS_SECONDS):
-                reply = await self._dialogue.complete(_messages(results))
+                reply = await self._dialogue.complete_once(
+                    _messages(results), lambda said: bool(read_details(said, results))
+                )
         except (RemoteError, ModelError, TimeoutError) as error:
             logger.warning("sorting what web pages say without the LLM: %s", error)
             reply = None

@@ -19,11 +19,12 @@ from ragstone.agents.service.rows import CATALOG, SERVICES, names_hit, product_h
 from ragstone.agents.service.settings import AgentConfiguration
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelError, NotFoundError, RemoteError, SearchFailed, SourceError, StoreError
-from ragstone.core.search import SearchResult, SourceKind, Stage
+from ragstone.core.search import Exchange, SearchResult, SourceKind, Stage
 from ragstone.core.shop import Product, Service, Slot
 from ragstone.core.types import Hit
 from ragstone.engine.workspace import Workspace
 from ragstone.language.analyzer import analyze
+from ragstone.language.follow_ups import resolve_follow_up
 from ragstone.query.routing.federation import rank_results
 
 logger = logging.getLogger(__name__)
@@ -145,10 +146,14 @@ class ServiceRetriever:
         self._today = today
         self._internet = InternetSearch(workspace.dialogue)
 
-    async def retrieve(self, query: str, max_results: int = 5) -> RetrievalResult:
-        """Return what the sources have for a message, at most some passages of each."""
+    async def retrieve(
+        self, query: str, conversation_context: Sequence[Exchange] = (), max_results: int = 5
+    ) -> RetrievalResult:
+        """Return what the sources have for a message in the light of earlier turns, at most some passages of each."""
         started = time.perf_counter()
-        analysis = analyze_message(query, self._configuration, self._today())
+        most = self._workspace.settings.limits.query_chars
+        meant = resolve_follow_up(query, conversation_context, most).search if conversation_context else query
+        analysis = analyze_message(meant, self._configuration, self._today())
         record = _Record()
         found, context = await asyncio.gather(
             self._ask_documents(analysis, record, max_results), self._ask_database(analysis, record)

@@ -154,7 +154,7 @@ class MappedEntries(Generic[T]):
         for row in rows:
             try:
                 entry = self._make(row)
-            except (InputError, InvalidOperation, ValueError) as error:
+            except (InputError, InvalidOperation, ValueError, TypeError, OverflowError) as error:
                 logger.warning("a row of a shop's %s is left out: %s", self._kind, error)
                 continue
             found.setdefault(entry.id, entry)
