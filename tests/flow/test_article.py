@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from ragstone import Workspace
 from ragstone.agents.article.run import resume_article, write_article
 from ragstone.agents.article.state import ArticleState
 from ragstone.agents.article.team import load_team
+from ragstone.agents.article.verification import verify_article
 from ragstone.core.errors import LeaseLost, NotFoundError, RemoteError
 from ragstone.engine.engine import Engine, open_engine
 from ragstone.settings.load import load_settings
@@ -85,7 +88,24 @@ async def test_every_node_runs_in_order_and_tools_go_back_to_whoever_asked(tmp_p
     assert (run.status, run.article.status, run.article.rounds) == ("completed", "accepted", 0)
 
 
-@pytest.mark.req("R-ART-10", "R-ART-14")
+@pytest.mark.req("R-ART-10")
+async def test_an_article_that_somebody_else_wrote_is_verified(tmp_path: Path) -> None:
+    with newsroom({}) as double:
+        engine, workspace = await open_workspace(tmp_path, double)
+        async with engine:
+            checked = await verify_article(workspace, FALSE)
+    assert list(checked) == ["claims", "results"]
+    assert [FALSE[claim["start"] : claim["end"]] for claim in checked["claims"]] == [
+        *("The tide gate opens at nine.", "The keeper of the tide gate has two keys."),
+        *("The tide gate was built in 1950.", "Its bricks sing at night."),
+    ]
+    outcomes = [result["outcome"] for result in checked["results"]]
+    assert outcomes == ["confirmed", "confirmed", "refuted", "open"]
+    assert checked["results"][2]["evidence"][0]["text"] == "The tide gate was built in 1911."
+    assert not double.requests, "no model is asked"
+
+
+@pytest.mark.req("R-ART-14")
 async def test_what_does_not_hold_goes_back_with_the_evidence_and_is_said_by_nobody(tmp_path: Path) -> None:
     asked: list[str] = []
 
@@ -153,6 +173,31 @@ async def test_a_run_that_another_process_has_taken_up_is_not_written_by_two(tmp
             with pytest.raises(LeaseLost, match="another process goes on with it"):
                 await workspace.articles.save(run.id, first, {"n": 1})
             assert await workspace.articles.checkpoint(run.id) == {"n": 2}
+
+
+async def test_of_two_who_resume_a_run_only_the_last_one_writes_it(tmp_path: Path) -> None:
+    first, gate = threading.Event(), threading.Event()
+
+    def write(_: Request) -> str:
+        if not first.is_set():
+            first.set()
+            gate.wait(60)
+            return "# Late\n\nThe tide gate opens at ten.\n"
+        return TRUE
+
+    with newsroom({"writer": write, "editor": lambda request: str(request.body["messages"][-1]["content"])}) as double:
+        engine, workspace = await open_workspace(tmp_path, double, llm={"timeout": 60.0})
+        async with engine, open_engine(engine.settings) as second:
+            run = await workspace.articles.start("The tide gate", graph="writer")
+            slow = asyncio.create_task(resume_article(workspace, run.id))
+            await asyncio.to_thread(first.wait, 60)
+            done = await resume_article(second.workspace("default"), run.id)
+            gate.set()
+            with pytest.raises(LeaseLost, match="another process goes on with it"):
+                await slow
+            kept = await workspace.articles.get(run.id)
+    assert done.article is not None
+    assert (kept.status, kept.error, kept.article) == ("completed", "", done.article)
 
 
 async def test_runs_of_another_tenant_do_not_exist(tmp_path: Path) -> None:

@@ -11,11 +11,13 @@ from ragstone.agents.article.nodes import describe_claims
 from ragstone.agents.article.pipeline import Pipeline
 from ragstone.agents.article.settle import find_quotes, settle_text
 from ragstone.agents.article.state import ArticleState, Record, Update, is_asking
+from ragstone.agents.article.team import load_team
 from ragstone.agents.article.turns import take_turn
 from ragstone.answer.verify.split import MAX_CHARS
 from ragstone.answer.verify.statements import find_statements
 from ragstone.core.answers import CheckedClaim, Evidence, Verdict
 from ragstone.core.errors import RagstoneError, RemoteError
+from ragstone.engine.workspace import Workspace
 
 logger = logging.getLogger(__name__)
 MOST_EVIDENCE = 3
@@ -26,7 +28,7 @@ async def verify_facts(pipeline: Pipeline, state: ArticleState) -> Update:
     """Check the draft; send it back with the evidence while rounds are left, or settle it."""
     checked: Update = {}
     if not is_asking(state, NODE):
-        checked = await verify_article(pipeline, state["draft"], state["verified_claims"])
+        checked = await _check_draft(pipeline, state["draft"], state["verified_claims"])
         checked["best"] = _choose_draft(state["best"], state["draft"], checked["claims"])
         wrong = any(claim["outcome"] != "confirmed" for claim in checked["claims"])
         if not wrong or state["round"] >= pipeline.team.limits.rounds:
@@ -45,7 +47,15 @@ async def verify_facts(pipeline: Pipeline, state: ArticleState) -> Update:
     return {**checked, **update, "corrections": advice, "stage": "revise", "round": state["round"] + 1}
 
 
-async def verify_article(pipeline: Pipeline, text: str, known: list[Record]) -> Update:
+async def verify_article(workspace: Workspace, article: str, *, kb: str | None = None) -> dict[str, list[Record]]:
+    """Return the `claims` of a text with their offsets, and the `results` of checking each; no model is asked."""
+    pipeline = Pipeline(workspace, load_team(workspace.settings.agents.file), kb)
+    results = (await _check_draft(pipeline, article, []))["claims"]
+    claims = [{name: result[name] for name in ("text", "start", "end")} for result in results]
+    return {"claims": claims, "results": results}
+
+
+async def _check_draft(pipeline: Pipeline, text: str, known: list[Record]) -> Update:
     """Return `claims`, every sentence of a text that states something with its verdict, and what is new to record."""
     stated = await asyncio.to_thread(find_statements, text)
     # Also what the agent has had verified by its tool is recorded, without an outcome.
