@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -20,11 +21,10 @@ from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
-from ragstone.stores.shop import appointments, products
+from ragstone.stores.shop import appointments
 from ragstone.stores.shop.agent_settings import AgentSettingsRepository
 from ragstone.stores.shop.appointments import AppointmentRepository
-from ragstone.stores.shop.products import ProductRepository
-from ragstone.stores.shop.services import ServiceRepository
+from ragstone.stores.shop.entries import PRODUCTS, ProductRepository, ServiceRepository
 
 postgres_databases = postgres_server.postgres_databases
 LEDGERS: dict[str, Callable[[Path], SqlLedger]] = {
@@ -59,15 +59,15 @@ async def test_what_is_kept_comes_back(ledgers: list[SqlLedger]) -> None:
     )
     bare = Product("soap", "Soap", updated_at=MOMENT)
     repository = ProductRepository(ledgers[0], "acme")
-    assert await repository.put([full, bare]) == []
+    await repository.put([full, bare])
     again = ProductRepository(ledgers[1], "acme")
     assert (await again.get("tea.1"), await again.get("soap"), await again.get("tea")) == (full, bare, None)
     assert [one.id for one in await again.list("", 10)] == ["soap", "tea.1"]
     assert [one.id for one in await again.list("soap", 10)] == ["tea.1"]
     dearer = Product("soap", "Soap", price=Decimal("2.00"), updated_at=MOMENT)
-    assert await again.put([dearer]) == [bare]
+    await again.put([dearer])
     assert await repository.get("soap") == dearer
-    assert (await repository.remove("soap"), await repository.remove("soap")) == (dearer, None)
+    assert (await repository.remove("soap"), await repository.remove("soap")) == (True, False)
     services = ServiceRepository(ledgers[0], "acme")
     await services.put([MASSAGE])
     assert await services.get("massage") == MASSAGE
@@ -115,7 +115,7 @@ async def test_tenants_have_shops_of_their_own(ledgers: list[SqlLedger]) -> None
     await AgentSettingsRepository(ledgers[0], "acme").put("service", {})
     other = ProductRepository(ledgers[0], "globex")
     assert (await other.get("tea"), await other.list("", 10), await other.find("tea", 5)) == (None, [], [])
-    assert await other.remove("tea") is None
+    assert not await other.remove("tea")
     assert await ServiceRepository(ledgers[0], "globex").get("massage") is None
     theirs = AppointmentRepository(ledgers[0], "globex")
     assert (await theirs.get(made.id), await theirs.cancel(made.id)) == (None, None)
@@ -164,7 +164,7 @@ async def test_a_service_goes_only_when_nobody_waits_for_it(ledgers: list[SqlLed
 
 
 async def test_a_shop_is_not_endless(ledgers: list[SqlLedger], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(products, "MOST_PRODUCTS", 1)
+    monkeypatch.setattr(ProductRepository, "table", replace(PRODUCTS, most=1))
     monkeypatch.setattr(appointments, "MOST_APPOINTMENTS", 1)
     shelf = ProductRepository(ledgers[0], "acme")
     with pytest.raises(QuotaExceeded):

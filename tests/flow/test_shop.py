@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from ragstone import Engine, Settings, open_engine
-from ragstone.core.errors import InputError, NotFoundError, SettingsError, SourceError, StoreError
-from ragstone.core.shop import Product, Service, Shop
+from ragstone.core.errors import InputError, NotFoundError, SettingsError, SourceError
+from ragstone.core.shop import Product, Service
 from ragstone.engine.shop.lookups import KEPT_SECONDS, LookupCache
 from ragstone.samples import shop as demo
 
@@ -62,7 +62,7 @@ def settings_of(file: Path, **mapping: Any) -> Settings:
 
 
 async def test_the_workspace_has_a_shop(engine: Engine) -> None:
-    shop: Shop = engine.workspace("acme").shop
+    shop = engine.workspace("acme").shop
     assert await shop.list_products() == []
     made = await shop.put_product(Product("", "Tea"))
     assert (await shop.product(made.id)).name == "Tea"
@@ -130,24 +130,6 @@ async def test_bookings_of_the_demo_can_be_made_on_any_day(engine: Engine) -> No
         free = await shop.free_slots(booking.service_id, tomorrow, tomorrow + timedelta(days=13))
         await shop.book(booking.service_id, free[booking.slot].starts_at, booking.customer)
     assert len(await shop.appointments()) == len(demo.BOOKINGS)
-
-
-async def test_who_listens_hears_what_a_product_was_before_it_changed(engine: Engine) -> None:
-    heard: list[tuple[str, list[str]]] = []
-
-    async def listen(tenant: str, products: Sequence[Product]) -> None:
-        heard.append((tenant, [product.name for product in products]))
-
-    async def fail(tenant: str, products: Sequence[Product]) -> None:
-        raise StoreError("no room")
-
-    engine._components.product_listeners += [fail, listen]
-    shop = engine.workspace("acme").shop
-    await shop.put_product(Product("tea", "Tea"))
-    assert heard == []
-    await shop.put_product(Product("tea", "Better tea"))
-    await shop.remove_product("tea")
-    assert heard == [("acme", ["Tea"]), ("acme", ["Better tea"])]
 
 
 async def test_a_service_that_is_booked_cannot_be_removed(engine: Engine) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from ragstone.answer.cache import AnswerCache
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
-from ragstone.core.shop import ProductListener
 from ragstone.engine.access import TenantAccess, TenantScope
 from ragstone.engine.monitoring.metrics import Metrics, QueueMeter
 from ragstone.engine.shop.lookups import LookupCache
@@ -115,8 +114,6 @@ class Components:
         self.answer_cache = AnswerCache(self.ledger, settings.cache.answer_similarity)
         self.shop_lookups = LookupCache()
         self.shop_databases = self._build_shops()
-        self.product_listeners: list[ProductListener] = []
-        """Told of every product that is changed or removed."""
 
     async def close(self) -> None:
         """Close models, child processes and files; one that fails to close keeps none of the others open."""

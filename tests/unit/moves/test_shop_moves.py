@@ -19,8 +19,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.stores.ledger import erasure
 from ragstone.stores.shop.agent_settings import AgentSettingsRepository
 from ragstone.stores.shop.appointments import AppointmentRepository, put_appointments
-from ragstone.stores.shop.products import ProductRepository
-from ragstone.stores.shop.services import ServiceRepository
+from ragstone.stores.shop.entries import ProductRepository, ServiceRepository
 
 MONDAY = date(2031, 6, 2)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, time
+from datetime import datetime, time
 from decimal import Decimal
-from typing import Literal, Protocol
+from typing import Literal
 
 from ragstone.core.clock import now
 
@@ -99,63 +98,3 @@ class ShopImport:
 
     products: int = 0
     services: int = 0
-
-
-ProductListener = Callable[[str, Sequence[Product]], Awaitable[None]]
-"""Hears which products of a tenant were changed or removed, each as it was before."""
-
-
-class Shop(Protocol):
-    """The shop of one tenant. An id that the tenant does not have is `NotFoundError`, whoever else may have it."""
-
-    async def find_products(self, query: str, limit: int = 5) -> Sequence[Product]:
-        """Return the products that a text is about, best first."""
-        ...
-
-    async def find_services(self, query: str, limit: int = 5) -> Sequence[Service]:
-        """Return the services that a text is about, best first."""
-        ...
-
-    async def product(self, product_id: str) -> Product:
-        """Return a product."""
-        ...
-
-    async def service(self, service_id: str) -> Service:
-        """Return a service."""
-        ...
-
-    async def list_products(self, *, after: str = "", limit: int = 100) -> Sequence[Product]:
-        """Return a page of products in order of id, starting behind `after`."""
-        ...
-
-    async def list_services(self, *, after: str = "", limit: int = 100) -> Sequence[Service]:
-        """Return a page of services in order of id, starting behind `after`."""
-        ...
-
-    async def put_product(self, product: Product) -> Product:
-        """Write a product over the one with its id; without an id it gets one."""
-        ...
-
-    async def put_service(self, service: Service) -> Service:
-        """Write a service over the one with its id; without an id it gets one."""
-        ...
-
-    async def remove_product(self, product_id: str) -> None:
-        """Remove a product."""
-        ...
-
-    async def remove_service(self, service_id: str) -> None:
-        """Remove a service; refused while somebody has it booked for a time to come."""
-        ...
-
-    async def free_slots(self, service_id: str, first: date, last: date) -> Sequence[Slot]:
-        """Return the times at which a service can be booked now, from one day to another, both included."""
-        ...
-
-    async def book(self, service_id: str, starts_at: datetime, customer: str) -> Appointment:
-        """Book a free slot; `SlotTaken` when somebody else was faster."""
-        ...
-
-    async def cancel(self, appointment_id: str) -> Appointment:
-        """Cancel an appointment, which gives its slot back."""
-        ...

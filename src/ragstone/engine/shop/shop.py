@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, NoReturn
 
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, NotFoundError, RagstoneError
+from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.shop import Appointment, Product, ProductContext, Service, ServiceContext, ShopImport, Slot
 from ragstone.core.shop.checks import check_customer, check_product, check_service, is_id
@@ -19,14 +18,12 @@ from ragstone.core.shop.tables import Kind, kind_of, read_products, read_service
 from ragstone.engine.access import TenantScope, record_caller
 from ragstone.query.context import checked_count, checked_query
 from ragstone.stores.shop.appointments import AppointmentRepository, slot_taken
-from ragstone.stores.shop.products import ProductRepository
-from ragstone.stores.shop.services import ServiceRepository
+from ragstone.stores.shop.entries import ProductRepository, ServiceRepository
 
 if TYPE_CHECKING:
     from ragstone.engine.shop.lookups import LookupCache
     from ragstone.ingest.sources.database.shop import MappedEntries, ShopDatabase
 
-logger = logging.getLogger(__name__)
 MOST_FOUND = 100
 MOST_LISTED = 1000
 MOST_AT_ONCE = 10_000
@@ -38,7 +35,7 @@ USUAL_DAYS = 7
 
 @record_caller
 class TenantShop:
-    """Implements `Shop`. Nothing but the lookups for a question comes from memory, and those say how old they are."""
+    """The shop of a tenant. Only lookups for a question come from memory, and those say how old they are."""
 
     def __init__(self, scope: TenantScope) -> None:
         self._scope = scope
@@ -123,8 +120,8 @@ class TenantShop:
         made = await asyncio.to_thread(lambda: [check_product(replace(one, updated_at=moment)) for one in products])
         _refuse_repeated([product.id for product in made])
         tenant = await self._make_tenant()
-        replaced = await self._products.put(made)
-        await self._tell_changed(tenant, replaced)
+        await self._products.put(made)
+        self._lookups.forget(tenant)
         target = made[0].id if len(made) == 1 else ""
         await self._components.audit.record_change(tenant, "product.put", target, count=len(made))
         return made
@@ -133,10 +130,9 @@ class TenantShop:
         """Remove a product, or raise `NotFoundError`."""
         self._refuse_mapped("products")
         tenant = await self._scope.write()
-        removed = await self._products.remove(product_id) if is_id(product_id) else None
-        if removed is None:
+        if not (is_id(product_id) and await self._products.remove(product_id)):
             await self._deny("product", "delete", product_id)
-        await self._tell_changed(tenant, [removed])
+        self._lookups.forget(tenant)
         await self._components.audit.record_change(tenant, "product.delete", product_id)
 
     async def put_service(self, service: Service) -> Service:
@@ -231,15 +227,6 @@ class TenantShop:
         source = self._database if self._database and self._is_mapped("appointments") else self._appointments
         taken = await source.taken(service.id, slots[0].starts_at, slots[-1].ends_at)
         return await asyncio.to_thread(keep_free, slots, taken, now())
-
-    async def _tell_changed(self, tenant: str, products: Sequence[Product]) -> None:
-        """Have what was found out about products elsewhere forgotten; they are changed whether or not that succeeds."""
-        self._lookups.forget(tenant)
-        for listener in self._components.product_listeners if products else ():
-            try:
-                await listener(tenant, products)
-            except RagstoneError as error:
-                logger.warning("cannot forget what is known of %d changed products: %s", len(products), error)
 
     async def _make_tenant(self) -> str:
         """Return the tenant's name; the first thing that is written for a tenant makes it."""

@@ -11,8 +11,7 @@ from ragstone.core.shop import Appointment, Product, Service
 from ragstone.stores.activity.article_runs import RunSnapshot, put_run, read_runs
 from ragstone.stores.shop.agent_settings import AgentDocument, put_agent_settings, read_agent_settings
 from ragstone.stores.shop.appointments import MEETING, put_appointments, read_appointments
-from ragstone.stores.shop.products import put_products, read_product_page
-from ragstone.stores.shop.services import put_services, read_service_page
+from ragstone.stores.shop.entries import PRODUCTS, SERVICES
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 Kind = Literal["products", "services", "appointments", "agent_settings", "article_runs"]
@@ -43,9 +42,9 @@ def read_page(connection: Connection, tenant_id: str, kind: Kind, after: str) ->
     """Return the next entries of a kind behind a key."""
     match kind:
         case "products":
-            return read_product_page(connection, tenant_id, after, PAGE)
+            return PRODUCTS.read_page(connection, tenant_id, after, PAGE)
         case "services":
-            return read_service_page(connection, tenant_id, after, PAGE)
+            return SERVICES.read_page(connection, tenant_id, after, PAGE)
         case "appointments":
             return read_appointments(connection, tenant_id, after, PAGE)
         case "agent_settings":
@@ -70,8 +69,10 @@ def empty_shop(connection: Connection, tenant_id: str) -> None:
 
 def put_page(connection: Connection, tenant_id: str, entries: Sequence[Entry]) -> None:
     """Write entries over those with their keys."""
-    put_products(connection, tenant_id, [one for one in entries if isinstance(one, Product)])
-    put_services(connection, tenant_id, [one for one in entries if isinstance(one, Service)])
+    products = [PRODUCTS.make_row(entry) for entry in entries if isinstance(entry, Product)]
+    services = [SERVICES.make_row(entry) for entry in entries if isinstance(entry, Service)]
+    PRODUCTS.write(connection, tenant_id, products)
+    SERVICES.write(connection, tenant_id, services)
     put_appointments(connection, tenant_id, [one for one in entries if isinstance(one, Appointment)])
     for one in entries:
         if isinstance(one, AgentDocument):
