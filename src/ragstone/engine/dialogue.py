@@ -46,11 +46,6 @@ class Dialogue:
         self._access = scope.components.access
         self._search = search
 
-    @property
-    def has_model(self) -> bool:
-        """True where a language model is set up."""
-        return self._components.llm is not None
-
     @asynccontextmanager
     async def turn(self, message: str, *, kb: str | None = None) -> AsyncIterator[None]:
         """Wait for a turn to answer; what the block asks of paid services is charged to the tenant."""

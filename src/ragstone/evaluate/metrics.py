@@ -108,11 +108,6 @@ class Interval:
     high: float
     confidence: float
 
-    @property
-    def certain(self) -> bool:
-        """Return whether all of the interval lies on one side of zero."""
-        return self.low > 0 or self.high < 0
-
 
 def paired_bootstrap(
     scores: Sequence[float],

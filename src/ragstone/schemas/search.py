@@ -55,15 +55,6 @@ class WebResultSchema(Schema):
     provider: str
 
 
-class WebFindingsSchema(Schema):
-    """A web search; `problem` says why there is less than there could be."""
-
-    query: str
-    results: list[WebResultSchema]
-    cached: bool
-    problem: str
-
-
 class AnalysisSchema(Schema):
     """The analysis of a query."""
 

@@ -30,7 +30,7 @@ from ragstone.core.audit import AuditEntry, ErasureTarget, Receipt
 from ragstone.core.documents import ChunkRecord, IngestReport
 from ragstone.core.errors import NotFoundError, QuotaExceeded
 from ragstone.core.jobs import DocumentStatus, Job, JobProgress, Notice, SourceFailures, SourceRecord
-from ragstone.core.search import Explanation, QueryAnalysis, SearchResult, Stage, WebFindings, WebResult
+from ragstone.core.search import Explanation, QueryAnalysis, SearchResult, Stage, WebResult
 from ragstone.core.tenants import Quotas, Stock, Tenant, Usage
 from ragstone.core.types import Chunk, Document, Failure, Hit, KnowledgeBase, LiveChunk, Space, Stats
 
@@ -54,7 +54,6 @@ SEARCH = SearchResult(
 )  # fmt: skip
 BARE_SEARCH = SearchResult("dogs", "dogs", "fast", (), (), (), 0.0)
 EXPLANATION = Explanation("dogs", "d1", "Fares", False, "rerank", "it fell", ({"stage": "dense", "rank": 3},))
-WEB = WebFindings("ferries", (PAGE,), cached=True, problem="slow")
 
 CITATION = Citation(1, "A dog pays.", "c1", "d1", "Fares", "guides/fares.md", 2, "Dogs", 3, 14, "ferry.example")
 SENTENCE = Sentence("A dog pays.", "supported", (1, 2))

@@ -44,7 +44,7 @@ from ragstone.schemas.knowledge_bases import KbSchema, StatsSchema
 from ragstone.schemas.receipts import ReceiptReportSchema
 from ragstone.schemas.research import DocsResearchSchema, ResearchSchema, SourcedResearchSchema
 from ragstone.schemas.schema import Schema
-from ragstone.schemas.search import AnalysisSchema, ExplanationSchema, SearchSchema, WebFindingsSchema
+from ragstone.schemas.search import AnalysisSchema, ExplanationSchema, SearchSchema
 from ragstone.schemas.sources import SourceSchema
 from ragstone.schemas.tenants import AuditEntrySchema, TenantListSchema, UsageSchema
 from ragstone.settings.targets import Target
@@ -70,7 +70,6 @@ SHAPES: dict[str, dict[str, Schema | list[Schema]]] = {
         "search": SearchSchema.of(of.SEARCH),
         "nothing": SearchSchema.of(of.BARE_SEARCH),
         "explain": ExplanationSchema.of(of.EXPLANATION),
-        "web": WebFindingsSchema.of(of.WEB),
         "analysis": AnalysisSchema.of(of.ANALYSIS),
     },
     "answers": {

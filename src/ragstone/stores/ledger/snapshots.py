@@ -15,7 +15,6 @@ from ragstone.stores.sql.database import Connection, marks
 
 Halves = NDArray[np.float16]
 """One row per chunk; a row of zeros stands for a chunk without a vector."""
-START_OF_RESTORE = ("", "")
 LIVE = (
     "JOIN documents d ON d.tenant_id = c.tenant_id AND d.id = c.document_id AND d.version = c.version "
     "WHERE c.tenant_id = ? AND c.document_id IN "

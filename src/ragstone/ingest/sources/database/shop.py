@@ -60,11 +60,6 @@ class ShopDatabase:
         self.services = MappedEntries(self, queries["services"], "services", _service, index_service)
         self._booked = queries["appointments"]
 
-    @property
-    def has_appointments(self) -> bool:
-        """True when what is booked is in the database."""
-        return bool(self._booked)
-
     async def taken(self, service_id: str, start: datetime, end: datetime) -> list[Span]:
         """Return the spans of a service that are booked and meet a time."""
         table = _as_table(self._booked, BOOKED)
@@ -110,11 +105,6 @@ class MappedEntries(Generic[T]):
         self._columns = COLUMNS["products" if kind == "products" else "services"]
         self._make: Callable[[Row], T] = make
         self._index: Callable[[T], IndexedWords] = index
-
-    @property
-    def is_mapped(self) -> bool:
-        """True when there is a query for them."""
-        return bool(self._query)
 
     async def find(self, query: str, limit: int) -> Sequence[T]:
         """Return the entries that a text is about, best first."""
