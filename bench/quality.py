@@ -20,14 +20,14 @@ import Stemmer
 from bench.data import Collection, load, vectors
 from bench.report import Row
 from ragstone.engine.engine import open_engine
-from ragstone.engine.experiments import MeasuredWorkspace
+from ragstone.engine.experiments import ARMS, MODES, SYSTEMS, WorkspaceRetriever, kb_name
 from ragstone.evaluate.dataset import documents_as_items
-from ragstone.evaluate.experiments import ARMS, MODES, SYSTEMS, SubjectRetriever, kb_name
 from ragstone.evaluate.metrics import ndcg, paired_bootstrap
 from ragstone.evaluate.runner import evaluate
 from ragstone.models.weights.artefacts import cache_folder
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Settings
+from ragstone.testing.workspaces import workspace_of
 
 PART = "quality"
 DEPTH = 100
@@ -57,12 +57,12 @@ async def _measured(collection: Collection) -> tuple[dict[str, tuple[float, ...]
     """nDCG@10 and times of each way that Ragstone has; the documents are ingested once and kept."""
     settings = kept_settings(collection)
     async with open_engine(settings) as engine:
-        await MeasuredWorkspace(engine).ingest_items(documents_as_items(collection.dataset))
+        await workspace_of(engine).documents.ingest_items(documents_as_items(collection.dataset))
     gains, times = {}, {}
     for name in (*ARMS, *MODES):
         print(f"  {name} …", file=sys.stderr)
         async with open_engine(_of_system(settings, name)) as engine:
-            retriever = SubjectRetriever(MeasuredWorkspace(engine), SYSTEMS[name])
+            retriever = WorkspaceRetriever(workspace_of(engine), SYSTEMS[name])
             row = await evaluate(retriever, collection.dataset, system=name, metrics=("ndcg@10",))
         gains[name] = row.per_query["ndcg@10"]
         skipped = f"; degraded: {', '.join(row.degraded)}" if row.degraded else ""

@@ -14,7 +14,6 @@ from bench.takaro.labels import load_labels
 from bench.takaro.measure import ingest_pages
 from ragstone.core.search import SearchQuery
 from ragstone.engine.engine import open_engine
-from ragstone.engine.experiments import MeasuredWorkspace
 from ragstone.engine.workspace import Workspace
 from ragstone.evaluate.dataset import Dataset, documents_as_items
 from ragstone.testing.workspaces import workspace_of
@@ -39,7 +38,7 @@ def run(folder: Path) -> list[Row]:
 async def _run(folder: Path) -> list[Row]:
     collection = load(folder)
     async with open_engine(kept_settings(collection)) as engine:
-        await MeasuredWorkspace(engine).ingest_items(documents_as_items(collection.dataset))
+        await workspace_of(engine).documents.ingest_items(documents_as_items(collection.dataset))
         rows = await _rows("SciFact, test queries", workspace_of(engine), collection.dataset)
     async with ingest_pages(folder.parent / "takaro-docs", "default profile") as workspace:
         return [*rows, *await _rows("documentation, all queries", workspace, load_labels().dataset)]

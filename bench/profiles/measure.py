@@ -24,17 +24,17 @@ from bench.takaro.labels import load_labels
 from bench.takaro.measure import with_page_ids
 from ragstone import Settings, open_engine
 from ragstone.core.documents import IngestReport
-from ragstone.core.search import SearchResult
+from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Failure, Item
-from ragstone.engine.experiments import MeasuredWorkspace
+from ragstone.engine.experiments import ARMS, MODES, SYSTEMS, WorkspaceRetriever
 from ragstone.evaluate.dataset import Dataset
-from ragstone.evaluate.experiments import ARMS, MODES, SYSTEMS, SubjectRetriever
 from ragstone.evaluate.metrics import deepest
 from ragstone.evaluate.report import figures_of_ingest, figures_of_rows, readable_share
 from ragstone.evaluate.runner import SystemScores, dataset_id, evaluate
 from ragstone.ingest.sources.files.read import scan_paths
 from ragstone.settings.load import load_settings
 from ragstone.settings.retrieval import RerankingSettings
+from ragstone.testing.workspaces import workspace_of
 
 METRICS = ("hit@1", "hit@5", "hit@10", "recall@10", "p@5", "mrr@10", "ndcg@10")
 DEPTH = deepest(METRICS)
@@ -51,7 +51,7 @@ LONGEST_SEARCH = 60
 class CpuTimer:
     """A retriever whose searches are also timed in processor time, which other work on the machine changes little."""
 
-    inner: SubjectRetriever
+    inner: WorkspaceRetriever
     spent: list[float] = field(default_factory=list)
 
     async def retrieve(self, query: str, k: int) -> SearchResult:
@@ -120,11 +120,11 @@ async def _measure_pages(settings: Settings, pages: Path, size: Size) -> tuple[d
     dataset = replace(dataset, queries=dataset.queries[: size.queries])
     async with open_engine(settings) as engine:
         items, _ = await scan_paths([pages], settings.limits)
-        subject = MeasuredWorkspace(engine)
-        report = await subject.ingest_items(islice(with_page_ids(items, pages), size.pages))
+        workspace = workspace_of(engine)
+        report = await workspace.documents.ingest_items(islice(with_page_ids(items, pages), size.pages))
         figures = _figures_of(report)
-        documents = await subject.documents(limit=READ_DOCUMENTS)
-        texts = [live.chunk.text for document in documents for live in await subject.chunks(document.id)]
+        documents = await workspace.documents.list(limit=READ_DOCUMENTS)
+        texts = [live.chunk.text for document in documents for live in await workspace.documents.chunks(document.id)]
         figures["chunks.readable"] = readable_share(texts) or 0.0
     rows = [await _measure_system(settings, system, dataset) for system in (*ARMS, *MODES)]
     figures |= figures_of_rows(rows, settings.retrieval.mode)
@@ -144,9 +144,8 @@ async def _measure_system(settings: Settings, system: str, dataset: Dataset) -> 
     chosen = SYSTEMS[system]
     own = settings if chosen.reranks else settings.model_copy(update={"reranking": RerankingSettings()})
     async with open_engine(own) as engine:
-        subject = MeasuredWorkspace(engine)
-        await subject.warm()
-        retriever = CpuTimer(SubjectRetriever(subject, chosen))
+        await engine.warm(own.tenant)
+        retriever = CpuTimer(WorkspaceRetriever(workspace_of(engine), chosen))
         row = await evaluate(retriever, dataset, system=system, metrics=METRICS)
     print(f"  {system}: {row.scores}, p95 {row.latency_ms(95):.0f} ms {row.degraded}", file=sys.stderr)
     return replace(row, stages={**row.stages, "cpu": tuple(retriever.spent[1:])})
@@ -156,9 +155,9 @@ async def _passage_precision(settings: Settings, dataset: Dataset) -> float:
     """Return the share of the first five passages that come from a page which answers or helps."""
     shares = []
     async with open_engine(settings) as engine:
-        subject = MeasuredWorkspace(engine)
+        workspace = workspace_of(engine)
         for query in dataset.queries:
-            hits = (await subject.search(query.text, k=5)).hits
+            hits = (await workspace.search(SearchQuery(query.text, k=5))).hits
             shares.append(sum(dataset.grades[query.id].get(dataset_id(hit), 0) > 0 for hit in hits) / 5)
     return float(np.mean(shares))
 
@@ -177,12 +176,12 @@ async def _measure_large(settings: Settings, texts: Sequence[str]) -> dict[str, 
         Item("files", f"{number}.txt", f"{number}.txt", text) for number, text in enumerate(texts)
     ]
     async with open_engine(own) as engine:
-        subject = MeasuredWorkspace(engine)
-        report = await subject.ingest_items(items)
-        await subject.warm()
+        workspace = workspace_of(engine)
+        report = await workspace.documents.ingest_items(items)
+        await engine.warm(own.tenant)
         asked = SyntheticText(5)
         queries = [asked.query() for _ in range(QUERIES + 10)]
-        spent = await timed(lambda number: subject.search(queries[number]), len(queries) - 3)
+        spent = await timed(lambda number: workspace.search(queries[number]), len(queries) - 3)
     low, high = percentiles(spent)
     figures = _figures_of(report) | {"p50_ms": low, "p95_ms": high}
     figures["load"] = os.getloadavg()[0]

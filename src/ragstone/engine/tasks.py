@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -27,9 +27,8 @@ from ragstone.engine.access import TenantScope, record_caller, within_kbs
 if TYPE_CHECKING:
     from ragstone.core.documents import IngestReport
     from ragstone.engine.components import Components
-    from ragstone.engine.experiments import MeasuredWorkspace
+    from ragstone.engine.experiments import Experiment
     from ragstone.evaluate.dataset import Dataset
-    from ragstone.evaluate.experiments import Experiment
     from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
 
@@ -275,7 +274,8 @@ async def _load_labels(scope: TenantScope, labels: Labels, kb: str) -> Dataset:
 
 
 async def _open_experiment(scope: TenantScope, job: Job, tell: Tell) -> Experiment:
-    from ragstone.evaluate.experiments import Experiment
+    from ragstone.engine.engine import open_engine
+    from ragstone.engine.experiments import Experiment
 
     dataset = await _load_labels(scope, job.facts["labels"], job.kb)
     if limit := job.facts["limit"]:
@@ -285,20 +285,11 @@ async def _open_experiment(scope: TenantScope, job: Job, tell: Tell) -> Experime
         dataset,
         uses_own_kb=True,
         load_settings=lambda changes: _change_settings(own, changes),
-        open_subject=_open_subject,
+        # An engine of its own: what is measured is neither cached nor recorded as a search of the tenant.
+        open_engine=open_engine,
         watcher=_TellingWatcher(tell),
         kb=job.kb,
     )
-
-
-@asynccontextmanager
-async def _open_subject(settings: Settings) -> AsyncIterator[MeasuredWorkspace]:
-    # An engine of its own: what is measured is neither cached nor recorded as a search of the tenant.
-    from ragstone.engine.engine import open_engine
-    from ragstone.engine.experiments import MeasuredWorkspace
-
-    async with open_engine(settings) as engine:
-        yield MeasuredWorkspace(engine)
 
 
 def _change_settings(settings: Settings, changes: Mapping[str, Any]) -> Settings:

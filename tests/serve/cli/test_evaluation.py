@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ragstone.evaluate.experiments import ARMS, MODES, SYSTEMS, kb_name
+from ragstone.engine.experiments import ARMS, MODES, SYSTEMS, kb_name
 from ragstone.serve.cli.commands import evaluate as evaluation
 from ragstone.serve.cli.commands.evaluate import chosen_systems, read_changes
 from ragstone.settings.tree import Settings

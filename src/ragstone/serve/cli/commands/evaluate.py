@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ragstone.core.documents import IngestReport
-    from ragstone.engine.experiments import MeasuredWorkspace
+    from ragstone.engine.experiments import Experiment
     from ragstone.evaluate.dataset import Dataset
-    from ragstone.evaluate.experiments import Experiment
     from ragstone.evaluate.report import Report
     from ragstone.evaluate.tune import Tuning
     from ragstone.ingest.work import OnProgress
@@ -45,8 +44,8 @@ async def open_experiment(
     session: CliSession, folder: Path | None, split: str, from_feedback: bool, golden: bool, limit: int | None
 ) -> Experiment:
     """Return an experiment with the labelled queries from the one place that was named."""
+    from ragstone.engine.experiments import Experiment
     from ragstone.evaluate.dataset import load_dataset
-    from ragstone.evaluate.experiments import Experiment
 
     if (folder is not None) + from_feedback + golden != 1:
         raise InputError(
@@ -62,7 +61,7 @@ async def open_experiment(
         dataset,
         uses_own_kb=uses_own_kb,
         load_settings=lambda changes: session.settings(**place, **changes),
-        open_subject=lambda settings: _open_subject(session, settings, create=not uses_own_kb),
+        open_engine=lambda settings: session.engine(settings, create=not uses_own_kb),
         watcher=SessionWatcher(session),
         kb=session.options.kb,
         keeps_kbs=bool(place or session.options.kb),
@@ -89,14 +88,6 @@ def eval_folder() -> Path:
     from ragstone.models.weights.artefacts import cache_folder
 
     return cache_folder() / "eval"
-
-
-@asynccontextmanager
-async def _open_subject(session: CliSession, settings: Settings, *, create: bool) -> AsyncIterator[MeasuredWorkspace]:
-    from ragstone.engine.experiments import MeasuredWorkspace
-
-    async with session.engine(settings, create=create) as engine:
-        yield MeasuredWorkspace(engine)
 
 
 @dataclass(frozen=True, slots=True)
