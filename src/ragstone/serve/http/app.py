@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fastapi import FastAPI
 from starlette.routing import Route
@@ -16,9 +16,8 @@ from ragstone.agents.article.task import add_article_task
 from ragstone.core.errors import RagstoneError, SettingsError
 from ragstone.engine.engine import Engine
 from ragstone.serve.http import pages
-from ragstone.serve.http.description import complete_description
-from ragstone.serve.http.entity_tags import EntityTags
-from ragstone.serve.http.idempotency import IdempotencyKeys
+from ragstone.serve.http.entity_tags import PREFIX, EntityTags
+from ragstone.serve.http.idempotency import HEADER, IdempotencyKeys
 from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.limits import RequestGuard
 from ragstone.serve.http.mcp import McpMount
@@ -137,3 +136,43 @@ class KeptWorker:
                 logger.exception("the worker failed, it is started again in %.0f s", RESTART_SECONDS)
             await asyncio.sleep(RESTART_SECONDS)
             self.state = "ok"
+
+
+IDEMPOTENCY_KEY = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "Makes the request safe to repeat: for a day, the same one gets the same reply.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[\\x21-\\x7e]+$"},
+}
+IF_NONE_MATCH = {
+    "name": "If-None-Match",
+    "in": "header",
+    "required": False,
+    "description": "The `ETag` of the version that the caller has.",
+    "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
+}
+
+
+def complete_description(app: FastAPI) -> None:
+    """Have the document of an application name the headers that all its routes take."""
+    describe = app.openapi
+
+    def complete() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = describe()
+            for path, item in document["paths"].items():
+                if path.startswith(PREFIX):
+                    _complete_item(item)
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = complete  # type: ignore[method-assign]
+
+
+def _complete_item(item: dict[str, Any]) -> None:
+    if operation := item.get("post"):
+        operation.setdefault("parameters", []).append(IDEMPOTENCY_KEY)
+    if operation := item.get("get"):
+        operation.setdefault("parameters", []).append(IF_NONE_MATCH)
+        operation["responses"]["304"] = {"description": "Nothing has changed."}

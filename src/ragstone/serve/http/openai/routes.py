@@ -1,4 +1,4 @@
-"""Models, embeddings and chat completions."""
+"""Models, embeddings and chat completions, and errors as clients of that API read them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from starlette.responses import Response
 
 from ragstone.core.errors import NotFoundError
 from ragstone.core.search import Question
-from ragstone.core.types import KnowledgeBase
+from ragstone.core.types import Json, KnowledgeBase
 from ragstone.engine.workspace import Workspace
 from ragstone.schemas.errors import ErrorSchema
 from ragstone.schemas.openai import (
+    ApiErrorDetailSchema,
     ApiErrorSchema,
     ChatCompletionSchema,
     ChatModelListSchema,
@@ -30,9 +31,46 @@ from ragstone.schemas.schema import Schema
 from ragstone.serve.http.identity import Reader
 from ragstone.serve.http.openai.bodies import ChatBody, EmbeddingBody
 from ragstone.serve.http.openai.chat import Completion
-from ragstone.serve.http.openai.errors import tell_error, tell_problem
-from ragstone.serve.http.problems import tell_problems_of
+from ragstone.serve.http.problems import ProblemSchema, tell_problems_of
 from ragstone.serve.http.replies import begin_events, reply, stream_events
+
+TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+
+
+def tell_problem(problem: ProblemSchema) -> tuple[int, Json]:
+    """Return the status and the body for a problem; what is 422 elsewhere is 400 there."""
+    status = 400 if problem.status == 422 else problem.status
+    return status, tell_error(
+        problem.detail,
+        code=problem.code,
+        hint=problem.hint,
+        request_id=problem.request_id,
+        kind=TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error"),
+        param=_param(problem),
+    ).as_json()
+
+
+def tell_error(
+    message: str,
+    *,
+    code: str,
+    hint: str = "",
+    request_id: str = "",
+    kind: str = "server_error",
+    param: str | None = None,
+) -> ApiErrorSchema:
+    """Return an error in that shape."""
+    detail = ApiErrorDetailSchema.of(
+        message=message, type=kind, param=param, code=code, hint=hint, request_id=request_id
+    )
+    return ApiErrorSchema.of(error=detail)
+
+
+def _param(problem: ProblemSchema) -> str | None:
+    """Return the field that is wrong, as `messages.0.content`."""
+    steps = problem.errors[0]["loc"][1:] if problem.errors else []
+    return ".".join(str(step) for step in steps if isinstance(step, int) or step.isidentifier()) or None
+
 
 NAME = "ragstone"
 """The model that answers from the knowledge base of the settings; `ragstone/KB` from another one."""
