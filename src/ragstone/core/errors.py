@@ -57,10 +57,13 @@ class RagstoneError(Exception):
     request_id: str = ""
     """The request that failed, when a service has answered so: its log has the same id."""
 
-    def __init__(self, message: str, *, hint: str = "", remedy: Remedy | None = None) -> None:
+    def __init__(
+        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
+    ) -> None:
         super().__init__(message)
         self.hint = hint
         self.remedy = remedy
+        self.retry_after = retry_after
 
     @property
     def advice(self) -> str:
@@ -115,8 +118,7 @@ class QuotaExceeded(RagstoneError):
         retry_after: float | None = None,
         limit: float | None = None,
     ) -> None:
-        super().__init__(message, hint=hint, remedy=remedy)
-        self.retry_after = retry_after
+        super().__init__(message, hint=hint, remedy=remedy, retry_after=retry_after)
         self.limit = limit
         """The limit itself, where it is one of a minute."""
         self.retryable = retry_after is not None
@@ -127,12 +129,6 @@ class Overloaded(RagstoneError):
 
     code = "overloaded"
     retryable = True
-
-    def __init__(
-        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
-    ) -> None:
-        super().__init__(message, hint=hint, remedy=remedy)
-        self.retry_after = retry_after
 
 
 class TenantSuspended(RagstoneError):
@@ -232,12 +228,6 @@ class BudgetSpent(ModelError, RemoteError):
 
     code = "budget_spent"
     retryable = False
-
-    def __init__(
-        self, message: str, *, hint: str = "", remedy: Remedy | None = None, retry_after: float | None = None
-    ) -> None:
-        super().__init__(message, hint=hint, remedy=remedy)
-        self.retry_after = retry_after
 
 
 class AddressRefused(FetchError):
