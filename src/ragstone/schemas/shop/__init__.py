@@ -12,7 +12,22 @@ from ragstone.core.types import Json
 from ragstone.schemas.schema import Moment, Schema
 
 
-class ProductSchema(Schema):
+class _PricedSchema(Schema):
+    """Something with a price, which is a decimal number as text, so that no digit is lost; null means on request."""
+
+    @classmethod
+    def of(cls, source: Any = None, /, **values: Any) -> Self:
+        """Build the shape of an entry."""
+        return super().of(source, price=None if source.price is None else str(source.price), **values)
+
+    @classmethod
+    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
+        """Return the fields of an entry, with its price as a number."""
+        price = data.get("price")
+        return {**data, "price": None if price is None else Decimal(price)}
+
+
+class ProductSchema(_PricedSchema):
     """A product. Its price is a decimal number as text, so that no digit is lost; null means on request."""
 
     id: str
@@ -24,16 +39,6 @@ class ProductSchema(Schema):
     currency: str
     stock: int | None
     updated_at: Moment
-
-    @classmethod
-    def of(cls, source: Any = None, /, **values: Any) -> Self:
-        """Build the shape of a product."""
-        return super().of(source, price=_write_price(source.price), **values)
-
-    @classmethod
-    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
-        """Return the fields of a product, with its price as a number."""
-        return {**data, "price": _read_price(data.get("price"))}
 
 
 class ProductListSchema(Schema):
@@ -61,7 +66,7 @@ class WindowSchema(Schema):
         return {**data, **{name: time.fromisoformat(data[name]) for name in ("opens", "closes")}}
 
 
-class ServiceSchema(Schema):
+class ServiceSchema(_PricedSchema):
     """A service with its opening hours; its price is a decimal number as text."""
 
     id: str
@@ -73,16 +78,6 @@ class ServiceSchema(Schema):
     windows: list[WindowSchema]
     timezone: str
     updated_at: Moment
-
-    @classmethod
-    def of(cls, source: Any = None, /, **values: Any) -> Self:
-        """Build the shape of a service."""
-        return super().of(source, price=_write_price(source.price), **values)
-
-    @classmethod
-    def restore(cls, data: dict[str, Json]) -> Mapping[str, Json]:
-        """Return the fields of a service, with its price as a number."""
-        return {**data, "price": _read_price(data.get("price"))}
 
 
 class ServiceListSchema(Schema):
@@ -148,11 +143,3 @@ class ShopImportSchema(Schema):
 
     products: int
     services: int
-
-
-def _write_price(price: Decimal | None) -> str | None:
-    return None if price is None else str(price)
-
-
-def _read_price(written: Json) -> Decimal | None:
-    return None if written is None else Decimal(written)
