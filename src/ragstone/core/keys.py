@@ -8,8 +8,8 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Literal, Protocol, get_args
+from datetime import datetime
+from typing import Literal, get_args
 
 from ragstone.core.errors import InputError
 from ragstone.core.ids import check_name
@@ -74,38 +74,6 @@ class IssuedKey:
 
     key: ApiKey
     token: str
-
-
-class KeyBook(Protocol):
-    """All keys. One that does not exist is `NotFoundError`."""
-
-    async def create(self, wanted: NewApiKey) -> IssuedKey:
-        """Make a key; the tenant has to exist."""
-        ...
-
-    async def create_first(self, wanted: Sequence[NewApiKey]) -> list[IssuedKey]:
-        """Make keys if there are none at all; return them, or nothing where there are some."""
-        ...
-
-    async def all(self, tenant: str | None) -> list[ApiKey]:
-        """Return the keys of a tenant, those of the operator for an empty name, or all for None; oldest first."""
-        ...
-
-    async def revoke(self, key_id: str, *, tenant: str | None) -> ApiKey:
-        """Have a key refused from now on: one of this tenant, or with None of any."""
-        ...
-
-    async def rotate(self, key_id: str, *, tenant: str | None, grace: timedelta = ...) -> IssuedKey:
-        """Make a key with the same rights, and have the old one refused when `grace` is over."""
-        ...
-
-    async def find(self, token: str) -> ApiKey | None:
-        """Return the key that a caller has sent, or None if there is none like it or it is not valid now."""
-        ...
-
-    async def spend(self, key: ApiKey) -> RequestAllowance | None:
-        """Count a request of a key that has a limit, or raise `QuotaExceeded`; None for a key that has none."""
-        ...
 
 
 def new_token() -> tuple[str, str, str]:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.audit import Receipt
 from ragstone.core.errors import RagstoneError
-from ragstone.core.keys import KeyBook
 from ragstone.core.tenants import TenantBook
 from ragstone.engine.access import TenantScope
 from ragstone.engine.components import Components, secret_keys
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from ragstone.engine.tasks import TaskRun
     from ragstone.ingest.jobs.worker import OnEnd, Worker
     from ragstone.stores.control.alerts import Alert
+    from ragstone.stores.control.keys import SqlKeyBook
     from ragstone.stores.control.replies import SqlReplyBook
     from ragstone.transfer.reports import MoveReport, OnMove
 
@@ -67,7 +67,7 @@ class Engine:
         return self._components.stores.tenants
 
     @property
-    def keys(self) -> KeyBook:
+    def keys(self) -> SqlKeyBook:
         """The keys of callers over the network."""
         return self._components.stores.keys
 

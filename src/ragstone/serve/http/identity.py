@@ -14,11 +14,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
 
 from ragstone.core.ids import content_hash
-from ragstone.core.keys import ApiKey, KeyBook, KeyScope
+from ragstone.core.keys import ApiKey, KeyScope
 from ragstone.engine.engine import Engine
 from ragstone.engine.workspace import Workspace
 from ragstone.serve.http.oidc import IdentityUnavailable, TokenReader, is_token
 from ragstone.serve.http.rates import GuessLimiter, KeyLimiter, address_of
+from ragstone.stores.control.keys import SqlKeyBook
 
 FRESH_SECONDS = 0.5
 """The time for which a key is not looked up again: one that is revoked is refused within a second everywhere."""
@@ -33,7 +34,7 @@ class KeyRing:
     """Looks up keys, each at most twice a second, and holds callers to their limits."""
 
     def __init__(
-        self, book: KeyBook, clock: Callable[[], float] = time.monotonic, tokens: TokenReader | None = None
+        self, book: SqlKeyBook, clock: Callable[[], float] = time.monotonic, tokens: TokenReader | None = None
     ) -> None:
         """`tokens` reads those of an identity provider."""
         self._book = book

@@ -12,7 +12,8 @@ from ipaddress import IPv6Address, ip_address
 from starlette.requests import HTTPConnection
 
 from ragstone.core.errors import QuotaExceeded, StoreFull, StoreReadOnly
-from ragstone.core.keys import ApiKey, KeyBook, RequestAllowance
+from ragstone.core.keys import ApiKey, RequestAllowance
+from ragstone.stores.control.keys import SqlKeyBook
 
 logger = logging.getLogger(__name__)
 WRONG_KEYS = 20
@@ -24,7 +25,7 @@ REMEMBERED = 4096
 class KeyLimiter:
     """Counts the requests of keys that have a limit, across processes; a key without one costs nothing."""
 
-    def __init__(self, book: KeyBook, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, book: SqlKeyBook, clock: Callable[[], float] = time.monotonic) -> None:
         self._book = book
         self._clock = clock
         self._refused: OrderedDict[str, tuple[QuotaExceeded, float]] = OrderedDict()

@@ -37,17 +37,19 @@ NO_SECRET = "0" * 64
 
 
 class SqlKeyBook:
-    """Implements `core.keys.KeyBook`."""
+    """All keys. One that does not exist is `NotFoundError`."""
 
     def __init__(self, ledger: SqlLedger, clock: Callable[[], datetime] = now) -> None:
         self._ledger = ledger
         self._clock = clock
 
     async def create(self, wanted: NewApiKey) -> IssuedKey:
+        """Make a key; the tenant has to exist."""
         checked, moment, who = check_key(wanted, self._clock()), self._clock(), caller()
         return await self._ledger.control_write(lambda connection: _insert(connection, checked, moment, who))
 
     async def create_first(self, wanted: Sequence[NewApiKey]) -> list[IssuedKey]:
+        """Make keys if there are none at all; return them, or nothing where there are some."""
         moment, who = self._clock(), caller()
         checked = [check_key(key, moment) for key in wanted]
 
@@ -59,16 +61,19 @@ class SqlKeyBook:
         return await self._ledger.control_write(create_unless_there)
 
     async def all(self, tenant: str | None) -> list[ApiKey]:
+        """Return the keys of a tenant, those of the operator for an empty name, or all for None; oldest first."""
         nothing: list[ApiKey] = []
         return await self._ledger.control_read(lambda connection: _keys(connection, tenant), nothing)
 
     async def revoke(self, key_id: str, *, tenant: str | None) -> ApiKey:
+        """Have a key refused from now on: one of this tenant, or with None of any."""
         moment, who = self._clock(), caller()
         return await self._ledger.control_write(
             lambda connection: _revoke(connection, _existing(connection, key_id, tenant), moment, who)
         )
 
     async def rotate(self, key_id: str, *, tenant: str | None, grace: timedelta = GRACE) -> IssuedKey:
+        """Make a key with the same rights, and have the old one refused when `grace` is over."""
         moment, who = self._clock(), caller()
 
         def replace_key(connection: Connection) -> IssuedKey:
@@ -81,6 +86,7 @@ class SqlKeyBook:
         return await self._ledger.control_write(replace_key)
 
     async def find(self, token: str) -> ApiKey | None:
+        """Return the key that a caller has sent, or None if there is none like it or it is not valid now."""
         parts = TOKEN.fullmatch(token)
         key_id, secret = parts.groups() if parts else ("", "")
         row = await self._ledger.control_read(lambda connection: _row(connection, key_id), None)
@@ -90,6 +96,7 @@ class SqlKeyBook:
         return found if found.is_valid(self._clock()) else None
 
     async def spend(self, key: ApiKey) -> RequestAllowance | None:
+        """Count a request of a key that has a limit, or raise `QuotaExceeded`; None for a key that has none."""
         if key.per_minute is None:
             return None
         limit, moment = key.per_minute, self._clock()
