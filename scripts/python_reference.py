@@ -20,7 +20,6 @@ from ragstone.client.shop import RemoteShop
 from ragstone.client.tasks import RemoteTasks
 from ragstone.core.background import Blocking
 from ragstone.core.search import Question, SearchQuery
-from ragstone.core.tenants import TenantBook
 from ragstone.engine.archive import Archive
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
@@ -37,6 +36,7 @@ from ragstone.engine.sources import Sources
 from ragstone.engine.workspace import Workspace
 from ragstone.query.session import SearchSession
 from ragstone.settings.load import load_settings
+from ragstone.stores.control.tenants import SqlTenantBook
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "python.md"
 OPENING = """\
@@ -108,7 +108,9 @@ def _lines() -> Iterator[str]:
     yield from _section("## Engine", Engine)
     yield "### engine.tenants\n\nA name that no tenant has is `NotFoundError`, unless it is said otherwise.\n"
     shown = vars(blocking.BlockingTenants)
-    yield from _functions({name: value for name, value in vars(TenantBook).items() if name in shown and name[0] != "_"})
+    yield from _functions(
+        {name: value for name, value in vars(SqlTenantBook).items() if name in shown and name[0] != "_"}
+    )
     yield "## Values\n"
     for value in (SearchQuery, Question):
         shape = ", ".join(f"{field.name}: {_type(field.type)}" for field in fields(value))

@@ -12,7 +12,6 @@ from ragstone.core.audit import Receipt, TargetKind
 from ragstone.core.background import Blocking, BlockingPart, LoopThread, RunOnLoop, wait_for_each
 from ragstone.core.errors import InputError
 from ragstone.core.search import Explanation, Question, QuestionOptions, SearchOptions, SearchQuery, SearchResult
-from ragstone.core.tenants import TenantBook
 from ragstone.engine.archive import Archive
 from ragstone.engine.audit import Audit
 from ragstone.engine.collections import Collections
@@ -30,6 +29,7 @@ from ragstone.engine.workspace import Workspace
 from ragstone.query.session import SearchSession
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Adapter, Settings
+from ragstone.stores.control.tenants import SqlTenantBook
 
 if TYPE_CHECKING:
     from ragstone.transfer.reports import MoveReport, OnMove
@@ -122,20 +122,20 @@ class BlockingShop(BlockingPart[TenantShop]):
     appointments = Blocking(TenantShop.appointments)
 
 
-class BlockingTenants(BlockingPart[TenantBook]):
+class BlockingTenants(BlockingPart[SqlTenantBook]):
     """The tenants that there are, what they may use and what they have used."""
 
-    create = Blocking(TenantBook.create)
-    get = Blocking(TenantBook.get)
-    all = Blocking(TenantBook.all)
-    rename = Blocking(TenantBook.rename)
-    suspend = Blocking(TenantBook.suspend)
-    resume = Blocking(TenantBook.resume)
-    delete = Blocking(TenantBook.delete)
-    set_quotas = Blocking(TenantBook.set_quotas)
-    set_retention = Blocking(TenantBook.set_retention)
-    set_settings = Blocking(TenantBook.set_settings)
-    usage = Blocking(TenantBook.usage)
+    create = Blocking(SqlTenantBook.create)
+    get = Blocking(SqlTenantBook.get)
+    all = Blocking(SqlTenantBook.all)
+    rename = Blocking(SqlTenantBook.rename)
+    suspend = Blocking(SqlTenantBook.suspend)
+    resume = Blocking(SqlTenantBook.resume)
+    delete = Blocking(SqlTenantBook.delete)
+    set_quotas = Blocking(SqlTenantBook.set_quotas)
+    set_retention = Blocking(SqlTenantBook.set_retention)
+    set_settings = Blocking(SqlTenantBook.set_settings)
+    usage = Blocking(SqlTenantBook.usage)
 
 
 class BlockingSession(BlockingPart[SearchSession]):

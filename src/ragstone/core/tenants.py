@@ -9,7 +9,6 @@ from datetime import datetime
 from typing import Literal, Protocol, get_args
 
 from ragstone.core.errors import BudgetSpent, InputError
-from ragstone.core.model_types import Bill
 from ragstone.core.types import Metadata
 
 TenantState = Literal["active", "suspended", "deleting"]
@@ -218,90 +217,6 @@ class Reservation:
     id: str
     tenant_id: str
     amounts: Mapping[QuotaName, float] = field(default_factory=dict)
-
-
-class TenantBook(Protocol):
-    """All tenants. A name that no tenant has is `NotFoundError`, unless it is said otherwise."""
-
-    @property
-    def revision(self) -> int:
-        """Grows with whatever this process changes about tenants; others may change them, too."""
-        ...
-
-    async def create(self, name: str, quotas: Quotas = ..., /) -> Tenant: ...
-
-    async def get(self, name: str) -> Tenant | None: ...
-
-    async def all(self) -> list[Tenant]:
-        """In order of name, those that are being deleted included."""
-        ...
-
-    async def rename(self, old: str, new: str) -> Tenant: ...
-
-    async def suspend(self, name: str) -> Tenant:
-        """Refuse everything that is asked for this tenant."""
-        ...
-
-    async def resume(self, name: str) -> Tenant: ...
-
-    async def delete(self, name: str) -> Tenant:
-        """Remove a tenant with all it has; begun again after a crash, it goes on. The tenant as it was."""
-        ...
-
-    async def finish_deletions(self) -> list[str]:
-        """Finish what crashes have left half deleted; the names of the tenants that are gone now."""
-        ...
-
-    async def set_quotas(self, name: str, quotas: Quotas) -> Tenant: ...
-
-    async def set_retention(self, name: str, days: int | None) -> Tenant: ...
-
-    async def set_settings(self, name: str, settings: Metadata) -> Tenant: ...
-
-    async def reserve(self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False) -> Reservation:
-        """Promise room for all of it or raise `QuotaExceeded`. A promise that is not kept lapses after an hour.
-
-        `queued` counts what waits in the queue as well: for what is about to join it.
-        """
-        ...
-
-    async def check(self, name: str, amounts: Mapping[QuotaName, float]) -> None:
-        """Raises what `reserve` would raise, and promises nothing."""
-        ...
-
-    async def settle(self, reservation: Reservation, actual: Mapping[QuotaName, float] | None = None) -> None:
-        """It was used: what was reserved, or `actual`. Stock counts itself where it lies."""
-        ...
-
-    async def release(self, reservation: Reservation) -> None:
-        """Nothing of it was used."""
-        ...
-
-    async def spend(self, name: str, quota: QuotaName, amount: float = 1) -> None:
-        """Reserve and settle at once: use some of what is limited by time, or raise `QuotaExceeded`."""
-        ...
-
-    async def charge(self, name: str, usd: float, kind: str) -> None:
-        """Write down what something has cost, whatever the limit: it is spent."""
-        ...
-
-    async def charge_bill(self, name: str, bill: Bill, free_units: Mapping[str, int] | None = None) -> None:
-        """Write down all of a bill, or nothing; `free_units` of a kind cost nothing each day, all tenants together."""
-        ...
-
-    async def charge_day(self, name: str, kind: str, usd_per_chunk: float) -> None:
-        """Write down the cost of keeping the chunks for today, unless that was done."""
-        ...
-
-    async def budget(self, name: str) -> MonthBudget | None:
-        """Return the budget of the month that runs; None for a tenant that has none."""
-        ...
-
-    async def usage(self, name: str) -> Usage: ...
-
-    async def list_expired(self, name: str, before: datetime, limit: int = ...) -> list[str]:
-        """Documents that can be found and were not updated since, oldest first, by id."""
-        ...
 
 
 class Admission(Protocol):

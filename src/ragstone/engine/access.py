@@ -31,11 +31,12 @@ from ragstone.core.errors import (
 from ragstone.core.model_types import Bill, collect_costs
 from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.tenants import MonthBudget, QuotaName, Reservation, Tenant, TenantBook
+from ragstone.core.tenants import MonthBudget, QuotaName, Reservation, Tenant
 from ragstone.core.types import KnowledgeBase
 from ragstone.settings.flags import PHASES, is_on
 from ragstone.settings.tenants import FLAGS, PROFILE, apply_tenant_settings
 from ragstone.settings.tree import Settings
+from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.documents import kb_of
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class TenantAccess:
 
     def __init__(
         self,
-        book: TenantBook,
+        book: SqlTenantBook,
         settings: Settings,
         profile: Callable[[str], Mapping[str, Any]],
         clock: Callable[[], float] = time.monotonic,

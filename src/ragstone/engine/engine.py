@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.audit import Receipt
 from ragstone.core.errors import RagstoneError
-from ragstone.core.tenants import TenantBook
 from ragstone.engine.access import TenantScope
 from ragstone.engine.components import Components, secret_keys
 from ragstone.engine.workspace import Workspace
 from ragstone.settings.load import load_settings
 from ragstone.settings.tree import Adapter, Settings
+from ragstone.stores.control.tenants import SqlTenantBook
 
 if TYPE_CHECKING:
     from ragstone.core.health import HealthFinding
@@ -62,7 +62,7 @@ class Engine:
         return Workspace(TenantScope(self._components, tenant, actor, request_id, tuple(kbs), remote=remote))
 
     @property
-    def tenants(self) -> TenantBook:
+    def tenants(self) -> SqlTenantBook:
         """The tenants that there are, what they may use and what they have used."""
         return self._components.stores.tenants
 

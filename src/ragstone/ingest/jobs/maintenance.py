@@ -8,8 +8,8 @@ import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from ragstone.core.audit import Auditor
@@ -18,7 +18,7 @@ from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, Sourc
 from ragstone.core.jobs import Job, NewJob, Notice, Priority, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue, Source, SourceBook
-from ragstone.core.tenants import TenantBook
+from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, failure_of
 from ragstone.fetch.fetcher import Fetcher
 from ragstone.ingest.backfill import SpaceMaintenance
@@ -59,6 +59,16 @@ class Webhook:
         await self._fetcher.close()
 
 
+class TenantRecords(Protocol):
+    """The part of the book of tenants that maintenance needs."""
+
+    async def get(self, name: str) -> Tenant | None: ...
+
+    async def finish_deletions(self) -> list[str]: ...
+
+    async def list_expired(self, name: str, before: datetime) -> list[str]: ...
+
+
 class Maintenance:
     """Keeps the sources of all tenants up to date and their storage clean."""
 
@@ -71,7 +81,7 @@ class Maintenance:
         build_source: BuildSource,
         webhook: Webhook | None,
         space_maintenance: SpaceMaintenance | None = None,
-        tenants: TenantBook | None = None,
+        tenants: TenantRecords | None = None,
         audit: Auditor | None = None,
         start_refresh: Callable[[str], Awaitable[None]] | None = None,
         charge_store: Callable[[str], Awaitable[None]] | None = None,

@@ -21,9 +21,9 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, SettingsError
 from ragstone.core.ids import check_name, content_hash
 from ragstone.core.keys import NAME_CHARS, SCOPES, ApiKey
-from ragstone.core.tenants import TenantBook
 from ragstone.fetch.calls import WRONG_SHAPE, ReplyTooLarge, ServiceClient, host_of
 from ragstone.settings.web import OidcSettings, check_provider_address
+from ragstone.stores.control.tenants import SqlTenantBook
 
 logger = logging.getLogger(__name__)
 ALGORITHMS: Mapping[str, tuple[str, ...]] = {
@@ -142,7 +142,7 @@ class SigningKeys:
 class TokenReader:
     """Reads tokens as keys: none of them is stored, and each says itself how long it is valid."""
 
-    def __init__(self, settings: OidcSettings, tenants: TenantBook) -> None:
+    def __init__(self, settings: OidcSettings, tenants: SqlTenantBook) -> None:
         try:
             import jwt
         except ImportError as error:

@@ -45,7 +45,7 @@ Eraser = Callable[[str], Awaitable[None]]
 
 
 class SqlTenantBook:
-    """Implements `core.tenants.TenantBook`."""
+    """All tenants. A name that no tenant has is `NotFoundError`, unless it is said otherwise."""
 
     def __init__(
         self,
@@ -60,6 +60,7 @@ class SqlTenantBook:
         self._files = files
         self._clock = clock
         self.revision = 0
+        """Grows with whatever this process changes about tenants; others may change them, too."""
         self._counted: dict[str, tuple[int, Stock]] = {}
         """The stock of each tenant at a place in its change feed."""
 
@@ -76,6 +77,7 @@ class SqlTenantBook:
         return await self._ledger.control_read(lambda connection: tenant_rows.read_tenant(connection, name), None)
 
     async def all(self) -> list[Tenant]:
+        """In order of name, those that are being deleted included."""
         return await self._ledger.control_read(tenant_rows.read_tenants, [])
 
     async def rename(self, old: str, new: str) -> Tenant:
@@ -87,12 +89,14 @@ class SqlTenantBook:
         return renamed
 
     async def suspend(self, name: str) -> Tenant:
+        """Refuse everything that is asked for this tenant."""
         return await self._set_state(name, "suspended", "suspend")
 
     async def resume(self, name: str) -> Tenant:
         return await self._set_state(name, "active", "resume")
 
     async def delete(self, name: str) -> Tenant:
+        """Remove a tenant with all it has; begun again after a crash, it goes on. The tenant as it was."""
         tenant = await self._change(
             name, "delete", lambda connection: tenant_rows.begin_delete(connection, name, self._clock()), "begun"
         )
@@ -101,6 +105,7 @@ class SqlTenantBook:
         return tenant
 
     async def finish_deletions(self) -> list[str]:
+        """Finish what crashes have left half deleted; the names of the tenants that are gone now."""
         begun = [tenant for tenant in await self.all() if tenant.state == "deleting"]
         finished = []
         for tenant in begun:
@@ -121,6 +126,10 @@ class SqlTenantBook:
         return await self._set(name, "settings", packed_settings(settings), "settings")
 
     async def reserve(self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False) -> Reservation:
+        """Promise room for all of it or raise `QuotaExceeded`. A promise that is not kept lapses after an hour.
+
+        `queued` counts what waits in the queue as well: for what is about to join it.
+        """
         tenant = await self.get(name)
         if tenant is None:
             return NOTHING  # nobody has limited what does not exist yet
@@ -137,6 +146,7 @@ class SqlTenantBook:
         return await self._ledger.control_write(lambda connection: decide(connection, Stock()))
 
     async def check(self, name: str, amounts: Mapping[QuotaName, float]) -> None:
+        """Raises what `reserve` would raise, and promises nothing."""
         tenant = await self.get(name)
         if tenant is None:
             return
@@ -147,6 +157,7 @@ class SqlTenantBook:
         )
 
     async def settle(self, reservation: Reservation, actual: Mapping[QuotaName, float] | None = None) -> None:
+        """It was used: what was reserved, or `actual`. Stock counts itself where it lies."""
         if reservation.amounts:
             used = reservation.amounts if actual is None else actual
             await self._ledger.control_write(
@@ -154,10 +165,12 @@ class SqlTenantBook:
             )
 
     async def release(self, reservation: Reservation) -> None:
+        """Nothing of it was used."""
         if reservation.amounts:
             await self._ledger.control_write(lambda connection: quota_rows.release(connection, reservation))
 
     async def spend(self, name: str, quota: QuotaName, amount: float = 1) -> None:
+        """Reserve and settle at once: use some of what is limited by time, or raise `QuotaExceeded`."""
         await self._write(
             name,
             lambda connection: quota_rows.spend(
@@ -166,6 +179,7 @@ class SqlTenantBook:
         )
 
     async def charge(self, name: str, usd: float, kind: str) -> None:
+        """Write down what something has cost, whatever the limit: it is spent."""
         _check_cost(kind, usd)
         if usd:
             await self._write(
@@ -176,6 +190,7 @@ class SqlTenantBook:
             )
 
     async def charge_bill(self, name: str, bill: Bill, free_units: Mapping[str, int] | None = None) -> None:
+        """Write down all of a bill, or nothing; `free_units` of a kind cost nothing each day, all tenants together."""
         for kind, usd in bill.items():
             _check_cost(kind, usd)
         if bill or bill.units:
@@ -187,6 +202,7 @@ class SqlTenantBook:
             )
 
     async def charge_day(self, name: str, kind: str, usd_per_chunk: float) -> None:
+        """Write down the cost of keeping the chunks for today, unless that was done."""
         _check_cost(kind, usd_per_chunk)
         usd = usd_per_chunk * (await self._ledger.read(name, self._live_stock)).chunks
         if usd:
@@ -198,6 +214,7 @@ class SqlTenantBook:
             )
 
     async def budget(self, name: str) -> MonthBudget | None:
+        """Return the budget of the month that runs; None for a tenant that has none."""
         moment = self._clock()
 
         def read(connection: Connection) -> MonthBudget | None:
@@ -240,6 +257,7 @@ class SqlTenantBook:
         )
 
     async def list_expired(self, name: str, before: datetime, limit: int = 100) -> list[str]:
+        """Documents that can be found and were not updated since, oldest first, by id."""
         return await self._ledger.read(name, quota_rows.expired_documents, before, limit)
 
     def _live_stock(self, connection: Connection, tenant_id: str) -> Stock:

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from ragstone.core.tenants import Tenant, TenantBook, Usage
+    from ragstone.core.tenants import Tenant, Usage
     from ragstone.core.types import Json
+    from ragstone.stores.control.tenants import SqlTenantBook
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the tenant.")]
 Changes = Annotated[
@@ -152,7 +153,7 @@ async def show_usage(session: CliSession) -> None:
     session.show(UsageSchema.of(usage), lambda out: _draw_usage(out, tenant, usage))
 
 
-async def _existing(book: TenantBook, name: str) -> Tenant:
+async def _existing(book: SqlTenantBook, name: str) -> Tenant:
     found = await book.get(name)
     if found is None:
         raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
