@@ -50,11 +50,6 @@ class CustomerReply:
     degraded: tuple[str, ...] = ()
     retrieval_ms: float = 0.0
 
-    @property
-    def is_for_a_person(self) -> bool:
-        """True where a person has to go on."""
-        return self.status in ("declined", "handed_over")
-
 
 @dataclass(frozen=True, slots=True)
 class ReplyReady:
