@@ -18,7 +18,7 @@ from ragstone.language.terms import terms_asked
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
-T = TypeVar("T", Product, Service)
+T = TypeVar("T")
 MOST_ASKED = 24
 """Words of a query that are looked for."""
 
