@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.connection import RemotePart, path_of
 from ragstone.core.activity import Conversation, GoldenQuery, PassageVote, Turn, Vote
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.audit import AuditEntry
@@ -19,11 +19,8 @@ from ragstone.schemas.receipts import ReceiptReportSchema
 from ragstone.schemas.tenants import AuditEntrySchema
 
 
-class RemoteFeedback:
+class RemoteFeedback(RemotePart):
     """Votes on what searches found, and golden queries."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def vote(self, query: str, chunk_ids: Sequence[str], vote: Vote = "used", *, kb: str | None = None) -> int:
         """Say that passages were useful for a query, or were not; return the number of passages."""
@@ -56,11 +53,8 @@ class RemoteFeedback:
             return 0
 
 
-class RemoteReceipts:
+class RemoteReceipts(RemotePart):
     """Receipts of answers."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def ask(self, question: Question | str) -> tuple[Answer, dict[str, Json]]:
         """Return an answer with its receipt, which `check` takes later."""
@@ -73,11 +67,8 @@ class RemoteReceipts:
         return ReceiptReportSchema.read_as(ReceiptReport, data)
 
 
-class RemoteConversations:
+class RemoteConversations(RemotePart):
     """Conversations and their turns."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def list(self, *, limit: int = 100, kb: str | None = None) -> Sequence[Conversation]:
         """Return conversations, newest first."""
@@ -96,11 +87,8 @@ class RemoteConversations:
         return int((await self._connection.delete(path_of("conversations", conversation), kb=kb))["turns"])
 
 
-class RemoteAudit:
+class RemoteAudit(RemotePart):
     """The audit record."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def list(self, *, action: str | None = None, limit: int = 100) -> Sequence[AuditEntry]:
         """Return entries, newest first."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.connection import RemotePart, path_of
 from ragstone.core.agents.articles import ArticleRun
 from ragstone.schemas.agents.articles import ArticleRunSchema
 
 
-class RemoteArticles:
+class RemoteArticles(RemotePart):
     """Runs of the article pipeline."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def get(self, run_id: str) -> ArticleRun:
         """Return a run, with its article once it has completed, or raise `NotFoundError`."""

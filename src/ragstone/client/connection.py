@@ -254,6 +254,13 @@ def _parse(response: httpx2.Response) -> Json:
         raise RemoteError(f"the service answered {response.url.path} with something else than JSON") from error
 
 
+class RemotePart:
+    """A part of the client of a service, over its one connection."""
+
+    def __init__(self, connection: ServiceConnection) -> None:
+        self._connection = connection
+
+
 def path_of(*steps: str) -> str:
     """Return the path of a resource under `/v1`; a name may hold any character."""
     return "/v1/" + "/".join(quote(step, safe="") for step in steps)

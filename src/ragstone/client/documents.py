@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.connection import RemotePart, path_of
 from ragstone.core.documents import ChunkRecord, DocumentVersion, IngestReport, OriginalFile
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.jobs import DocumentStatus, Status
@@ -23,11 +23,8 @@ from ragstone.schemas.documents import (
 )
 
 
-class RemoteDocuments:
+class RemoteDocuments(RemotePart):
     """Documents: uploaded, listed, read, deleted."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def upload(
         self,

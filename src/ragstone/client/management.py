@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.connection import RemotePart, path_of
 from ragstone.core.errors import RemoteError
 from ragstone.core.jobs import ACTIVE, Job, JobState, Notice, SourceRecord
 from ragstone.core.spaces import SpaceRecord
@@ -16,11 +16,8 @@ from ragstone.schemas.knowledge_bases import KbSchema, StatsSchema
 from ragstone.schemas.sources import SourceSchema
 
 
-class RemoteKnowledgeBases:
+class RemoteKnowledgeBases(RemotePart):
     """Knowledge bases: listed, counted, renamed, deleted."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def list(self) -> Sequence[KnowledgeBase]:
         """Return all knowledge bases that the key may see."""
@@ -41,11 +38,8 @@ class RemoteKnowledgeBases:
         return next(found for found in await self.list() if found.name == data["name"])
 
 
-class RemoteEmbeddings:
+class RemoteEmbeddings(RemotePart):
     """The models and vectors of a kb."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def queue(self, model: str | None = None, *, kb: str) -> Job:
         """Queue a job that makes all vectors of a kb again, by another model or by the same."""
@@ -57,11 +51,8 @@ class RemoteEmbeddings:
         return [SpaceSchema.read_as(SpaceRecord, space) for space in data["spaces"]]
 
 
-class RemoteSources:
+class RemoteSources(RemotePart):
     """Configured connectors."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def add(
         self, kind: str, name: str, config: Mapping[str, Any], *, schedule: str | None = None, kb: str | None = None
@@ -98,11 +89,8 @@ class RemoteSources:
         return int(data["documents"])
 
 
-class RemoteJobs:
+class RemoteJobs(RemotePart):
     """Jobs that workers do in the background, and notices of how they ended."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def list(
         self, *, states: Sequence[JobState] = (), source: str | None = None, limit: int = 100

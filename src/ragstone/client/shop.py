@@ -7,18 +7,15 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import Any
 
-from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.connection import RemotePart, path_of
 from ragstone.core.shop import Appointment, Product, Service, ShopImport, Slot
 from ragstone.core.shop.tables import Kind
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.shop import AppointmentSchema, ProductSchema, ServiceSchema, ShopImportSchema, SlotSchema
 
 
-class RemoteShop:
+class RemoteShop(RemotePart):
     """Products, services and appointments of a shop."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def find_products(self, query: str, limit: int = 5) -> Sequence[Product]:
         """Return the products that a text is about, best first."""

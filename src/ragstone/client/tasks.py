@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
-from ragstone.client.connection import ServiceConnection, path_of
+from ragstone.client.connection import RemotePart, path_of
 from ragstone.client.documents import open_content
 from ragstone.core.agents.articles import GraphName
 from ragstone.core.jobs import Job, Labels, TaskFile
@@ -14,11 +14,8 @@ from ragstone.core.types import Json
 from ragstone.schemas.jobs import JobSchema
 
 
-class RemoteTasks:
+class RemoteTasks(RemotePart):
     """Queues tasks of a tenant and returns what they made."""
-
-    def __init__(self, connection: ServiceConnection) -> None:
-        self._connection = connection
 
     async def export(self, *, kbs: Sequence[str] | None = None, files: bool = True) -> Job:
         """Queue the writing of all kbs, or some, into an archive."""
