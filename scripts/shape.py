@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MOST_FILES = 25
 MOST_FILE_LINES = 450
 MOST_PARTICIPLES = 0.01
+SLICE_LINES = 70
 OPENINGS = re.compile(r"(What|Whether|Who|Whoever|Whom|Whose|How|Where)\b")
 IRREGULAR = re.compile(
     "begun|borne|bought|bound|brought|built|caught|chosen|done|drawn|driven|fallen|felt|found|frozen|given|gone|grown|"
@@ -46,6 +47,8 @@ class Shape:
     classes: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     folders: Counter[str] = field(default_factory=Counter)
     long_files: list[str] = field(default_factory=list)
+    slices: list[str] = field(default_factory=list)
+    """Short modules that only one other imports: most likely a part of it that was cut off."""
 
     @property
     def participle_share(self) -> float:
@@ -64,6 +67,8 @@ class Shape:
 def measure(package: Path) -> Shape:
     """Return the counts over all modules of a package."""
     shape = Shape()
+    importers: dict[str, set[str]] = defaultdict(set)
+    short: list[str] = []
     for path in sorted(package.rglob("*.py")):
         text = path.read_text("utf-8")
         name = path.relative_to(package.parent).as_posix()
@@ -73,8 +78,24 @@ def measure(package: Path) -> Shape:
         if lines > MOST_FILE_LINES:
             shape.long_files.append(f"{name} ({lines})")
         shape.folders[path.parent.relative_to(package.parent).as_posix()] += 1
-        _measure_module(shape, name, ast.parse(text))
+        tree = ast.parse(text)
+        _measure_module(shape, name, tree)
+        if lines < SLICE_LINES and path.stem != "__init__":
+            short.append(name)
+        for module in imported_modules(tree):
+            importers[module].add(name)
+    shape.slices = [name for name in short if len(importers[name.removesuffix(".py").replace("/", ".")]) == 1]
     return shape
+
+
+def imported_modules(tree: ast.Module) -> Iterator[str]:
+    """Yield what a module imports: the modules themselves, and names in them as if they were modules."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
 
 
 def _measure_module(shape: Shape, name: str, tree: ast.Module) -> None:
@@ -183,6 +204,7 @@ def print_shape(shape: Shape, passes: dict[str, list[str]]) -> None:
         "class names with two meanings": f"{len(shape.shared_class_names)}",
         "most files in one folder": largest,
         "files over 450 lines": f"{len(shape.long_files)}",
+        "files under 70 lines with one importer": f"{len(shape.slices)}",
         "modules passed by a document / a question": f"{len(passes['document'])} / {len(passes['question'])}",
     }
     for name, value in rows.items():
@@ -227,6 +249,7 @@ def main() -> int:
             print(place)
         for name, homes in shape.shared_class_names.items():
             print(f"class {name}: {', '.join(homes)}")
+        print(f"files under 70 lines with one importer: {' '.join(shape.slices)}")
         for kind, modules in passes.items():
             print(f"{kind}: {' '.join(modules)}")
     return 0

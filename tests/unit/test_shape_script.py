@@ -43,3 +43,14 @@ def test_a_tidy_package_breaks_no_rule(tmp_path: Path) -> None:
     package.mkdir()
     (package / "a.py").write_text('"""Weather."""\n\n\ndef load_forecast():\n    """Return the forecast."""\n')
     assert list(broken_rules(measure(package))) == []
+
+
+def test_a_short_file_with_one_importer_counts_as_a_slice_of_it(tmp_path: Path) -> None:
+    package = tmp_path / "sample"
+    package.mkdir()
+    (package / "whole.py").write_text("from sample import cut\nfrom sample.shared import page\nimport sample.long\n")
+    (package / "other.py").write_text("from sample.shared import page\n")
+    (package / "cut.py").write_text("")
+    (package / "shared.py").write_text("page = 1\n")
+    (package / "long.py").write_text("\n" * 70)
+    assert measure(package).slices == ["sample/cut.py"]

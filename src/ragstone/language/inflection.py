@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
 from ragstone.language.analyzer import english_word
@@ -105,9 +106,21 @@ def _drop_double(root: str) -> str:
     return root[:-1] if len(root) > _LEAST_ROOT and root[-1] == root[-2] else root
 
 
-def have_same_root(one: str, other: str) -> bool:
-    """Return whether two words derive from each other, as decide, decided and decision do."""
-    if min(len(one), len(other)) < _LEAST_ROOT:
-        return False
-    first, second = sorted((find_root(one), find_root(other)), key=len)
-    return len(first) >= _LEAST_ROOT and second.startswith(first) and len(second) - len(first) <= _MOST_APART
+class Roots:
+    """The roots of words, to look up whether one derives from the same as another: decide, decided, decision."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self._roots = {find_root(word) for word in words if len(word) >= _LEAST_ROOT}
+        self._shorter = {shorter for root in self._roots for shorter in _shorten(root)}
+
+    def has(self, word: str) -> bool:
+        """Return whether the roots are the same up to a few letters at the end of one of them."""
+        if len(word) < _LEAST_ROOT:
+            return False
+        root = find_root(word)
+        return root in self._shorter or not self._roots.isdisjoint(_shorten(root))
+
+
+def _shorten(root: str) -> list[str]:
+    """Return a root and what is left of it without its last letters."""
+    return [root[:length] for length in range(max(_LEAST_ROOT, len(root) - _MOST_APART), len(root) + 1)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from ragstone.language.inflection import base_forms, find_root, have_same_root
+from ragstone.language.inflection import Roots, base_forms, find_root
 
 _GROUPS = """
 about approximately roughly around nearly circa some, almost nearly, abandon desert forsake leave quit,
@@ -222,7 +222,7 @@ def are_alike(one: str, other: str) -> bool:
     """Return whether two words in lower case are forms of one word or mean the same."""
     if one == other or not base_forms(one).isdisjoint(base_forms(other)):
         return True
-    if any(have_same_root(mine, theirs) for mine in base_forms(one) for theirs in base_forms(other)):
+    if any(map(Roots(base_forms(one)).has, base_forms(other))):
         return True
     return not groups_of(one).isdisjoint(groups_of(other))
 

@@ -24,7 +24,7 @@ from ragstone.language.grammar import (
     is_known_verb,
     words_of,
 )
-from ragstone.language.inflection import base_forms, have_same_root
+from ragstone.language.inflection import Roots, base_forms
 from ragstone.language.names import is_identifier
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity
@@ -84,7 +84,12 @@ class Word:
 
     @property
     def folded(self) -> str:
-        return fold(self.text).casefold().removesuffix("'s").removesuffix("’s").rstrip("'’.")
+        return _fold_word(self.text)
+
+
+@lru_cache(16 * REMEMBERED)
+def _fold_word(word: str) -> str:
+    return fold(word).casefold().removesuffix("'s").removesuffix("’s").rstrip("'’.")
 
 
 @lru_cache(REMEMBERED)
@@ -160,9 +165,10 @@ class Vocabulary:
         folded = {Word(word, 0, 0, False).folded for word in words}
         self.words = folded | {part for match in matches for part in _split_word(text, match) if part}
         self._bases = frozenset[str]().union(*map(base_forms, self.words))
-        self._roots: dict[str, list[str]] = defaultdict(list)
+        self._roots = Roots(self._bases)
+        self._beginnings: dict[str, list[str]] = defaultdict(list)
         for base in self._bases:
-            self._roots[base[:3]].append(base)
+            self._beginnings[base[:3]].append(base)
         self._groups = frozenset[int]().union(*map(groups_of, self.words))
         self._joined = {word.replace("-", "") for word in folded} | set(_join_pairs(words))
         self._initials = {_initials(match.group()) for match in _INITIALS.finditer(text[:100_000])}
@@ -185,7 +191,7 @@ class Vocabulary:
         folder, _, file = name.rpartition("/")
         if folder and file in self.words and folder in self.words:
             return True
-        near = self._roots.get(name[:3], ())
+        near = self._beginnings.get(name[:3], ())
         return self._has_form(name) and (
             not groups_of(name).isdisjoint(self._groups)
             or any(name.startswith(other) or other.startswith(name) for other in near if len(other) > 2)
@@ -194,10 +200,7 @@ class Vocabulary:
     def _has_form(self, folded: str) -> bool:
         if folded in self.words or folded.replace("-", "") in self._joined:
             return True
-        return any(
-            base in self._bases or any(have_same_root(base, other) for other in self._roots.get(base[:3], ()))
-            for base in base_forms(folded)
-        )
+        return any(base in self._bases or self._roots.has(base) for base in base_forms(folded))
 
     def _has_plain(self, folded: str) -> bool:
         parts = [part for part in re.split(r"[-./]", folded) if part]
