@@ -211,7 +211,8 @@ def _find_framing(statement: str, clause: str, wholes: Sequence[str]) -> list[Ob
 
 def find_nearest(clause: Clause, sentences: Sequence[str]) -> list[Clause]:
     """Return the clauses of the sources that share most words, names and figures with a clause."""
-    sources = [source for sentence in sentences for source in read_clauses(sentence)]
+    # Each once: sentences that repeat a clause would be compared with it all together, once for each of them.
+    sources = list(dict.fromkeys(source for sentence in sentences for source in read_clauses(sentence)))
     counts = [count_shared(clause, source) for source in sources]
     most = max(counts, default=0)
     near = [source for source, count in zip(sources, counts, strict=True) if most and count == most]
