@@ -268,10 +268,6 @@ class TenantLedger(Protocol):
         """Return the last unfinished job of each document."""
         ...
 
-    async def live_chunks(self, chunk_ids: Sequence[str]) -> set[str]:
-        """Return those of the chunks that are still live; ids are not used again."""
-        ...
-
     async def children(self, document_id: str) -> list[str]:
         """Return the documents that came in with this one."""
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.protocols import LLM, Embedder, Reranker, Tokenizer
+from ragstone.core.protocols import LLM, Embedder, Reranker
 from ragstone.models.embedders.pool import tokenizer_of
 from ragstone.models.weights.catalogue import STATIC, canonical_name, known_model, model_info
 from ragstone.settings.prices import PriceSettings
@@ -15,15 +15,7 @@ from ragstone.settings.tree import EmbeddingSettings, LLMSettings
 LOCAL_BATCH = 32
 REMOTE_BATCH = 100
 
-__all__ = [
-    "build_embedder",
-    "build_llm",
-    "build_llm_reranker",
-    "build_reranker",
-    "build_tokenizer",
-    "model_info",
-    "tokenizer_of",
-]
+__all__ = ["build_embedder", "build_llm", "build_llm_reranker", "build_reranker", "model_info", "tokenizer_of"]
 
 
 def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
@@ -40,11 +32,6 @@ def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None
         )
         embedder = FallbackEmbedder(embedder, _embedder(other, cache_dir))
     return CachedEmbedder(embedder)
-
-
-def build_tokenizer(settings: EmbeddingSettings) -> Tokenizer:
-    """Return the tokenizer of the model the settings ask for. It is read when it is first used."""
-    return tokenizer_of(_embedder(settings, None))
 
 
 def build_reranker(settings: RerankingStage) -> Reranker | None:

@@ -9,7 +9,7 @@ from tests.unit.models.tiny import tiny_tensors, tiny_tokenizer, write_tiny_mode
 
 from ragstone.core.errors import ModelUnavailable, SettingsError
 from ragstone.core.model_types import WordTokenizer
-from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, build_tokenizer, tokenizer_of
+from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.models.embedders.remote import RemoteEmbedder
@@ -73,9 +73,10 @@ def test_a_model_elsewhere_needs_an_address() -> None:
 
 
 def test_tokenizers(tmp_path: Path) -> None:
-    own = build_tokenizer(EmbeddingSettings())
+    own = tokenizer_of(build_embedder(EmbeddingSettings(), cache_dir=tmp_path))
     assert own.name == "granite-embedding-30m-english@6a1cc24734a5"
-    assert isinstance(build_tokenizer(EmbeddingSettings(model="text-embedding-3-small")), WordTokenizer)
+    remote = build_embedder(EmbeddingSettings(model="text-embedding-3-small"))
+    assert isinstance(tokenizer_of(remote), WordTokenizer)
     wrapped = build_embedder(EmbeddingSettings(fallback="text-embedding-3-small"), cache_dir=tmp_path)
     assert tokenizer_of(wrapped).name == own.name
 

@@ -32,7 +32,6 @@ from ragstone.stores.ledger.documents import (
     count_waiting,
     existing,
     known_vectors,
-    live_chunks,
     read_kb,
     read_kbs,
     read_sequence,
@@ -267,11 +266,6 @@ class SqlTenantLedger(TenantRepository):
             for document_id, job_id, hashed, facts in rows:
                 found[document_id] = UnderWay(job_id, hashed, read_of(json.loads(facts)))
         return found
-
-    @in_snapshot
-    def live_chunks(self, connection: Connection, tenant_id: str, chunk_ids: Sequence[str]) -> set[str]:
-        """Return those of the chunks that are still live."""
-        return live_chunks(connection, tenant_id, chunk_ids)
 
     @in_snapshot
     def children(self, connection: Connection, tenant_id: str, document_id: str) -> list[str]:

@@ -31,11 +31,6 @@ class AgentSettingsRepository(TenantRepository):
         ).fetchone()
         return AgentDocument(agent, json.loads(row[0]), datetime.fromisoformat(row[1])) if row else None
 
-    @in_snapshot_or(list)
-    def list(self, connection: Connection, tenant_id: str) -> list[AgentDocument]:
-        """Return the settings of all agents in order of their names."""
-        return read_agent_settings(connection, tenant_id)
-
     @in_transaction
     def put(self, connection: Connection, tenant_id: str, agent: str, document: dict[str, Json]) -> AgentDocument:
         """Write the settings of an agent in place of those it has."""

@@ -321,22 +321,6 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         assert await ledger.of("default").existing([two.document_id, "0" * 32]) == {two.document_id}
         assert await ledger.of("default").existing([]) == set()
 
-    async def test_chunks_that_were_replaced_are_live_no_more(self, ledger: Ledger) -> None:
-        one, two, three = make_version("a"), make_version("b"), make_version("a", tenant="other")
-        kb = await put(ledger, one, two)
-        await put(ledger, three, tenant="other")
-        [old] = [chunk.id for chunk in await ledger.of("default").document_chunks(one.document_id)]
-        [kept] = [chunk.id for chunk in await ledger.of("default").document_chunks(two.document_id)]
-        [foreign] = [chunk.id for chunk in await ledger.of("other").document_chunks(three.document_id)]
-        assert await ledger.of("default").live_chunks([old, kept, "0" * 32]) == {old, kept}
-        async with ledger.transaction("default") as tx:
-            number = await tx.stage(kb, one)
-        assert await ledger.of("default").live_chunks([old, kept]) == {old, kept}
-        async with ledger.transaction("default") as tx:
-            await tx.activate(kb, one.document_id, number)
-        assert await ledger.of("default").live_chunks([old, kept]) == {kept}
-        assert await ledger.of("default").live_chunks([foreign]) == set()
-
     async def test_documents_that_share_a_band_resemble_each_other(self, ledger: Ledger) -> None:
         one, two, three = (
             replace(make_version(name), signature=name.encode(), bands=bands)
