@@ -10,89 +10,33 @@ from typing import Annotated
 import typer
 
 import ragstone
-from ragstone.serve.cli.agents.article import article
-from ragstone.serve.cli.agents.chat import chat, set_agent, show_agent, show_analytics
-from ragstone.serve.cli.agents.shop import (
-    book_slot,
-    cancel_appointment,
-    import_table,
-    list_appointments,
-    list_products,
-    list_services,
-    list_slots,
-    put_product,
-    put_service,
-    remove_entry,
-    show_product,
-    show_service,
-)
+from ragstone.serve.cli.agents import article, chat, shop
 from ragstone.serve.cli.command import command, default_command, help_by_default
-from ragstone.serve.cli.commands.archive import export_archive, import_archive
-from ragstone.serve.cli.commands.ask import ask
-from ragstone.serve.cli.commands.audit import audit, list_alerts
-from ragstone.serve.cli.commands.conversations import forget_conversation, list_conversations, show_conversation
-from ragstone.serve.cli.commands.corpus import build_corpus, show_chunk, show_corpus
-from ragstone.serve.cli.commands.demo import demo
-from ragstone.serve.cli.commands.documents import delete_documents, list_documents, show_chunks, show_document
-from ragstone.serve.cli.commands.evaluate import evaluate, tune
-from ragstone.serve.cli.commands.feedback import (
-    add_feedback,
-    add_golden,
-    learn_dictionary,
-    list_feedback,
-    list_gaps,
-    list_golden,
-    list_searches,
-    make_golden,
-    remove_golden,
-    report_feedback,
+from ragstone.serve.cli.commands import (
+    archive,
+    ask,
+    audit,
+    conversations,
+    corpus,
+    demo,
+    documents,
+    evaluate,
+    feedback,
+    ingest,
+    installation,
+    jobs,
+    kb,
+    keys,
+    mcp,
+    migrate,
+    reembed,
+    search,
+    serve,
+    sources,
+    sync,
+    tenants,
+    verify,
 )
-from ragstone.serve.cli.commands.ingest import ingest
-from ragstone.serve.cli.commands.installation import (
-    config,
-    doctor,
-    list_models,
-    new_encryption_key,
-    pull_model,
-    rotate_encryption,
-)
-from ragstone.serve.cli.commands.jobs import cancel_jobs, list_jobs, list_notices, retry_jobs, show_job, work
-from ragstone.serve.cli.commands.kb import (
-    delete_kb,
-    list_collections,
-    list_kbs,
-    reindex_kb,
-    rename_kb,
-    resync_kb,
-    stats,
-)
-from ragstone.serve.cli.commands.keys import create_key, list_keys, revoke_key, rotate_key
-from ragstone.serve.cli.commands.mcp import serve_mcp
-from ragstone.serve.cli.commands.migrate import migrate
-from ragstone.serve.cli.commands.reembed import reembed
-from ragstone.serve.cli.commands.search import explain, research, search
-from ragstone.serve.cli.commands.serve import serve
-from ragstone.serve.cli.commands.sources import (
-    add_source,
-    list_sources,
-    pause_source,
-    remove_source,
-    resume_source,
-    show_source,
-)
-from ragstone.serve.cli.commands.sync import sync_sources
-from ragstone.serve.cli.commands.tenants import (
-    create_tenant,
-    delete_tenant,
-    list_tenants,
-    rename_tenant,
-    resume_tenant,
-    set_tenant,
-    show_tenant,
-    show_usage,
-    suspend_tenant,
-)
-from ragstone.serve.cli.commands.verify import check, verify
 from ragstone.serve.cli.exits import broken_pipe, report_error, report_problem
 from ragstone.serve.cli.source_settings import list_kinds
 
@@ -130,129 +74,129 @@ def root(
 
 
 for name, body, panel in (
-    ("demo", demo, USE),
-    ("ingest", ingest, USE),
-    ("search", search, USE),
-    ("ask", ask, USE),
-    ("verify", verify, USE),
-    ("check", check, USE),
-    ("research", research, USE),
-    ("explain", explain, USE),
-    ("article", article, USE),
-    ("chat", chat, USE),
-    ("stats", stats, DATA),
-    ("usage", show_usage, DATA),
-    ("worker", work, DATA),
-    ("export", export_archive, DATA),
-    ("import", import_archive, DATA),
-    ("migrate", migrate, DATA),
-    ("reembed", reembed, DATA),
-    ("serve", serve, SETUP),
-    ("mcp", serve_mcp, SETUP),
-    ("eval", evaluate, SETUP),
-    ("tune", tune, SETUP),
-    ("gaps", list_gaps, SETUP),
-    ("config", config, SETUP),
-    ("doctor", doctor, SETUP),
-    ("audit", audit, SETUP),
-    ("alerts", list_alerts, SETUP),
+    ("demo", demo.demo, USE),
+    ("ingest", ingest.ingest, USE),
+    ("search", search.search, USE),
+    ("ask", ask.ask, USE),
+    ("verify", verify.verify, USE),
+    ("check", verify.check, USE),
+    ("research", search.research, USE),
+    ("explain", search.explain, USE),
+    ("article", article.article, USE),
+    ("chat", chat.chat, USE),
+    ("stats", kb.stats, DATA),
+    ("usage", tenants.show_usage, DATA),
+    ("worker", jobs.work, DATA),
+    ("export", archive.export_archive, DATA),
+    ("import", archive.import_archive, DATA),
+    ("migrate", migrate.migrate, DATA),
+    ("reembed", reembed.reembed, DATA),
+    ("serve", serve.serve, SETUP),
+    ("mcp", mcp.serve_mcp, SETUP),
+    ("eval", evaluate.evaluate, SETUP),
+    ("tune", evaluate.tune, SETUP),
+    ("gaps", feedback.list_gaps, SETUP),
+    ("config", installation.config, SETUP),
+    ("doctor", installation.doctor, SETUP),
+    ("audit", audit.audit, SETUP),
+    ("alerts", audit.list_alerts, SETUP),
 ):
     command(app, name, panel=panel)(body)
 
-default_command(documents_app)(list_documents)
-command(documents_app, "show")(show_document)
-command(documents_app, "chunks")(show_chunks)
-command(documents_app, "delete")(delete_documents)
+default_command(documents_app)(documents.list_documents)
+command(documents_app, "show")(documents.show_document)
+command(documents_app, "chunks")(documents.show_chunks)
+command(documents_app, "delete")(documents.delete_documents)
 app.add_typer(documents_app, name="documents", rich_help_panel=DATA)
 
-default_command(sources_app)(list_sources)
-command(sources_app, "add")(add_source)
-command(sources_app, "show")(show_source)
-command(sources_app, "sync")(sync_sources)
-command(sources_app, "pause")(pause_source)
-command(sources_app, "resume")(resume_source)
-command(sources_app, "remove")(remove_source)
+default_command(sources_app)(sources.list_sources)
+command(sources_app, "add")(sources.add_source)
+command(sources_app, "show")(sources.show_source)
+command(sources_app, "sync")(sync.sync_sources)
+command(sources_app, "pause")(sources.pause_source)
+command(sources_app, "resume")(sources.resume_source)
+command(sources_app, "remove")(sources.remove_source)
 command(sources_app, "kinds")(list_kinds)
 app.add_typer(sources_app, name="sources", rich_help_panel=DATA)
 
-default_command(jobs_app)(list_jobs)
-command(jobs_app, "show")(show_job)
-command(jobs_app, "cancel")(cancel_jobs)
-command(jobs_app, "retry")(retry_jobs)
-command(jobs_app, "notices")(list_notices)
+default_command(jobs_app)(jobs.list_jobs)
+command(jobs_app, "show")(jobs.show_job)
+command(jobs_app, "cancel")(jobs.cancel_jobs)
+command(jobs_app, "retry")(jobs.retry_jobs)
+command(jobs_app, "notices")(jobs.list_notices)
 app.add_typer(jobs_app, name="jobs", rich_help_panel=DATA)
 
-default_command(kb_app)(list_kbs)
-command(kb_app, "collections")(list_collections)
-command(kb_app, "rename")(rename_kb)
-command(kb_app, "delete")(delete_kb)
-command(kb_app, "reindex")(reindex_kb)
-command(kb_app, "resync")(resync_kb)
+default_command(kb_app)(kb.list_kbs)
+command(kb_app, "collections")(kb.list_collections)
+command(kb_app, "rename")(kb.rename_kb)
+command(kb_app, "delete")(kb.delete_kb)
+command(kb_app, "reindex")(kb.reindex_kb)
+command(kb_app, "resync")(kb.resync_kb)
 app.add_typer(kb_app, name="kb", rich_help_panel=DATA)
 
 corpus_app.callback(invoke_without_command=True)(help_by_default)
-command(corpus_app, "build")(build_corpus)
-command(corpus_app, "show")(show_corpus)
-command(corpus_app, "chunk")(show_chunk)
+command(corpus_app, "build")(corpus.build_corpus)
+command(corpus_app, "show")(corpus.show_corpus)
+command(corpus_app, "chunk")(corpus.show_chunk)
 app.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
 
-default_command(keys_app)(list_keys)
-command(keys_app, "create")(create_key)
-command(keys_app, "rotate")(rotate_key)
-command(keys_app, "revoke")(revoke_key)
-command(keys_app, "encryption")(new_encryption_key)
-command(keys_app, "rotate-encryption")(rotate_encryption)
+default_command(keys_app)(keys.list_keys)
+command(keys_app, "create")(keys.create_key)
+command(keys_app, "rotate")(keys.rotate_key)
+command(keys_app, "revoke")(keys.revoke_key)
+command(keys_app, "encryption")(installation.new_encryption_key)
+command(keys_app, "rotate-encryption")(installation.rotate_encryption)
 app.add_typer(keys_app, name="keys", rich_help_panel=SETUP)
 
-default_command(agent_app, "show")(show_agent)
-command(agent_app, "set")(set_agent)
-command(agent_app, "analytics")(show_analytics)
+default_command(agent_app, "show")(chat.show_agent)
+command(agent_app, "set")(chat.set_agent)
+command(agent_app, "analytics")(chat.show_analytics)
 app.add_typer(agent_app, name="agent", rich_help_panel=SETUP)
 
-default_command(tenants_app)(list_tenants)
-command(tenants_app, "create")(create_tenant)
-command(tenants_app, "show")(show_tenant)
-command(tenants_app, "rename")(rename_tenant)
-command(tenants_app, "suspend")(suspend_tenant)
-command(tenants_app, "resume")(resume_tenant)
-command(tenants_app, "set")(set_tenant)
-command(tenants_app, "delete")(delete_tenant)
+default_command(tenants_app)(tenants.list_tenants)
+command(tenants_app, "create")(tenants.create_tenant)
+command(tenants_app, "show")(tenants.show_tenant)
+command(tenants_app, "rename")(tenants.rename_tenant)
+command(tenants_app, "suspend")(tenants.suspend_tenant)
+command(tenants_app, "resume")(tenants.resume_tenant)
+command(tenants_app, "set")(tenants.set_tenant)
+command(tenants_app, "delete")(tenants.delete_tenant)
 app.add_typer(tenants_app, name="tenants", rich_help_panel=DATA)
 
-default_command(feedback_app)(list_feedback)
-command(feedback_app, "add")(add_feedback)
-command(feedback_app, "searches")(list_searches)
-command(feedback_app, "report")(report_feedback)
-command(feedback_app, "dictionary")(learn_dictionary)
+default_command(feedback_app)(feedback.list_feedback)
+command(feedback_app, "add")(feedback.add_feedback)
+command(feedback_app, "searches")(feedback.list_searches)
+command(feedback_app, "report")(feedback.report_feedback)
+command(feedback_app, "dictionary")(feedback.learn_dictionary)
 app.add_typer(feedback_app, name="feedback", rich_help_panel=SETUP)
 
-default_command(conversations_app)(list_conversations)
-command(conversations_app, "show")(show_conversation)
-command(conversations_app, "forget")(forget_conversation)
+default_command(conversations_app)(conversations.list_conversations)
+command(conversations_app, "show")(conversations.show_conversation)
+command(conversations_app, "forget")(conversations.forget_conversation)
 app.add_typer(conversations_app, name="conversations", rich_help_panel=DATA)
 
-default_command(shop_app, "products")(list_products)
-command(shop_app, "product")(show_product)
-command(shop_app, "put-product")(put_product)
-command(shop_app, "services")(list_services)
-command(shop_app, "service")(show_service)
-command(shop_app, "put-service")(put_service)
-command(shop_app, "remove")(remove_entry)
-command(shop_app, "import")(import_table)
-command(shop_app, "slots")(list_slots)
-command(shop_app, "book")(book_slot)
-command(shop_app, "appointments")(list_appointments)
-command(shop_app, "cancel")(cancel_appointment)
+default_command(shop_app, "products")(shop.list_products)
+command(shop_app, "product")(shop.show_product)
+command(shop_app, "put-product")(shop.put_product)
+command(shop_app, "services")(shop.list_services)
+command(shop_app, "service")(shop.show_service)
+command(shop_app, "put-service")(shop.put_service)
+command(shop_app, "remove")(shop.remove_entry)
+command(shop_app, "import")(shop.import_table)
+command(shop_app, "slots")(shop.list_slots)
+command(shop_app, "book")(shop.book_slot)
+command(shop_app, "appointments")(shop.list_appointments)
+command(shop_app, "cancel")(shop.cancel_appointment)
 app.add_typer(shop_app, name="shop", rich_help_panel=DATA)
 
-default_command(golden_app)(list_golden)
-command(golden_app, "make")(make_golden)
-command(golden_app, "add")(add_golden)
-command(golden_app, "remove")(remove_golden)
+default_command(golden_app)(feedback.list_golden)
+command(golden_app, "make")(feedback.make_golden)
+command(golden_app, "add")(feedback.add_golden)
+command(golden_app, "remove")(feedback.remove_golden)
 app.add_typer(golden_app, name="golden", rich_help_panel=SETUP)
 
-default_command(models_app)(list_models)
-command(models_app, "pull")(pull_model)
+default_command(models_app)(installation.list_models)
+command(models_app, "pull")(installation.pull_model)
 app.add_typer(models_app, name="models", rich_help_panel=SETUP)
 
 
