@@ -208,10 +208,12 @@ class Components:
 
     @cached_property
     def maintenance(self) -> Maintenance:
+        from ragstone.fetch.webhook import Webhook
         from ragstone.ingest.backfill import SpaceFiller, SpaceMaintenance
-        from ragstone.ingest.jobs.maintenance import Maintenance, Webhook
+        from ragstone.ingest.jobs.maintenance import Maintenance
 
-        webhook = Webhook(self.settings.jobs, self.settings.fetch) if self.settings.jobs.webhook else None
+        jobs = self.settings.jobs
+        webhook = Webhook(jobs.webhook, jobs.webhook_secret, self.settings.fetch) if jobs.webhook else None
         if webhook:
             self._closing.append(webhook.close)
         filler = SpaceFiller(self.stores.spaces, self.embedders.for_space)

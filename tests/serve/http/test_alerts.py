@@ -25,7 +25,8 @@ from ragstone.core.errors import StoreError
 from ragstone.core.search import SourceKind
 from ragstone.core.tenants import Quotas
 from ragstone.engine.monitoring import alerts, health
-from ragstone.engine.monitoring.alerts import SIGNATURE, AlertWatch, rules_of
+from ragstone.engine.monitoring.alerts import AlertWatch, rules_of
+from ragstone.fetch.webhook import SIGNATURE
 from ragstone.settings.load import load_settings
 from ragstone.stores.activity.retrieval_log import RetrievalLog
 from ragstone.stores.control.alerts import MOST_ATTEMPTS, MOST_MESSAGES, RuleFinding, SqlAlertBook

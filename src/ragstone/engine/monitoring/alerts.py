@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
-import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from ragstone.core.activity import SearchFacts
 from ragstone.core.clock import now
@@ -25,17 +21,15 @@ from ragstone.engine.monitoring.figures import (
     read_facts,
     sources_of,
 )
-from ragstone.fetch.fetcher import Fetcher
+from ragstone.fetch.webhook import Webhook
 from ragstone.settings.targets import Target
-from ragstone.settings.tree import FetchSettings, Settings
-from ragstone.settings.web import AlertSettings
-from ragstone.stores.control.alerts import Alert, AlertMessage, RuleFinding, SqlAlertBook
+from ragstone.settings.tree import Settings
+from ragstone.stores.control.alerts import Alert, RuleFinding, SqlAlertBook
 
 if TYPE_CHECKING:
     from ragstone.engine.components import Components
 
 logger = logging.getLogger(__name__)
-SIGNATURE = "X-Ragstone-Signature"
 LEAST = 5
 """The number of searches or documents from which a share or a percentile says something."""
 SECONDS = 30.0
@@ -65,7 +59,9 @@ class AlertWatch:
         self._last = clock()
         self._turn = asyncio.Lock()
         self._next_tenant = ""
-        self._webhook = AlertWebhook(self._settings, components.settings.fetch) if self._settings.webhook else None
+        at_once = components.settings.fetch.model_copy(update={"retries": 0})
+        address, secret = self._settings.webhook, self._settings.webhook_secret
+        self._webhook = Webhook(address, secret, at_once) if address else None
 
     async def tick(self) -> None:
         """Look at all rules and send what is to be told, if it is time for that; what fails is logged."""
@@ -114,7 +110,7 @@ class AlertWatch:
             if message is None:
                 return
             try:
-                await self._webhook.send(message)
+                await self._webhook.send(message.body)
             except FetchError as error:
                 logger.warning("the webhook did not take an alert: %s", error, extra={"facts": {"alert": message.id}})
                 await self._book.end_message(message, sent=False)
@@ -183,26 +179,3 @@ def _search_figures(facts: Sequence[SearchFacts]) -> Iterator[tuple[str, float]]
     web = sources_of(facts)["internet"]
     if web.asked >= LEAST:
         yield WEB, web.failed / web.asked
-
-
-class AlertWebhook:
-    """Posts alerts as JSON, at least once each. The address is the operator's and so is trusted."""
-
-    def __init__(self, alerts: AlertSettings, fetch: FetchSettings) -> None:
-        assert alerts.webhook is not None
-        host = urlsplit(alerts.webhook).hostname or ""
-        self._address = alerts.webhook
-        self._secret = alerts.webhook_secret
-        self._fetcher = Fetcher(fetch.model_copy(update={"allow": (*fetch.allow, host), "retries": 0}))
-
-    async def send(self, message: AlertMessage) -> None:
-        """Post a message, or raise `FetchError` if it was not taken."""
-        body = json.dumps(message.body).encode()
-        headers = {"Content-Type": "application/json"}
-        if self._secret:
-            digest = hmac.new(self._secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
-            headers[SIGNATURE] = f"sha256={digest}"
-        await self._fetcher.post(self._address, headers=headers, content=body)
-
-    async def close(self) -> None:
-        await self._fetcher.close()

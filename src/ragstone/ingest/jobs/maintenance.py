@@ -2,61 +2,32 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import json
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
-from urllib.parse import urlsplit
 
 from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
 from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
-from ragstone.core.jobs import Job, NewJob, Notice, Priority, SourceFailures, SourceRecord
+from ragstone.core.jobs import Job, NewJob, Priority, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue, Source, SourceBook
 from ragstone.core.tenants import Tenant
 from ragstone.core.types import KnowledgeBase, failure_of
-from ragstone.fetch.fetcher import Fetcher
+from ragstone.fetch.webhook import Webhook
 from ragstone.ingest.backfill import SpaceMaintenance
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.ingest.jobs.sync import Sync, SyncReport
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.sources.files.owners import find_source_owners
 from ragstone.schemas.jobs import WebhookSchema
-from ragstone.settings.tree import FetchSettings, JobSettings
 
-SIGNATURE = "X-Ragstone-Signature"
 logger = logging.getLogger(__name__)
 SWEEP_SECONDS = 3600.0
 BuildSource = Callable[[str, str, Mapping[str, Any]], Source]
 """Makes a source of a kind, with a name and a configuration."""
-
-
-class Webhook:
-    """Posts notices as JSON, at least once each, oldest first. The address is the operator's and so is trusted."""
-
-    def __init__(self, jobs: JobSettings, fetch: FetchSettings) -> None:
-        assert jobs.webhook is not None
-        host = urlsplit(jobs.webhook).hostname or ""
-        self._address = jobs.webhook
-        self._secret = jobs.webhook_secret
-        self._fetcher = Fetcher(fetch.model_copy(update={"allow": (*fetch.allow, host)}))
-
-    async def send(self, tenant: str, notice: Notice) -> None:
-        """Post a notice. Raises `FetchError` if it was not accepted; the caller sends it again later."""
-        body = json.dumps(WebhookSchema.of_notice(tenant, notice).as_json()).encode()
-        headers = {"Content-Type": "application/json"}
-        if self._secret:
-            digest = hmac.new(self._secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
-            headers[SIGNATURE] = f"sha256={digest}"
-        await self._fetcher.post(self._address, headers=headers, content=body)
-
-    async def close(self) -> None:
-        await self._fetcher.close()
 
 
 class TenantRecords(Protocol):
@@ -202,7 +173,7 @@ class Maintenance:
     async def _send_notices(self, webhook: Webhook, tenant: str) -> None:
         for notice in await self._queue.of(tenant).unsent():
             try:
-                await webhook.send(tenant, notice)
+                await webhook.send(WebhookSchema.of_notice(tenant, notice).as_json())
             except FetchError as error:
                 if error.retryable:
                     raise
