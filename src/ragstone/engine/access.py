@@ -344,6 +344,16 @@ class TenantScope:
             yield
 
 
+class WorkspacePart:
+    """A part of a workspace: what one tenant does with the components that all share."""
+
+    def __init__(self, scope: TenantScope) -> None:
+        self._scope = scope
+        self._components = scope.components
+        self._ledger = scope.components.ledger
+        self._access = scope.components.access
+
+
 def record_caller(part: type[T]) -> type[T]:
     """Have every public coroutine of a part recorded under the actor and request of its `_scope`.
 

@@ -29,7 +29,7 @@ from ragstone.core.answers import (
 )
 from ragstone.core.search import Question, SearchQuery, SearchResult, web_hits
 from ragstone.core.types import Block, Hit, Parsed
-from ragstone.engine.access import TenantScope
+from ragstone.engine.access import TenantScope, WorkspacePart
 from ragstone.engine.search import Search, Talk
 from ragstone.language.detector import language_of_query
 from ragstone.language.follow_ups import changes_subject, join_questions, lean_on
@@ -58,13 +58,11 @@ NAMED_PASSAGES = 5
 """Passages that are looked at for a name which the passages of a question do not have."""
 
 
-class Answers:
+class Answers(WorkspacePart):
     """Answers in which every sentence carries the passage it stands on."""
 
     def __init__(self, scope: TenantScope, search: Search) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._access = scope.components.access
+        super().__init__(scope)
         self._search = search
 
     async def ask(self, question: Question) -> Answer:

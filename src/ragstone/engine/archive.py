@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import WorkspacePart, record_caller
 
 if TYPE_CHECKING:
     from ragstone.transfer.reports import ExportReport, ImportReport, OnMove
 
 
 @record_caller
-class Archive:
+class Archive(WorkspacePart):
     """Writes the kbs of a tenant into an archive, and takes them in from one."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
 
     async def export(
         self,

@@ -11,7 +11,7 @@ from ragstone.core.agents.articles import ArticleRun, GraphName, WrittenArticle
 from ragstone.core.clock import now
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Json
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import WorkspacePart, record_caller, within_kbs
 from ragstone.query.context import checked_choice, checked_count, checked_query
 from ragstone.stores.activity.article_runs import ArticleRunRepository
 
@@ -19,11 +19,8 @@ ERROR_CHARS = 1000
 
 
 @record_caller
-class Articles:
+class Articles(WorkspacePart):
     """Runs of the article pipeline, for as long as searches are remembered; `ragstone.agents.article` writes them."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
 
     @within_kbs
     async def start(self, topic: str, *, graph: GraphName = "full", kb: str | None = None) -> ArticleRun:

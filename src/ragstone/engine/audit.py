@@ -6,18 +6,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from ragstone.core.audit import AuditEntry
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import WorkspacePart, record_caller
 from ragstone.query.context import checked_count
 
 MOST_AUDITED = 100_000
 
 
 @record_caller
-class Audit:
+class Audit(WorkspacePart):
     """The audit record of a tenant: actions, and the actors that took them."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
 
     async def list(
         self, *, action: str | None = None, since: datetime | None = None, limit: int = 100

@@ -39,7 +39,7 @@ from ragstone.core.errors import (
 from ragstone.core.model_types import model_name
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, KnowledgeBase
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import WorkspacePart, record_caller, within_kbs
 
 if TYPE_CHECKING:
     # Only builds need these: other calls start the sooner.
@@ -56,13 +56,8 @@ PAGE = 500
 
 
 @record_caller
-class Collections:
+class Collections(WorkspacePart):
     """Collections that are built from one corpus file as a whole."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._ledger = scope.components.ledger
-        self._access = scope.components.access
 
     async def build(self, request: BuildRequest, *, on_progress: OnProgress | None = None) -> BuildResult:
         """Make a collection of a corpus file; `CollectionExists` when there is one and it may not be replaced."""

@@ -11,7 +11,7 @@ from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, RagstoneError, StoreError
 from ragstone.core.types import Hit
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
 from ragstone.query.context import checked_count
 from ragstone.stores.activity.conversations import MOST_OF_ONE, ConversationRepository
 
@@ -26,11 +26,8 @@ WRITE_SECONDS = 2.0
 
 
 @record_caller
-class Conversations:
+class Conversations(WorkspacePart):
     """Conversations, for as long as searches are remembered; `kb` is that of the settings unless named."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
 
     @within_kbs
     async def list(self, *, limit: int = 100, kb: str | None = None) -> Sequence[Conversation]:

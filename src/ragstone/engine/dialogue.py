@@ -15,7 +15,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.model_types import Message
 from ragstone.core.search import Exchange, Question, SearchQuery, SearchResult, WebFindings, WebResult
 from ragstone.core.types import Hit, Json
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
 from ragstone.engine.search import Search, Talk
 from ragstone.language.detector import language_of_query
 from ragstone.language.terms import reading
@@ -37,13 +37,11 @@ KEPT_REPLIES = "llm"
 
 
 @record_caller
-class Dialogue:
+class Dialogue(WorkspacePart):
     """The parts of a reply that only the engine can do; `agents.service` puts them together."""
 
     def __init__(self, scope: TenantScope, search: Search) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._access = scope.components.access
+        super().__init__(scope)
         self._search = search
 
     @asynccontextmanager

@@ -15,7 +15,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.jobs import DocumentStatus, Priority, Status, UnderWay
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveChunk, Metadata, failure_of
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import WorkspacePart, record_caller, within_kbs
 from ragstone.query.context import checked_count
 
 if TYPE_CHECKING:
@@ -28,14 +28,8 @@ BATCH = 32
 
 
 @record_caller
-class Documents:
+class Documents(WorkspacePart):
     """Documents of a tenant; `kb` is that of the settings unless another one is named."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._ledger = scope.components.ledger
-        self._access = scope.components.access
 
     @within_kbs
     async def upload(

@@ -20,7 +20,7 @@ from ragstone.core.clock import now
 from ragstone.core.errors import InputError, NotFoundError, unknown_kb
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import KnowledgeBase
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import WorkspacePart, record_caller, within_kbs
 from ragstone.query.context import checked_choice, checked_count, checked_query
 
 if TYPE_CHECKING:
@@ -34,14 +34,8 @@ NUMBERED = "search first: hits are numbered"
 
 
 @record_caller
-class Feedback:
+class Feedback(WorkspacePart):
     """Searches, votes and golden queries; `kb` is that of the settings unless another one is named."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._ledger = scope.components.ledger
-        self._access = scope.components.access
 
     @within_kbs
     async def vote(

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from ragstone.core.errors import NotFoundError
 from ragstone.core.jobs import Job, JobState, Notice
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
 
 
 @record_caller
-class Jobs:
+class Jobs(WorkspacePart):
     """Uploads, syncs and refreshes that workers do in the background."""
 
     def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
+        super().__init__(scope)
         self._queue = scope.components.stores.queue
 
     async def list(

@@ -7,20 +7,14 @@ from collections.abc import Sequence
 from ragstone.core.collections import PLURALS, Collection, check_kb_name, collection_name
 from ragstone.core.errors import unknown_kb
 from ragstone.core.types import KnowledgeBase, Stats
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import WorkspacePart, record_caller, within_kbs
 
 RENAME = "kb.rename"
 
 
 @record_caller
-class KnowledgeBases:
+class KnowledgeBases(WorkspacePart):
     """Knowledge bases by name; `kb` is that of the settings unless another one is named."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._ledger = scope.components.ledger
-        self._audit = scope.components.audit
 
     @within_kbs
     async def list(self) -> Sequence[KnowledgeBase]:
@@ -65,7 +59,7 @@ class KnowledgeBases:
         tenant = await self._scope.admit()
         if await self._ledger.of(tenant).kb(kb) is None:
             return 0
-        async with self._audit.record_action(tenant, "kb.delete", [kb], kb) as removal:
+        async with self._components.audit.record_action(tenant, "kb.delete", [kb], kb) as removal:
             async with self._ledger.transaction(tenant) as tx:
                 gone = await tx.delete_kb(kb)
             removal.mark_done(kb, gone)
@@ -86,13 +80,13 @@ class KnowledgeBases:
             if taken is None or not await self._was_cut_short(tenant, kb, name):
                 raise unknown_kb(kb, tenant)
             await self._components.file_upkeep.refresh(tenant)
-            await self._audit.record_event(tenant, RENAME, name, kb=kb)
+            await self._components.audit.record_event(tenant, RENAME, name, kb=kb)
             return taken
         if kb == name:
             return found
         if taken:
             raise name_taken(name)
-        async with self._audit.record_action(tenant, RENAME, [name], kb) as deed:
+        async with self._components.audit.record_action(tenant, RENAME, [name], kb) as deed:
             await self._components.search_log.flush()  # searches on their way know the kb by its name
             async with self._ledger.transaction(tenant) as tx:
                 renamed = await tx.rename_kb(found, name)
@@ -102,6 +96,6 @@ class KnowledgeBases:
 
     async def _was_cut_short(self, tenant: str, old: str, new: str) -> bool:
         """Return whether the record says that this renaming was begun, and not how it ended."""
-        entries = await self._audit.entries(tenant, action=RENAME)
+        entries = await self._components.audit.entries(tenant, action=RENAME)
         last = next((entry for entry in entries if (entry.kb, entry.target) == (old, new)), None)
         return last is not None and last.outcome == "begun"

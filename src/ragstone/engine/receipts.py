@@ -8,16 +8,16 @@ from typing import Any
 from ragstone.core.answers import Answer, ReceiptReport
 from ragstone.core.errors import NotFoundError
 from ragstone.core.types import Json
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
 from ragstone.engine.documents import Documents
 
 
 @record_caller
-class Receipts:
+class Receipts(WorkspacePart):
     """Makes receipts of answers that were given just now, and checks receipts against the live documents."""
 
     def __init__(self, scope: TenantScope, documents: Documents) -> None:
-        self._scope = scope
+        super().__init__(scope)
         self._documents = documents
 
     @within_kbs

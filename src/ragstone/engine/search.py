@@ -25,7 +25,7 @@ from ragstone.core.search import (
 )
 from ragstone.core.tenants import MonthBudget
 from ragstone.core.types import Hit, KnowledgeBase, Mode, Role
-from ragstone.engine.access import TenantScope
+from ragstone.engine.access import WorkspacePart
 from ragstone.language.follow_ups import Leaning, resolve_follow_up
 from ragstone.models import tokenizer_of
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
@@ -61,13 +61,8 @@ class Talk:
         return bool(self.name or self.earlier)
 
 
-class Search:
+class Search(WorkspacePart):
     """Finds passages, says how sure it is of them, and why a document is or is not among them."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._access = scope.components.access
 
     async def search(self, query: SearchQuery) -> SearchResult:
         """Return the passages that matter for a query, best first."""

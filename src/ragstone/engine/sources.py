@@ -10,7 +10,7 @@ from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.ids import check_name
 from ragstone.core.jobs import Job, SourceRecord
 from ragstone.core.remedies import Action, Remedy
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
 
 if TYPE_CHECKING:
     from ragstone.ingest.jobs.sync import SyncOutcome
@@ -21,13 +21,11 @@ RESERVED = ("files", "web", "upload")
 
 
 @record_caller
-class Sources:
+class Sources(WorkspacePart):
     """Connectors of a tenant; `kb` is that of the settings unless another one is named."""
 
     def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._ledger = scope.components.ledger
+        super().__init__(scope)
         self._sources = scope.components.stores.sources
         self._queue = scope.components.stores.queue
 

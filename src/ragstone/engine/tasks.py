@@ -22,7 +22,7 @@ from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobProgress, Labels, NewJob, Priority, TaskFile, TaskResult
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase
-from ragstone.engine.access import TenantScope, record_caller, within_kbs
+from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
 
 if TYPE_CHECKING:
     from ragstone.core.documents import IngestReport
@@ -45,12 +45,8 @@ SYSTEMS = ("lexical", "dense", "hybrid", "reranked", "fast", "balanced", "thorou
 
 
 @record_caller
-class Tasks:
+class Tasks(WorkspacePart):
     """Queues tasks of a tenant and returns what they made. The newest ten are kept, for a week."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
 
     async def export(self, *, kbs: Sequence[str] | None = None, files: bool = True) -> Job:
         """Queue the writing of all kbs, or some, into an archive."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ragstone.core.spaces import GRACE_DAYS, ReembedMode, SpaceRecord
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import WorkspacePart, record_caller
 
 if TYPE_CHECKING:
     # Only some methods need these: they are imported there, and a search starts the sooner.
@@ -19,12 +19,8 @@ if TYPE_CHECKING:
 
 
 @record_caller
-class KbEmbeddings:
+class KbEmbeddings(WorkspacePart):
     """The Spaces of a kb, which is that of the settings unless another one is named."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
 
     async def reembed(
         self,

@@ -9,7 +9,7 @@ from datetime import date, datetime, timedelta
 
 from ragstone.core.activity import SearchFacts
 from ragstone.core.clock import now
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import WorkspacePart, record_caller
 from ragstone.engine.monitoring.figures import (
     Latency,
     SourceFigures,
@@ -65,12 +65,8 @@ class DayFigures:
 
 
 @record_caller
-class Analytics:
+class Analytics(WorkspacePart):
     """Reports on what a tenant did."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
 
     async def summary(self, *, days: int = 30, kb: str | None = None) -> AnalyticsSummary:
         """Return figures of the last days; of all kbs, or the searches of one."""

@@ -15,7 +15,7 @@ from ragstone.core.shop import Appointment, Product, ProductContext, Service, Se
 from ragstone.core.shop.checks import check_customer, check_product, check_service, is_id
 from ragstone.core.shop.slots import keep_free, list_slots, slot_at, zone_of
 from ragstone.core.shop.tables import Kind, kind_of, read_products, read_services
-from ragstone.engine.access import TenantScope, record_caller
+from ragstone.engine.access import WorkspacePart, record_caller
 from ragstone.query.context import checked_count, checked_query
 from ragstone.stores.shop.appointments import AppointmentRepository, slot_taken
 from ragstone.stores.shop.entries import ProductRepository, ServiceRepository
@@ -34,13 +34,8 @@ USUAL_DAYS = 7
 
 
 @record_caller
-class TenantShop:
+class TenantShop(WorkspacePart):
     """The shop of a tenant. Only lookups for a question come from memory, and those say how old they are."""
-
-    def __init__(self, scope: TenantScope) -> None:
-        self._scope = scope
-        self._components = scope.components
-        self._ledger = scope.components.ledger
 
     async def find_products(self, query: str, limit: int = 5) -> Sequence[Product]:
         """Return the products that a text is about, best first."""
