@@ -76,6 +76,8 @@ async def ask(engine: Engine, message: str, configuration: AgentConfiguration | 
             "Swedish massage is free on Monday 07 January 2030 at 09:00 and 10:00; on Tuesday 08 January 2030",
         ),
         ("Is there a massage on Sunday?", ("database",), "Swedish massage"),
+        ("What candles do you sell?", ("database",), "Beeswax Candle costs $9"),
+        ("Wie teuer ist Oriental Spice?", ("database",), "Oriental Spice by Maison Rive costs $42"),
     ],
 )
 async def test_a_reply_and_its_source(engine: Engine, message: str, sources: tuple[str, ...], said: str) -> None:
@@ -234,6 +236,16 @@ async def test_what_the_agent_must_not_do_is_declined(engine: Engine) -> None:
         f"conversation:{declined.conversation}",
         "A customer asked for what the agent must not do.",
     )
+
+
+async def test_a_message_that_asks_for_two_things_gets_both(engine: Engine) -> None:
+    both = await ask(engine, "How much is Oriental Spice and what is your return policy?")
+    assert "Oriental Spice by Maison Rive costs $42" in both.reply
+    assert "You can return unopened products within 30 days of purchase" in both.reply
+    assert both.sources == ("documents", "database")
+    compared = await ask(engine, "What is the difference between Oriental Spice and Citrus Morning?")
+    assert "Warm, sensual notes" in compared.reply
+    assert "Lemon and bergamot" in compared.reply
 
 
 async def test_what_the_agent_does_not_know_goes_to_a_person(engine: Engine) -> None:

@@ -14,6 +14,7 @@ from ragstone.core.agents.replies import Intent
 from ragstone.core.search import QueryAnalysis, QueryType, SourceKind
 from ragstone.language.analyzer import analyze
 from ragstone.language.dates import find_moments
+from ragstone.language.detector import language_of
 from ragstone.language.names import find_spelt_dates
 from ragstone.query.routing.analyse import LONGEST_READ, analyse, route
 from ragstone.settings.retrieval import VocabularySettings
@@ -27,7 +28,8 @@ _AVAILABILITY = re.compile(
     r"\b(?:when (?:can|could|may) i (?:book|come|get|have|see|make)"
     r"|(?:book|reserve|schedule|make) (?:me )?(?:an?|my|the|for|in)\b"
     r"|(?:i(?:'d| would) like|i want|can i|could i) (?:to )?(?:book|reserve|schedule)"
-    r"|appointments?|slots?|free times?|openings?\b(?! hours| times)"
+    r"|appointments?|slots?|free times?|openings?\b(?! hours| times)|next (?:free|available)"
+    r"|when (?:is|are) (?:[\w-]+ ){1,6}(?:free(?! of| shipping| delivery)|available)"
     r"|(?:available|free|availability)(?: \w+)? (?:on|at|for|this|next|today|tomorrow|tonight|monday|tuesday|wednesday"
     r"|thursday|friday|saturday|sunday))\b"
 )
@@ -43,12 +45,13 @@ _PRICE = re.compile(
 )
 _RECOMMENDATION = re.compile(
     r"\b(?:recommend\w*|suggest\w*|looking for|i (?:want|need|would like|'d like)|gift|present for"
-    r"|should i (?:buy|get|take|choose)|something (?:for|with)|what(?:'s| is) (?:the )?best|which one)\b"
+    r"|should i (?:buy|get|take|choose)|something (?:\w+ ){0,2}(?:for|with)"
+    r"|(?:have|sell|got|there) anything (?:\w+ ){0,2}for|what(?:'s| is) (?:the )?best|which one)\b"
 )
 _OVERVIEW = re.compile(
     r"^(?:hi|hello|hey)?\W*(?:please |can you |could you )?(?:tell me (?:more |something )?about"
     r"|what(?:'s| is| are)|describe|info(?:rmation)? (?:on|about)|(?:more )?details (?:of|on|about)"
-    r"|do you (?:have|sell|carry|offer)|i(?:'m| am) interested in)\b"
+    r"|(?:(?:what|which) (?:[\w-]+ ){1,4})?do you (?:have|sell|carry|offer)|i(?:'m| am) interested in)\b"
 )
 _POLICY = re.compile(
     r"\b(?:polic(?:y|ies)|returns?|refunds?|exchanges?|shipping|ship|deliver(?:y|ies|ed)?|privacy|personal data|terms"
@@ -77,6 +80,16 @@ class MessageAnalysis:
     def terms(self) -> frozenset[str]:
         """The terms of the message."""
         return frozenset(analyze(self.message))
+
+    @property
+    def asks_for_rules(self) -> bool:
+        """True where the message asks about what the shop's documents say: returns, shipping, opening hours."""
+        return speaks_of_rules(self.message)
+
+    @property
+    def is_foreign(self) -> bool:
+        """True where the message is not in English, whose words tell what is asked for."""
+        return language_of(self.message[:LONGEST_READ]) not in (None, "en")
 
     def as_query_analysis(self) -> QueryAnalysis:
         """Return the analysis as searches are logged with it."""
@@ -126,10 +139,15 @@ def _choose_sources(text: str, intent: Intent, configuration: AgentConfiguration
     chosen: list[SourceKind] = []
     if configuration.enable_document_retrieval:
         chosen.append("documents")
-    about_rules = intent in ("question", "overview") and _POLICY.search(text.casefold()) is not None
+    about_rules = intent in ("question", "overview") and speaks_of_rules(text)
     if configuration.enable_database_retrieval and not about_rules:
         chosen.append("database")
     return tuple(chosen)
+
+
+def speaks_of_rules(text: str) -> bool:
+    """Return whether a text has a word of what only documents of a shop say."""
+    return _POLICY.search(text[:LONGEST_READ].casefold()) is not None
 
 
 def find_days(text: str, today: date) -> tuple[date, date]:

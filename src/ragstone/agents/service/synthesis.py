@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
 
+from ragstone.agents.service.analysis import speaks_of_rules
 from ragstone.agents.service.retrieval import RetrievalResult, is_named
 from ragstone.agents.service.rows import SYMBOLS, say_sentences
 from ragstone.answer.ask import Judge, drop_repeats
@@ -24,6 +25,7 @@ from ragstone.core.shop import Product
 from ragstone.core.types import Hit
 from ragstone.engine.dialogue import Dialogue
 from ragstone.language.analyzer import analyze
+from ragstone.language.questions import split_question
 from ragstone.language.relevance import ASKING
 from ragstone.language.sentences import sentence_spans
 from ragstone.query.routing.federation import source_kind
@@ -103,13 +105,21 @@ class ContextSynthesizer:
         """Return what the sources say to a message without a language model, and what could not be done."""
         result = context.retrieved
         rows, web = _say_rows(result), _say_pages(result)
-        if result.analysis.intent in ("availability", "services", "products", "price") and rows:
+        is_for_rows = result.analysis.intent in ("availability", "services", "products", "price") and bool(rows)
+        if is_for_rows and not result.analysis.asks_for_rules:
             return rows, ()
         if result.analysis.intent == "overview" and rows:
             return [*rows, *web], ()
         if not result.documents:
             return [*rows, *web], ()
-        extraction = await self._dialogue.quote(context.question, result.documents)
+        parts = split_question(context.question) if is_for_rows else ()
+        asked = next((part for part in parts if speaks_of_rules(part)), context.question)
+        extraction = await self._dialogue.quote(asked, result.documents)
+        if is_for_rows:
+            rules = [one for one in extraction.statements if speaks_of_rules(one.text)]
+            return [*rows, *rules], extraction.degraded
+        if result.database.named and result.analysis.is_foreign:
+            return [*rows, *extraction.statements], extraction.degraded
         if result.analysis.intent == "recommendation" and rows:
             beside = (extraction.statements or extraction.nearest)[:BESIDE]
             return [*rows, *beside, *web], extraction.degraded
@@ -126,7 +136,7 @@ def _say_rows(result: RetrievalResult) -> list[Statement]:
         return [statement for hit in times or rows for statement in say_sentences(hit, MOST_LISTED)]
     if intent in ("services", "products", "price") or (intent == "overview" and not result.database.named):
         return [statement for hit in rows[: MOST_LISTED + 1] for statement in say_sentences(hit, 1)]
-    if intent == "recommendation":
+    if intent == "recommendation" or (result.database.named and len(rows) > 1):
         return [statement for hit in rows[:ROW_SENTENCES] for statement in say_sentences(hit, 2)]
     return [statement for hit in rows[:1] for statement in say_sentences(hit, ROW_SENTENCES)]
 
