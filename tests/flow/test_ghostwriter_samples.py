@@ -32,7 +32,7 @@ async def engine(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda chosen: FakeEmbedder(name=chosen.model))
     async with open_engine(Settings(data_dir=data_dir, embedding=EmbeddingSettings(model="old"))) as opened:
         items = [
-            Item("files", name, f"{name}.txt", text, title=name, metadata={"source_type": source})
+            Item("files", name, f"{name}.txt", text, title="Note", metadata={"source_type": source})
             for name, (source, text) in TEXTS.items()
         ]
         await workspace_of(opened).documents.ingest_items(items)
@@ -62,7 +62,7 @@ async def test_a_re_embedding_is_validated_by_the_queries_of_the_design(engine: 
 
     async def find() -> dict[str, str]:
         found = {query: await workspace_of(engine).search(SearchQuery(query, k=3)) for query in QUERIES}
-        return {query: result.hits[0].title for query, result in found.items()}
+        return {query: Path(result.hits[0].uri).stem for query, result in found.items()}
 
     assert await find() == QUERIES
     report = await workspace_of(engine).embeddings.reembed("new", queries=tmp_path / "golden.jsonl", force=True)
