@@ -21,6 +21,7 @@ from ragstone.core.types import Hit, KnowledgeBase
 from ragstone.core.vectors import Point, VectorPartition
 from ragstone.engine.components import Components
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.pipeline import IngestPipeline
 from ragstone.ingest.prepare import PrepareOptions, Preparer
 from ragstone.ingest.verify import Verifier
@@ -311,7 +312,8 @@ async def test_a_build_works_with_the_parts_it_is_given(tmp_path: Path, monkeypa
     async def opened(*_: object) -> AsyncIterator[IngestPipeline]:
         way = PrepareOptions(lambda kind: chunker, embedder.model.id, 100)
         verifier = Verifier(stores.ledger, stores.vectors, stores.lexical)
-        yield IngestPipeline(stores.ledger, Preparer(parsed, way), embedder, verifier, settings.limits)
+        choice = ModelChoice(embedder.model.id, embedder)
+        yield IngestPipeline(stores.ledger, Preparer(parsed, way), choice, verifier, settings.limits, components.access)
 
     monkeypatch.setattr("ragstone.engine.corpus.open_build_pipeline", opened)
     components.file_upkeep = FileUpkeep(stores.ledger, files, bm25)

@@ -210,11 +210,6 @@ Identity = Callable[[str], Awaitable[str]]
 """The id of the tenant of a name; empty while there is none."""
 
 
-async def no_identity(_: str) -> str:
-    """Return no id: the identity of tenants where there are none."""
-    return ""
-
-
 @dataclass(slots=True)
 class AuditedAction:
     """Targets that an irreversible action has completed so far."""
@@ -229,7 +224,7 @@ class AuditedAction:
 class Auditor:
     """Writes entries for tenants that exist. Reads neither wait for this nor fail with it."""
 
-    def __init__(self, trail: AuditTrail | None = None, identity: Identity = no_identity) -> None:
+    def __init__(self, trail: AuditTrail | None, identity: Identity) -> None:
         """Without a trail nothing is recorded."""
         self._trail = trail
         self._identity = identity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol, get_args
@@ -247,26 +247,3 @@ class Admission(Protocol):
     def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:
         """Charge the tenant for what models cost meanwhile."""
         ...
-
-
-class Unlimited:
-    """Admits everything: for a pipeline without quotas."""
-
-    async def write(self, tenant: str) -> str:
-        return ""
-
-    async def seed(self, tenant: str) -> str:
-        return tenant
-
-    async def is_limited(self, tenant: str) -> bool:
-        return False
-
-    async def expect(self, tenant: str, *, documents: int = 0) -> None: ...
-
-    def taking_in(
-        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
-    ) -> AbstractAsyncContextManager[None]:
-        return nullcontext()
-
-    def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:
-        return nullcontext()

@@ -182,12 +182,11 @@ class Components:
         return IngestPipeline(
             self.ledger,
             self.preparer,
-            own,
+            ModelChoice(self.preparer.model, own, self.stores.spaces, of, choose),
             self.verifier_of_writes,
             self.settings.limits,
-            self.settings.extract.scan_command,
             self.access,
-            ModelChoice(self.preparer.model, own, self.stores.spaces, of, choose),
+            self.settings.extract.scan_command,
             on_report=self.metrics.record_ingest,
         )
 

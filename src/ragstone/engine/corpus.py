@@ -150,12 +150,11 @@ async def open_build_pipeline(
         yield IngestPipeline(
             components.ledger,
             preparer,
-            embedder,
+            ModelChoice(model, embedder),
             components.verifier_of_writes,
             settings.limits,
-            settings.extract.scan_command,
             components.access,
-            ModelChoice(model, embedder),
+            settings.extract.scan_command,
         )
     finally:
         await close()

@@ -13,7 +13,7 @@ from ragstone.core.errors import ModelError, ModelMismatch, QuotaExceeded, Tenan
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Embedder, EmbedderFor, SpaceBook
 from ragstone.core.spaces import Lacking, Rows
-from ragstone.core.tenants import Admission, Unlimited
+from ragstone.core.tenants import Admission
 from ragstone.core.types import KnowledgeBase, Space, Vector
 
 logger = logging.getLogger(__name__)
@@ -141,11 +141,11 @@ class _Watch:
 class SpaceMaintenance:
     """Fills Spaces with vectors of documents stored without them, and removes retired Spaces."""
 
-    def __init__(self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller, gate: Admission | None = None) -> None:
+    def __init__(self, ledger: Ledger, book: SpaceBook, filler: SpaceFiller, gate: Admission) -> None:
         self._ledger = ledger
         self._book = book
         self._filler = filler
-        self._gate: Admission = gate or Unlimited()
+        self._gate = gate
 
     async def fill(self, tenant: str) -> None:
         """Embed some of the chunks without vectors; the rest the next time, so that other tenants have their turn."""

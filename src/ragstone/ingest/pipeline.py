@@ -17,8 +17,7 @@ from ragstone.core.documents import IngestReport
 from ragstone.core.errors import KbGone, LeaseLost, RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import Embedder
-from ragstone.core.tenants import Admission, Unlimited
+from ragstone.core.tenants import Admission
 from ragstone.core.types import Failure, Item, KnowledgeBase, failure_of
 from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, is_overtaken, next_batch, related_ids
 from ragstone.ingest.embed import ChunkQueue, LedgerPartStore, ModelChoice, WaveEmbedder
@@ -55,22 +54,21 @@ class IngestPipeline:
         self,
         ledger: Ledger,
         preparer: Preparer,
-        embedder: Embedder,
+        choice: ModelChoice,
         verifier: Verifier,
         limits: LimitSettings,
+        gate: Admission,
         scan_command: Sequence[str] = (),
-        gate: Admission | None = None,
-        choice: ModelChoice | None = None,
         on_report: Callable[[IngestReport], None] | None = None,
     ) -> None:
         """`on_report` hears of each run that has ended."""
         self._ledger = ledger
         self._preparer = preparer
-        self._choice = choice or ModelChoice(preparer.model, embedder)
+        self._choice = choice
         self._verifier = verifier
         self._limits = limits
         self._scan_command = scan_command
-        self._gate = gate or Unlimited()
+        self._gate = gate
         self._on_report = on_report
 
     async def run(

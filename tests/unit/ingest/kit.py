@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 from ragstone.core.documents import IngestReport
@@ -10,6 +11,7 @@ from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
+from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.draft import ParseOptions
 from ragstone.ingest.pipeline import IngestPipeline
@@ -28,6 +30,29 @@ async def parsed(content: bytes, name: str, options: ParseOptions) -> Parsed:
     return parse(content, name, options)
 
 
+class Unlimited:
+    """Admits everything: for a pipeline without quotas."""
+
+    async def write(self, tenant: str) -> str:
+        return ""
+
+    async def seed(self, tenant: str) -> str:
+        return tenant
+
+    async def is_limited(self, tenant: str) -> bool:
+        return False
+
+    async def expect(self, tenant: str, *, documents: int = 0) -> None: ...
+
+    def taking_in(
+        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
+    ) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+
 class Kit:
     """A store, a model, and what is in them."""
 
@@ -44,7 +69,9 @@ class Kit:
         verifier = Verifier(
             self.ledger, SqliteVectorIndex(self.ledger, IndexCache(16)), SqliteLexicalIndex(self.ledger, IndexCache(16))
         )
-        return IngestPipeline(self.ledger, Preparer(parsed, way), model_in_use, verifier, LimitSettings())
+        preparer = Preparer(parsed, way)
+        choice = ModelChoice(preparer.model, model_in_use)
+        return IngestPipeline(self.ledger, preparer, choice, verifier, LimitSettings(), Unlimited())
 
     async def run(
         self,

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from tests.unit.ingest.kit import counts, item
+from tests.unit.ingest.kit import Unlimited, counts, item
 from tests.unit.ingest.move_kit import Deaf, MoveKit, Tired
 
 from ragstone.core.clock import now
@@ -221,7 +221,7 @@ async def test_there_is_nothing_to_roll_back_to_at_first(filled: MoveKit) -> Non
 
 @pytest.mark.req("R-EMB-22")
 async def test_a_retired_space_goes_after_its_grace_period(filled: MoveKit) -> None:
-    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler, Unlimited())
     await filled.reembed()
     await upkeep.clean("t")
     assert await filled.reembedder.clean("t", "default", retired=False, building=False) == 0
@@ -249,7 +249,7 @@ async def test_workers_fill_what_is_found_by_word_only_some_at_a_time(
     monkeypatch.setattr(fill, "BATCH", 1)
     filled.embedder.errors = [ModelError("the model fell over")]
     await filled.run([item(f"n{number}") for number in range(3)])
-    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler, Unlimited())
     left = []
     for _ in range(3):
         left.append((await filled.ledger.of("t").stats(await filled.kb())).unembedded)
@@ -261,7 +261,7 @@ async def test_workers_fill_what_is_found_by_word_only_some_at_a_time(
 async def test_a_kb_whose_model_is_away_does_not_stop_the_workers(filled: MoveKit) -> None:
     filled.embedder.errors = [ModelError("the model fell over")] * 2
     await filled.run([item("mast")])
-    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler)
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler, Unlimited())
     await upkeep.fill("t")
     assert not (await filled.document("mast")).embedded
     await upkeep.fill("t")

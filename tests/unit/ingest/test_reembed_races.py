@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.ingest.kit import counts, item
+from tests.unit.ingest.kit import Unlimited, counts, item
 from tests.unit.ingest.move_kit import Interrupted, MoveKit
 
 from ragstone.core.documents import IngestReport
@@ -37,7 +37,7 @@ async def kit(data_dir: Path) -> AsyncIterator[MoveKit]:
 async def ingest(kit: MoveKit, items: list[Item], choice: ModelChoice) -> IngestReport:
     """As a process does that may follow the kb to another model."""
     made = kit.pipeline(choice.own, choice.configured)
-    pipeline = IngestPipeline(kit.ledger, made._preparer, choice.own, made._verifier, LimitSettings(), choice=choice)
+    pipeline = IngestPipeline(kit.ledger, made._preparer, choice, made._verifier, LimitSettings(), Unlimited())
     return await pipeline.run("t", "default", items)
 
 

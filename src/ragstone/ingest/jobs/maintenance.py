@@ -51,11 +51,12 @@ class Maintenance:
         preparer: Callable[[], Preparer],
         build_source: BuildSource,
         webhook: Webhook | None,
-        space_maintenance: SpaceMaintenance | None = None,
-        tenants: TenantRecords | None = None,
-        audit: Auditor | None = None,
-        start_refresh: Callable[[str], Awaitable[None]] | None = None,
-        charge_store: Callable[[str], Awaitable[None]] | None = None,
+        *,
+        space_maintenance: SpaceMaintenance,
+        tenants: TenantRecords,
+        audit: Auditor,
+        start_refresh: Callable[[str], Awaitable[None]],
+        charge_store: Callable[[str], Awaitable[None]],
     ) -> None:
         self._ledger = ledger
         self._queue = queue
@@ -64,7 +65,7 @@ class Maintenance:
         self._build_source = build_source
         self._webhook = webhook
         self._tenants = tenants
-        self._audit = audit or Auditor()
+        self._audit = audit
         self._spaces = space_maintenance
         self._start_refresh = start_refresh
         self._charge_store = charge_store
@@ -87,7 +88,7 @@ class Maintenance:
         try:
             source = self._build_source(record.kind, record.name, record.config)
             try:
-                owner = await self._tenants.get(tenant) if self._tenants else None
+                owner = await self._tenants.get(tenant)
                 seed = owner.seed if owner else ""
                 owners = await find_source_owners(self._ledger, self._sources.of(tenant), tenant, kb, record)
                 sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket, seed, owners)
@@ -114,13 +115,10 @@ class Maintenance:
             self._swept[tenant] = time.monotonic()
             await self._ledger.clean_up(tenant)
             await self._retire(tenant)
-            if self._charge_store:
-                await self._charge_store(tenant)
-            if self._spaces:
-                await self._spaces.clean(tenant)
-        if self._spaces:
-            await self._spaces.fill(tenant)
-        if sweeps and self._start_refresh:
+            await self._charge_store(tenant)
+            await self._spaces.clean(tenant)
+        await self._spaces.fill(tenant)
+        if sweeps:
             await self._start_refresh(tenant)
         if self._webhook:
             await self._send_notices(self._webhook, tenant)
@@ -149,14 +147,14 @@ class Maintenance:
 
     async def finish_deletions(self) -> None:
         """Finish deletions of tenants that a crash interrupted."""
-        if self._tenants and time.monotonic() - self._finished > SWEEP_SECONDS:
+        if time.monotonic() - self._finished > SWEEP_SECONDS:
             self._finished = time.monotonic()
             await self._tenants.finish_deletions()
 
     async def _retire(self, tenant: str) -> None:
         """Delete documents that were not updated within the tenant's retention period."""
-        found = await self._tenants.get(tenant) if self._tenants else None
-        if self._tenants is None or found is None or found.retention_days is None:
+        found = await self._tenants.get(tenant)
+        if found is None or found.retention_days is None:
             return
         before = now() - timedelta(days=found.retention_days)
         while old := await self._tenants.list_expired(tenant, before):
