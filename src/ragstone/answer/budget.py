@@ -10,7 +10,7 @@ from ragstone.core.types import Hit
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.measurements import MOST as MOST_QUANTITIES
 
-MOST_STEPS = 250_000
+MOST_STEPS = 400_000
 """Comparisons of words for a whole claim or answer: about a second on a slow machine."""
 MOST_CHARS = 60_000
 """Characters of passages that are read for an answer; six passages have some ten thousand."""
