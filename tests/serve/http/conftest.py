@@ -89,6 +89,14 @@ def open_service(settings: Settings) -> Iterator[Service]:
             client.portal.call(engine.close)
 
 
+@contextmanager
+def articles_without_a_model() -> Iterator[None]:
+    """Let articles be queued, although nothing is there to write them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragstone.serve.http.routes.article.require_setup", lambda _: None)
+        yield
+
+
 @pytest.fixture
 def service(settings: Settings) -> Iterator[Service]:
     with open_service(settings) as service:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.long_runs import take_rounds
-from tests.serve.http.conftest import Caller, Service, open_service
+from tests.serve.http.conftest import Caller, Service, articles_without_a_model, open_service
 
 from ragstone import Settings
 from ragstone.agents.toolbox import Toolbox
@@ -254,7 +254,7 @@ class Tenants:
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     # Without a cache, which would answer the second of two equal searches sooner and in other words.
     settings = Settings(data_dir=tmp_path_factory.mktemp("leaks"), cache=CacheSettings(search_seconds=0))
-    with open_service(settings) as service:
+    with open_service(settings) as service, articles_without_a_model():
         yield service
 
 

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 from tests.long_runs import take_rounds
-from tests.serve.http.conftest import Caller, Service
+from tests.serve.http.conftest import Caller, Service, articles_without_a_model
 
 EXAMPLES = take_rounds("RAGSTONE_API_EXAMPLES", 2)
 """Requests of each operation, right ones and as many wrong ones."""
@@ -42,14 +42,15 @@ KEEPING = ("DELETE /v1/documents/{document_id}", "DELETE /v1/kbs/{kb}", "PATCH /
 
 
 @pytest.fixture(scope="module")
-def callers(shared: Service) -> tuple[Caller, Caller]:
+def callers(shared: Service) -> Iterator[tuple[Caller, Caller]]:
     """An administrator of a tenant that has something of everything, and the operator."""
     caller = shared.caller("acme")
     document_id = caller.upload(GATE)
     caller("POST", "/v1/golden", json={"query": "When does the gate open?", "document_ids": [document_id]})
     caller("POST", "/v1/ask", json={"question": "When does the gate open?", "conversation": "talk"})
     caller("POST", "/v1/sources", json={"kind": "web", "name": "pages", "config": {"urls": ["https://example.org/"]}})
-    return caller, shared.caller("", "admin")
+    with articles_without_a_model():
+        yield caller, shared.caller("", "admin")
 
 
 def known_ids(caller: Caller) -> dict[str, str]:
