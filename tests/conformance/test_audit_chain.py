@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from tests.conformance import postgres_server
+from tests.warm import warm_python
 
 from ragstone.core.audit import AuditEntry
 from ragstone.stores.control import audit as audit_module
@@ -177,7 +177,7 @@ asyncio.run(main())
 
 
 async def test_a_writer_that_is_killed_leaves_a_whole_chain(tmp_path: Path) -> None:
-    ended = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", KILLED, str(tmp_path)], check=False)
+    ended = await asyncio.to_thread(subprocess.run, [*warm_python(), "-c", KILLED, str(tmp_path)], check=False)
     assert ended.returncode == 9
     ledger = SqliteLedger(tmp_path)
     trail = SqlAuditTrail(ledger, 30)

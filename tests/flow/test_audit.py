@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
 from ragstone.core.audit import AuditEntry, acting_as
@@ -287,7 +287,7 @@ def test_the_record_of_a_deletion_survives_a_kill(tmp_path: Path, fake_model: Fa
     with Ragstone(data_dir=tmp_path / "data") as stone:
         stone.ingest_items(_items())
         granite = next(one.id for one in stone.documents() if one.external_id == "granite")
-    ran = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "data"), granite], check=False, timeout=240)
+    ran = subprocess.run([*warm_python(), "-c", KILLED, str(tmp_path / "data"), granite], check=False, timeout=240)
     assert ran.returncode == 9
     with Ragstone(data_dir=tmp_path / "data") as stone:
         found = stone.audit(action="document.delete")

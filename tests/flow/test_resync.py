@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone import Item, Ragstone
 from ragstone.core.errors import ModelError, NotFoundError
@@ -70,7 +70,7 @@ def test_a_kill_between_the_two_loses_nothing(batches: int, by: str, fake_model:
     with Ragstone(data_dir="data") as stone:
         stone.ingest_items(ITEMS)
         chunks = stone.stats().chunks
-    done = subprocess.run([sys.executable, "-c", KILLED, str(batches)], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*warm_python(), "-c", KILLED, str(batches)], capture_output=True, text=True, timeout=120)
     assert done.returncode == -signal.SIGKILL, done.stderr
     with Ragstone(data_dir="data") as stone:
         (live,) = stone.spaces()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone import Settings, open_engine
 from ragstone.core.shop import Service
@@ -58,7 +58,7 @@ async def test_no_slot_is_booked_twice_in_500_attempts_of_several_processes(tmp_
         starts = json.dumps([slot.starts_at.isoformat() for slot in free[:SLOTS]])
         racing = [
             await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", CUSTOMERS, str(tmp_path), f"customer {number}", str(ATTEMPTS), starts),
+                *(*warm_python(), "-c", CUSTOMERS, str(tmp_path), f"customer {number}", str(ATTEMPTS), starts),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
             )

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ragstone.samples import shop
+from ragstone.serve.cli.main import main
 
 if TYPE_CHECKING:
     from tests.serve.cli.conftest import Cli
 
 
-@pytest.fixture
-def stocked(cli: Cli) -> Cli:
-    """The command line after the demo shop was imported."""
+@pytest.fixture(scope="module")
+def shop_stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the demo shop in it, made once."""
+    folder = tmp_path_factory.mktemp("shop") / "data"
     for name in ("products.csv", "services.csv"):
-        assert cli("shop", "import", shop.FOLDER / name).code == 0
+        assert main(["shop", "import", str(shop.FOLDER / name), "--data-dir", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def stocked(cli: Cli, shop_stock: Path, tmp_path: Path) -> Cli:
+    """The command line after the demo shop was imported."""
+    shutil.copytree(shop_stock, tmp_path / "ragstone-data")
     return cli
 
 

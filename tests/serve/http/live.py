@@ -6,7 +6,6 @@ import asyncio
 import os
 import re
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from typing import Any, TypeVar
 
 import pytest
 from sse_starlette.sse import AppStatus
+from tests.warm import warm_python
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.keys import IssuedKey, KeyScope, NewApiKey
@@ -86,7 +86,7 @@ def run_examples(page: str, live: LiveService, key: str, folder: Path) -> list[s
     """Return what the examples of a guide print that call the service, in order."""
     text = (GUIDES / page).read_text(encoding="utf-8").replace("http://localhost:8000", live.url)
     blocks = re.findall(r"^```(sh|py)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    commands = {"sh": ["sh", "-euc"], "py": [sys.executable, "-c"]}
+    commands = {"sh": ["sh", "-euc"], "py": [*warm_python(), "-c"]}
     environment = os.environ | {"KEY": key}
     return [
         subprocess.run(

@@ -8,7 +8,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from tests.warm import warm_python
 
 from ragstone.stores.corpus.files import load_metadata
 from ragstone.stores.lexical.bm25_file import load_index
@@ -58,13 +58,13 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Game]:
     shutil.copy(DATA / "corpus.txt", folder / "data")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PINECONE")}
     own = {"BM25_INDEX_PATH": "data/kept/words.idx", "CHROMA_PERSIST_DIRECTORY": "data/kept/vectors"}
-    command = [sys.executable, "-m", "ragstone", "serve", "--port", "0", "--json", "--no-worker"]
+    command = [*warm_python(), "-m", "ragstone", "serve", "--port", "0", "--json", "--no-worker"]
     with subprocess.Popen(
         [*command, "--data-dir", "data", "--profile", "rpg", "--config", "config.yaml"],
         stdout=subprocess.PIPE,
         text=True,
         cwd=folder,
-        env=environment | own | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        env=environment | own,
     ) as process:
         try:
             assert process.stdout is not None

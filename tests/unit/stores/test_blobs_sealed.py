@@ -7,13 +7,13 @@ import os
 import shutil
 import stat
 import subprocess
-import sys
 import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.warm import warm_python
 
 from ragstone.core.errors import SettingsError, StoreCorrupt, StoreError, StoreFull
 from ragstone.stores import blobs as module
@@ -211,7 +211,7 @@ Blobs(Path(sys.argv[1]), Vault(b"n" * 32, [b"o" * 32])).rotate()
 def test_killed_before_the_rename_it_goes_on_where_it_was(folder: Path) -> None:
     """FAULTS 16: the half-done file is as it was, and what the dead process left is swept once it has settled."""
     names = [before(folder).put(DOCUMENT, f"content {n}".encode()) for n in range(4)]
-    died = subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False, timeout=240)
+    died = subprocess.run([*warm_python(), "-c", KILLED, str(folder)], check=False, timeout=240)
     assert died.returncode == -9
     blobs = after(folder)
     assert sorted(blobs.names(DOCUMENT)) == sorted(names)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
+from tests.warm import warm_python
 
 from ragstone.stores import migrations
 from ragstone.stores.ledger.sqlite.file import SqliteFile
@@ -115,7 +115,7 @@ def test_who_opens_a_file_that_another_begins_to_write_waits(tmp_path: Path, mon
 def test_two_processes_may_open_a_fresh_folder_at_once(tmp_path: Path) -> None:
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", OPEN_LEDGER, str(tmp_path), name],
+            [*warm_python(), "-c", OPEN_LEDGER, str(tmp_path), name],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from psycopg import errors
 from psycopg.conninfo import make_conninfo
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
+from tests.warm import warm_python
 
 from ragstone.core.errors import (
     InputError,
@@ -95,9 +96,9 @@ async def external_ids(ledger: PostgresLedger, tenant: str = "default") -> list[
     return sorted(one.external_id for one in await ledger.of(tenant).documents(kb))
 
 
-def start(script: str, *arguments: object) -> subprocess.Popen[str]:
+def start(python: Sequence[str], script: str, *arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*python, "-c", script, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
 
 
@@ -195,7 +196,7 @@ def _broken() -> Any:
 async def test_a_writer_killed_in_the_middle_leaves_nothing_half_visible(
     ledger: PostgresLedger, dsn: str, tmp_path: Path
 ) -> None:
-    child = start(WRITE_AND_WAIT, dsn, tmp_path)
+    child = start([sys.executable], WRITE_AND_WAIT, dsn, tmp_path)
     assert await asyncio.to_thread(read_line, child) == "inside"
     assert await external_ids(ledger) == ["acknowledged"]
     child.kill()
@@ -206,7 +207,7 @@ async def test_a_writer_killed_in_the_middle_leaves_nothing_half_visible(
 
 async def test_processes_claim_without_taking_the_same_job(ledger: PostgresLedger, dsn: str, tmp_path: Path) -> None:
     queued = await enqueue(ledger, *(document_job(str(n)) for n in range(50)))
-    children = [start(CLAIM_ALL, dsn, tmp_path) for _ in range(4)]
+    children = [start(warm_python(), CLAIM_ALL, dsn, tmp_path) for _ in range(4)]
     for child in children:
         assert await asyncio.to_thread(read_line, child) == "ready"
     outputs = await asyncio.gather(*(asyncio.to_thread(child.communicate, "go\n") for child in children))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.warm import warm_python
 
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.model_types import add_cost, collect_costs
@@ -255,7 +255,7 @@ def test_processes_that_race_for_the_last_units(tmp_path: Path) -> None:
     asyncio.run(_fill(tmp_path))
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", RACE, str(tmp_path)],
+            [*warm_python(), "-c", RACE, str(tmp_path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
