@@ -19,6 +19,9 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 from tests.scratch import own_folder
 
 _own_folder = own_folder()
+gc.disable()  # until everything is collected: there is no garbage in it
+SELDOM = (20_000, 20, 20)
+"""Objects made, and collections of younger ones, between two collections: tests are short, and have little garbage."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -31,6 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_finish() -> None:
     """Keep the collector of garbage off what was collected: thousands of tests and all modules stay to the end."""
     gc.freeze()
+    gc.set_threshold(*SELDOM)
+    gc.enable()
 
 
 class NetworkBlocked(RuntimeError):
