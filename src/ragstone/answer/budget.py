@@ -15,7 +15,7 @@ MOST_STEPS = 400_000
 MOST_CHARS = 60_000
 """Characters of passages that are read for an answer; six passages have some ten thousand."""
 MOST_SENTENCES = 2_000
-FIGURE_STEPS = 16
+FIGURE_STEPS = 12
 """Steps of comparing two figures: as values in any unit, with the words that each is bound to."""
 _WORD = re.compile(r"\w{1,40}")
 _FIGURE = re.compile(
