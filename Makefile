@@ -1,7 +1,7 @@
 # Targets for people and CI. Plain make and sh; `make` alone lists them.
 
 PYTHON ?= python3
-WORKERS ?= 5
+WORKERS ?= 6
 UV ?= uv
 
 BIN = .venv/bin
@@ -9,13 +9,6 @@ PIP = PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install -qq
 EDITABLE = $(PIP) --no-deps --no-build-isolation --editable .
 CODE = src tests bench scripts
 RESULTS = .pytest_cache/results
-COVERED = core query language
-COMMA = ,
-COVERED_SOURCE = $(subst $(eval) ,$(COMMA),$(COVERED:%=ragstone.%))
-LONGEST = faults flow unit-ingest conformance serve serve-cli postgres milvus unit unit-stores quality covered
-MILVUS = tests/conformance/test_milvus.py
-POSTGRES = $(shell grep -l postgres_server tests/conformance/test_*.py)
-REST = $(filter-out $(LONGEST),$(sort $(patsubst tests/%/,%,$(dir $(wildcard tests/*/test_*.py)))))
 PARTS = 1 2
 NOT_IMPORTED = cffi|distutils|docutils/writers|f2py|fsspec|graphql|huggingface_hub|hypothesis/extra|kubernetes|lexers|mypy|mypyc|oauthlib|onnx/backend|onnx/reference|onnxruntime/tools|openvino/frontend|openvino/tools|pip|pycparser|quantization|reportlab/graphics|semconv|setuptools|sqlalchemy/orm|sqlalchemy/testing|test|tests|tomlkit|transformers
 CHECKS = format lint types layers requirement-ids shape deploy
@@ -42,44 +35,11 @@ ifdef TESTS
 test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core, query and language must be covered to 95 % by their own
 	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
 else
-# Hypothesis keeps its table of characters in a file: made once here, and not by each group, slowed by coverage.
-UNICODE = from hypothesis.internal.charmap import charmap; charmap()
-
-# A process for each group of folders: every test is collected once, and a server is started by the group that needs it.
-# The groups that take longest come first. There are more workers than cores, because many tests wait for a server.
+# There are more workers than cores, because many tests wait for a server.
 test: .venv/.setup
-	@rm -rf $(RESULTS)
-	@mkdir -p $(RESULTS)
-	@$(BIN)/python -c '$(UNICODE)'
-	@$(MAKE) --no-print-directory --jobs=$(WORKERS) --keep-going $(LONGEST:%=test-%) test-rest
+	@$(BIN)/python -m scripts.suite --workers $(WORKERS)
 	@$(BIN)/coverage report --skip-covered --show-missing --fail-under=95
 endif
-
-# $(1) runs the tests of $(2), and their log is shown when they fail.
-grouped = @log=$(RESULTS)/$@.log; ended=0; \
-	$(1) -m pytest -q --junit-xml=$(RESULTS)/$@.xml $(2) > $$log 2>&1 || { ended=$$?; cat $$log; }; \
-	echo "$(@:test-%=%): $$(tail -n 1 $$log)"; exit $$ended
-
-test-covered:
-	$(call grouped,$(BIN)/coverage run --source=$(COVERED_SOURCE),$(COVERED:%=tests/unit/%))
-
-# Its server takes its time without needing a core.
-test-milvus:
-	$(call grouped,$(BIN)/python,$(MILVUS))
-
-# Two groups of about the same length; one of them starts PostgreSQL.
-test-postgres:
-	$(call grouped,$(BIN)/python,$(POSTGRES))
-
-# The folders that take so little that they share a process.
-test-rest:
-	$(call grouped,$(BIN)/python,$(REST:%=tests/%))
-
-test-conformance: APART = $(MILVUS) $(POSTGRES)
-test-serve: APART = tests/serve/cli
-test-unit: APART = $(addprefix tests/unit/,ingest stores $(COVERED))
-test-%:
-	$(call grouped,$(BIN)/python,tests/$(subst -,/,$*) $(APART:%=--ignore=%))
 
 check: .venv/.setup ## Format, lint, types, layers, requirement ids, shape (names, docstrings, sizes), Dockerfile
 	@$(MAKE) --no-print-directory --jobs=2 --keep-going $(CHECKS:%=check-%)

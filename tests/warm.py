@@ -32,7 +32,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @cache
 def warm_python() -> tuple[str, ...]:
-    """Return a command that takes the arguments of an interpreter; what it asks ends with this process."""
+    """Return a command that takes the arguments of an interpreter; what it asks ends with this process.
+
+    `make test` starts one warm process for all groups of tests, and says in `WARM_PYTHON` where it listens.
+    """
+    if shared := os.environ.get("WARM_PYTHON"):
+        return (sys.executable, "-I", "-S", str(RELAY), shared)
     path = Path(tempfile.mkdtemp(prefix="warm")) / "s"
     command = [sys.executable, "-c", "from tests.warm import serve; import sys; serve(sys.argv[1])", str(path)]
     search = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
