@@ -37,10 +37,12 @@ CHOICE = (
     *("own", "above", "near", "section", "title", "alike", "lacking", "dense", "pairs", "held", "missed"),
     *("softly_held", "default", "odd_code", "odd_list", "list", "opens", "hit", "relevance", "term_asked"),
     *("heading_asked", "counted", "uncounted", "named_place", "no_named_place", "other_identifier", "length", "new"),
+    *("entry", "row", "item", "announces", "settles"),
 )
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
     *("other_identifier", "softly_held", "counted", "named_place", "margin", "best_coverage", "mass"),
+    *("entry", "row", "item", "announces", "settles"),
 )
 FILE = Path(weights.__file__)
 
@@ -156,16 +158,22 @@ def measure_left_out(examples: Sequence[Example]) -> Iterator[str]:
 
 
 def _leave_out(examples: Sequence[Example]) -> Iterator[tuple[Example, float, bool]]:
-    scored = {manual: fit_ranking([one for one in examples if one.manual != manual]) for manual in _manuals(examples)}
-    for manual in scored:
-        answers = fit_answers([one for one in examples if one.manual != manual], scored)
-        with _using(scored[manual], answers, examples):
+    rankings = _rank_left_out(examples)
+    judged = judge_examples(examples, rankings)
+    for manual, ranking in rankings.items():
+        answers = fit_answers([one for one in judged if one.manual != manual])
+        with _using(ranking, answers, examples):
             for example in examples:
                 if example.manual == manual:
                     ranked = _rank(example)
                     said = quote_best(example.text, ranked, example.units, MOST_SENTENCES)
                     chance = estimate_chance(ranked) if said and not example.has_missing else 0.0
                     yield example, chance, bool(example.question.facts) and holds_facts(example.question, said)
+
+
+def _rank_left_out(examples: Sequence[Example]) -> dict[str, dict[str, float]]:
+    """Return the weights of the ranking that are fitted to all manuals but one, by that one."""
+    return {manual: fit_ranking([one for one in examples if one.manual != manual]) for manual in _manuals(examples)}
 
 
 def _manuals(examples: Sequence[Example]) -> list[str]:
@@ -215,18 +223,33 @@ def _value(item: ScoredUnit, name: str) -> float:
     return (item.closeness or 0.0) if name == "closeness" else item.features[name]
 
 
-def fit_answers(examples: Sequence[Example], rankings: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the weights that tell whether the best units answer, given how each manual was ranked when left out."""
-    rows: list[tuple[Mapping[str, float], bool, float]] = []
+@dataclass(frozen=True)
+class Judged:
+    """What tells whether the best units of a question answer it, whether they do, and how much that counts."""
+
+    manual: str
+    features: Mapping[str, float]
+    is_right: bool
+    weight: float
+
+
+def judge_examples(examples: Sequence[Example], rankings: Mapping[str, Mapping[str, float]]) -> list[Judged]:
+    """Return what is said to each question when its manual was left out, also as if no page held the facts."""
+    judged: list[Judged] = []
     for example in examples:
         with _using(rankings[example.manual], {}, examples):
-            rows.append((*_judge(example), 1.0))
+            judged.append(Judged(example.manual, *_judge(example), 1.0))
             if any(example.right) and not all(example.right):
-                rows.append((*_judge(example.without_right()), TAKEN_AWAY))
-    names = [*DECISION, *([] if _is_by_words(examples) else ["closeness", "best_closeness"])]
-    table = np.array([[features[name] for name in names] for features, _, _ in rows])
-    right = np.array([float(is_right) for _, is_right, _ in rows])
-    counted = np.array([weight for _, _, weight in rows])
+                judged.append(Judged(example.manual, *_judge(example.without_right()), TAKEN_AWAY))
+    return judged
+
+
+def fit_answers(judged: Sequence[Judged]) -> dict[str, float]:
+    """Return the weights that tell whether the best units answer."""
+    names = [*DECISION, *(["closeness", "best_closeness"] if "closeness" in judged[0].features else [])]
+    table = np.array([[one.features[name] for name in names] for one in judged])
+    right = np.array([float(one.is_right) for one in judged])
+    counted = np.array([one.weight for one in judged])
     return _fit_logistic(names, table, right, counted)
 
 
@@ -255,8 +278,8 @@ def render_weights(examples: Sequence[Example]) -> str:
     plain = [drop_closeness(one) for one in examples]
     parts = ['"""Weights of what speaks for a unit, made by `python -m bench.answers fit`."""\n']
     for known, ranking, answers in ((examples, "RANKING", "ANSWERS"), (plain, "RANKING_BY_WORDS", "ANSWERS_BY_WORDS")):
-        left_out = {name: fit_ranking([one for one in known if one.manual != name]) for name in _manuals(known)}
-        fitted = {ranking: fit_ranking(known), answers: fit_answers(known, left_out)}
+        judged = judge_examples(known, _rank_left_out(known))
+        fitted = {ranking: fit_ranking(known), answers: fit_answers(judged)}
         for name, values in fitted.items():
             lines = "\n".join(f'    "{feature}": {value:.3f},' for feature, value in values.items())
             parts.append(f"{name} = {{\n{lines}\n}}")

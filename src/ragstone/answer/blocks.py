@@ -24,7 +24,7 @@ _HEADING = re.compile(r"#{1,6}[ \t]")
 _STATES = re.compile(r"[.!。！;,:：…]['\")\]*_`]*$")
 _ENDS = re.compile(r"[.!?。！？:：)\]]['\")\]*_`]*$")
 _DESCRIBES = re.compile(r":[ \t]+")
-_MARK = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+")
+_MARK = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+|[0-9]{1,2}\.(?=[A-Z][a-z])")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</|^[ \t]{0,20}(?:\$|#|>>>|//|/\*|;)[ \t]|;[ \t]{0,4}$", re.M)
 _TAIL = 8
@@ -33,8 +33,8 @@ _LEAST_WORD_SHARE = 0.72
 _SPEAKS = re.compile(r"[^\W\d_]")
 _IDENTIFIER = re.compile(r"--?\w|`[^`]+`|\S*(?:\w[_=]\w|\w\(\)|\w<)")
 """The beginning of a line that names an option, a setting or a function."""
-_NOT_HEADING = re.compile(r"A[:.][ \t]|[>$%][ \t]")
-"""The beginning of an answer among questions, and of a command behind a prompt."""
+_NOT_HEADING = re.compile(r"A[:.][ \t]|[>$%][ \t]|\w+: [a-z]+ \w")
+"""The beginning of an answer among questions, of a command behind a prompt, and of what is told of a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +199,8 @@ def _settle(text: str, blocks: Sequence[PassageBlock], number: int, headings: Ab
     below = blocks[number + 1] if number + 1 < len(blocks) else None
     if block.kind in ("prose", "item") and below is not None and _names_what_follows(words, block, below):
         return replace(block, kind="term")
+    if block.kind == "item" and _is_labelled_item(text, blocks, number):
+        return replace(block, kind="term")
     if block.kind != "prose":
         return block
     if words in headings:
@@ -219,6 +221,23 @@ def _names_what_follows(words: str, block: PassageBlock, below: PassageBlock) ->
     """Return whether a line of its own is the name of an option or a setting that the next paragraph explains."""
     is_alone = len(block.lines) == 1 and below.after_gap and below.kind == "prose" and below.indent >= block.indent
     return is_alone and _is_label(words) and _IDENTIFIER.match(words) is not None
+
+
+def _is_labelled_item(text: str, blocks: Sequence[PassageBlock], number: int) -> bool:
+    """Return whether an item is the name of what the paragraph under it tells, as another item close by is."""
+    return any(
+        _is_label_over_prose(text, blocks, number) and _is_label_over_prose(text, blocks, other)
+        for other in (number - 2, number + 2)
+    )
+
+
+def _is_label_over_prose(text: str, blocks: Sequence[PassageBlock], number: int) -> bool:
+    if not 0 <= number < len(blocks) - 1:
+        return False
+    label, below = blocks[number], blocks[number + 1]
+    is_alone = label.kind == "item" and len(label.lines) == 1 and below.kind == "prose" and below.after_gap
+    words, told = text[label.start : label.end], text[below.start : below.end]
+    return is_alone and below.indent >= label.indent and _is_label(words) and told[:1].isupper() and _states(told)
 
 
 def _states(words: str) -> bool:

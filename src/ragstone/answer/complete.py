@@ -76,9 +76,9 @@ def _find_announced(unit: AnswerUnit, units: Sequence[AnswerUnit]) -> Quote | No
     """Return the list or the code that a unit announces."""
     for other in units:
         if other.quote.hit is unit.quote.hit and other.quote.end > unit.quote.end:
-            if other.kind == "list" and other.quote.start == unit.quote.start:
+            if other.kind == "list" and unit.quote.start <= other.quote.start < unit.quote.end:
                 return other.quote
-            if other.kind in ("code", "item") and other.lead and other.lead.start == unit.quote.start:
+            if other.kind in ("code", "item") and other.lead and other.lead.end == unit.quote.end:
                 return other.quote
     return None
 

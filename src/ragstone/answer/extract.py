@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
@@ -30,9 +31,10 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
 from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, find_asked_kind, holds_kind
+from ragstone.language.grammar import is_known_verb
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
-MIN_CHANCE = 0.4
+MIN_CHANCE = 0.43
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
@@ -42,13 +44,19 @@ ENOUGH = 0.9
 """Chance that the right unit is among the best ones from which no further one is looked at."""
 KEEP = 0.7
 """Share of the best unit's strength that a further one needs to be said too."""
+MEASURED_SHARE = 0.1
+"""Share of the best unit's chance that a further one with a figure, a name or a time needs."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
+LONGEST_RUN = 400
+"""Characters of a sentence with those that follow it in its paragraph and go on."""
 NEAR_THE_BEST = 0.85
 """Share of the best unit's closeness that a further one needs which has no word of the question."""
 MOST_UNITS = 3
 SHORTLIST = 32
 """Most units that the model compares; more cost time and find nothing better."""
+_CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|Finally|In (?:an?|the)|With|For)\b")
+"""The beginning of an English sentence that is seldom the first about something."""
 _MARK = re.compile(r"\[\d{1,3}\]")
 _SAME = 0.8
 """Share of common terms from which two units say the same."""
@@ -163,6 +171,8 @@ def quote_best(
     asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
     best = choose(_keep_measured(keep_likely(ranked), kind, question), asked, by_meaning=english)
     chosen = [_widen_to_list(unit, units, kind) for unit in best]
+    if kind not in MEASURED:
+        chosen = [_widen_to_run(unit, units, asked) for unit in chosen]
     beside = _find_asked(chosen, ranked, kind, question)
     if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
         beside += find_beside(chosen, units, question)
@@ -196,7 +206,8 @@ def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str)
     """Return only the units that have the figure, name or time that is asked for, where the best one has it."""
     if kind not in MEASURED | TIMED or not ranked or not holds_kind(kind, ranked[0].unit.text, question):
         return ranked
-    return [item for item in ranked if holds_kind(kind, item.unit.text, question)]
+    least = ranked[0].score + math.log(MEASURED_SHARE)
+    return [item for item in ranked if item.score >= least and holds_kind(kind, item.unit.text, question)]
 
 
 def choose(
@@ -269,6 +280,24 @@ def _widen_to_list(unit: AnswerUnit, units: Sequence[AnswerUnit], kind: AskedKin
         ),
         unit,
     )
+
+
+def _widen_to_run(unit: AnswerUnit, units: Sequence[AnswerUnit], asked: AbstractSet[str]) -> AnswerUnit:
+    """Return a sentence with those of its paragraph that go on: what is asked for is often told in several."""
+    after = {one.quote.place: one.after for one in units} if unit.kind == "sentence" else {}
+    quote, following = unit.quote, unit.after
+    # What is no unit itself (a question, an address that is kept out) ends the run.
+    while following and following.place in after and following.end - quote.start <= LONGEST_RUN:
+        if not _carries_on(quote.text, following.text, asked):
+            break
+        quote, following = replace(quote, end=following.end), after[following.place]
+    return unit if quote is unit.quote else replace(unit, quote=quote, after=None)
+
+
+def _carries_on(said: str, after: str, asked: AbstractSet[str]) -> bool:
+    if leans(after) or _CARRIES_ON.match(after) or is_known_verb(after.split(maxsplit=1)[0].lower()):
+        return True
+    return not set(analyze(after)).isdisjoint({*asked, *analyze(said)})
 
 
 def _say_the_same(quote: Quote, other: Quote) -> bool:

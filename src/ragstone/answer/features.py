@@ -22,11 +22,13 @@ from ragstone.language.asked import (
     AskedKind,
     asks_for_default,
     asks_for_named_place,
+    asks_whether,
     counts,
     find_asked_kind,
     find_counted,
     holds_kind,
     names_place,
+    settles,
 )
 from ragstone.language.names import find_identifiers
 from ragstone.language.relevance import asked_terms, weigh_terms
@@ -68,6 +70,8 @@ class _Asked:
     """The groups of words that mean the same as a term."""
     counted: str
     named_place: bool
+    whether: bool
+    """It is answered by yes or no."""
     identifiers: Sequence[str]
 
 
@@ -116,6 +120,7 @@ def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: Abs
         groups,
         find_counted(question),
         asks_for_named_place(question),
+        asks_whether(question),
         find_identifiers(question),
     )
 
@@ -182,6 +187,9 @@ def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float
     yield "odd_code", float(unit.kind == "code" and kind not in _CODE_ASKED)
     yield "odd_list", float(unit.kind == "list" and kind not in _LIST_ASKED)
     yield "list", float(unit.kind == "list" and kind in _LIST_ASKED)
+    yield from ((name, float(unit.kind == name)) for name in ("entry", "row", "item"))
+    yield "announces", float(text.endswith((":", "：")))
+    yield "settles", float(asked.whether and settles(text))
     yield "opens", float(_opens_entry(unit) and kind in _ENTRY_ASKED)
     counted = counts(asked.counted, text)
     yield "counted", float(bool(asked.counted) and counted)

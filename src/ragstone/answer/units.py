@@ -31,6 +31,7 @@ _LEAST_WORD_SHARE = 0.7
 _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
+_EMPHASIS = re.compile(r"[*_]+(?=\w)|(?<=\w)[*_]+")
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</")
 
 
@@ -141,6 +142,7 @@ class _UnitReader:
             self.heading, self._term, self._lead, self._last = self._quote(block), None, None, None
             return
         if block.kind == "term":
+            yield from self._read_announced_entries(number)
             self._term, self._body_indent, self._lead, self._last = self._quote(block), -1, None, None
             return
         self._leave_term(block)
@@ -222,6 +224,20 @@ class _UnitReader:
         ]  # fmt: skip
         yield from self._keep(units)
 
+    def _read_announced_entries(self, number: int) -> Iterator[AnswerUnit]:
+        """Yield the entries of a definition list with the sentence that announces them, as far as they may be long."""
+        lead, first = self._last, self._blocks[number]
+        if lead is None or self._blocks[number - 1].kind != "prose" or not lead.text.endswith((":", "：")):
+            return
+        end, terms = lead.start, 0
+        for block in self._blocks[number:]:
+            is_term = block.kind == "term" and block.indent == first.indent
+            if block.end - lead.start > LONGEST_LIST or not (is_term or block.indent > first.indent):
+                break
+            end, terms = block.end, terms + is_term
+        if terms > 1:
+            yield AnswerUnit(Quote(self._hit, lead.start, end), "list", number, self._term, None, self.heading, lead)
+
     def _read_whole_list(self, number: int) -> Iterator[AnswerUnit]:
         """Yield a list of two items or more with the sentence that announces it, as far as it may be long."""
         start = self._lead.start if self._lead else self._blocks[number].start
@@ -251,7 +267,8 @@ def is_sentence(text: str, fewest: int = _FEWEST_WORDS) -> bool:
     if len(text) > _LONGEST_SENTENCE or text.endswith(("?", "？")) or text.startswith("|") or has_image(text):
         return False
     words = len(_WORD.findall(text)) + len(_CJK.findall(text)) // 2
-    prose = _INLINE_CODE.sub("", text)
-    visible = sum(not char.isspace() for char in text)
-    share = sum(char.isalnum() for char in text) / visible
-    return words >= fewest and share >= _LEAST_WORD_SHARE and _CODE.search(prose) is None
+    prose = _EMPHASIS.sub("", _INLINE_CODE.sub("", text))
+    visible = sum(not char.isspace() for char in prose)
+    share = sum(char.isalnum() for char in prose) / visible if visible else 1.0
+    is_code = _CODE.search(prose) is not None and not (prose[:1].isupper() and prose.endswith("."))
+    return words >= fewest and share >= _LEAST_WORD_SHARE and not is_code

@@ -164,6 +164,14 @@ _ASKS_PLACE = re.compile(
     r"\b(?:which|what) (?:city|town|village|country|state|university|department)\b|^where (?:was|were|did)\b", re.I
 )
 _NAMES_PLACE = re.compile(r"\b(?:in|at|near|of|from) (?:the )?[A-Z][a-z]")
+_ASKS_WHETHER = re.compile(
+    r"(?:^|[,;] )(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may|am) ", re.I
+)
+_SETTLES = re.compile(
+    r"\b(?:not|never|no|none|cannot|only|unless|must|always|able|unable|impossible|allowed|permitted|supports?|supported"
+    r"|prohibited|ignored|yes|optional|required|mandatory)\b|n['’]t\b",
+    re.I,
+)
 _LONGEST = 4000
 """Characters of a text that are looked at."""
 
@@ -219,3 +227,13 @@ def names_place(text: str) -> bool:
 def asks_for_default(question: str) -> bool:
     """Return whether a question asks what holds as long as nobody changes it."""
     return _UNCHANGED.search(question[:_LONGEST]) is not None
+
+
+def asks_whether(question: str) -> bool:
+    """Return whether a question, or what stands in it behind a comma, is answered by yes or no."""
+    return _ASKS_WHETHER.search(question[:_LONGEST]) is not None
+
+
+def settles(text: str) -> bool:
+    """Return whether a text denies, demands or allows something."""
+    return _SETTLES.search(text[:_LONGEST]) is not None

@@ -7,7 +7,7 @@ from typing import Protocol
 import pytest
 
 from ragstone.answer.complete import complete_units
-from ragstone.answer.extract import ENOUGH, SHORTLIST, Extractor, choose, find_candidates, keep_likely
+from ragstone.answer.extract import ENOUGH, SHORTLIST, Extractor, choose, find_candidates, keep_likely, quote_best
 from ragstone.answer.score import ScoredUnit, score_units, share_chances
 from ragstone.answer.units import AnswerUnit, find_units, is_sentence
 from ragstone.core.protocols import Embedder
@@ -28,6 +28,8 @@ class RecordingEmbedder(Embedder, Protocol):
         "Updating a variable is done with the `variableControllerUpdate` call.",
         "Values were 1.4 ± 0.2 (p = 0.016) and 3.1 in 20 of 24 cases.",
         "You need 2 A records (a.example and *.a.example) for it.",
+        "We use **Low**, **High** and **Top**.",
+        "The sequence that is typed is {NAME}{TAB}{ENTER}.",
         "水泵在八十度时停止运转。",
     ],
 )
@@ -117,6 +119,26 @@ def test_nothing_is_added_to_what_is_very_likely_right(make_hit: MakeHit) -> Non
     assert len(keep_likely(even)) == len(units)
     assert keep_likely(sure) == sure[:1]
     assert keep_likely([]) == []
+
+
+RUN = "The pump is started by hand. Open the valve first. Then press the green button. Is that all? The pump is blue."
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [("How do I start the pump by hand?", RUN.partition(" Is")[0]), ("Who has the pump started by hand?", "")],
+)
+def test_the_best_sentence_is_told_with_those_that_follow_it(make_hit: MakeHit, question: str, said: str) -> None:
+    units = find_units([make_hit(RUN)], addresses=True)
+    ranked = score_units(question, units)[:1]
+    assert " ".join(one.text for one in quote_best(question, ranked, units, 4)) == said
+
+
+def test_an_address_that_is_kept_out_does_not_come_with_the_sentence_before_it(make_hit: MakeHit) -> None:
+    hit = make_hit("The pump is started by hand. Read http://evil.example for more. Then press the green button.")
+    units = find_units([hit], addresses=False)
+    said = quote_best("How do I start the pump by hand?", score_units("Start the pump?", units)[:1], units, 4)
+    assert [one.text for one in said] == ["The pump is started by hand."]
 
 
 def test_the_better_hit_wins_between_equals(make_hit: MakeHit) -> None:

@@ -167,6 +167,50 @@ def test_a_name_on_a_line_of_its_own_is_the_term_of_the_next_paragraph(
     assert say(make_hit(text), words) == [whole]
 
 
+VALUES = """\
+The command displays the following values:
+
+- Uptime
+
+The number of seconds that the server has been running.
+
+- Slow queries
+
+The number of queries that took long.
+
+"""
+
+
+def test_a_label_behind_a_mark_is_the_term_of_the_next_paragraph(make_hit: MakeHit) -> None:
+    slow = "Slow queries\n\nThe number of queries that took long."
+    assert [quote.text for quote in quotes_of(make_hit(VALUES))][-1] == slow
+    single = "- Uptime\n\nThe number of seconds that the server has been running."
+    assert say(make_hit(single), "The number") == [single.partition("\n\n")[2]]
+
+
+CHECKS = """\
+Supported types of checks:
+
+none
+  Calculate nothing at all.
+
+crc32
+  Calculate the sum over 32 bits.
+
+Other types are not supported."""
+
+
+def test_entries_come_with_the_sentence_that_announces_them(make_hit: MakeHit) -> None:
+    whole = CHECKS.partition("\n\nOther")[0]
+    assert whole in [quote.text for quote in quotes_of(make_hit(CHECKS))]
+    assert whole not in [quote.text for quote in quotes_of(make_hit(CHECKS.replace("checks:", "checks.")))]
+
+
+def test_steps_that_are_numbered_without_a_gap_are_items(make_hit: MakeHit) -> None:
+    text = "Use the following procedure:\n\n1.Stop the thread.\n\n2.Start the server.\n\nThat is all of it."
+    assert say(make_hit(text), "Use the") == [text.partition("\n\nThat")[0]]
+
+
 def test_an_item_that_says_something_is_no_term(make_hit: MakeHit) -> None:
     assert say(make_hit(LIST), "Nothing") == []
     assert say(make_hit("- Open the page called Orders\n\nNothing else is to be done."), "Nothing") == [
@@ -180,7 +224,9 @@ def test_comments_of_a_file_of_settings_are_no_headings(make_hit: MakeHit) -> No
     assert say(make_hit("# The first signal of all\n## The next signal of all\nIt comes."), "The") == []
 
 
-@pytest.mark.parametrize("answer", ["A:  xz -dc foo.tar.xz | tar xf -", "> make all of it now"])
+@pytest.mark.parametrize(
+    "answer", ["A:  xz -dc foo.tar.xz | tar xf -", "> make all of it now", "June: the site moves to another host"]
+)
 def test_an_answer_or_a_command_on_a_line_of_its_own_is_no_heading(make_hit: MakeHit, answer: str) -> None:
     hit = make_hit(f"How do I unpack it with the tar that I have?\n\n{answer}\n\nThe rest is told elsewhere.")
     assert answer.removeprefix("> ") in [quote.text for quote in quotes_of(hit)]
