@@ -30,11 +30,19 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, find_asked_kind, holds_kind
+from ragstone.language.asked import (
+    MEASURED,
+    STRICT,
+    TIMED,
+    AskedKind,
+    asks_for_default,
+    find_asked_kind,
+    holds_kind,
+)
 from ragstone.language.grammar import is_known_verb
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
-MIN_CHANCE = 0.43
+MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
@@ -44,8 +52,8 @@ ENOUGH = 0.9
 """Chance that the right unit is among the best ones from which no further one is looked at."""
 KEEP = 0.7
 """Share of the best unit's strength that a further one needs to be said too."""
-MEASURED_SHARE = 0.1
-"""Share of the best unit's chance that a further one with a figure, a name or a time needs."""
+_MEASURED_GAP = math.log(0.1)
+"""Behind the best score: a further unit with a figure, a name or a time must have a tenth of the best one's chance."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
 LONGEST_RUN = 400
@@ -166,7 +174,7 @@ def _is_relevant(ranked: Sequence[ScoredUnit]) -> bool:
 def quote_best(
     question: str, ranked: Sequence[ScoredUnit], units: Sequence[AnswerUnit], max_sentences: int
 ) -> list[Statement]:
-    """Return what the best units say; nothing where they lack the figure or the name that is asked for."""
+    """Return what the best units say; nothing where they lack the figure, the name or the default that is asked for."""
     kind = find_asked_kind(question)
     asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
     best = choose(_keep_measured(keep_likely(ranked), kind, question), asked, by_meaning=english)
@@ -178,7 +186,9 @@ def quote_best(
         beside += find_beside(chosen, units, question)
     if kind in MEASURED and not any(holds_kind(kind, unit.text, question) for unit in [*chosen, *beside]):
         return []
-    return complete_units(chosen, units, max_sentences, beside)
+    said = complete_units(chosen, units, max_sentences, beside)
+    speaks_of_default = any(holds_kind("default", statement.text) for statement in said)
+    return said if speaks_of_default or not asks_for_default(question) else []
 
 
 def keep_likely(ranked: Sequence[ScoredUnit]) -> Sequence[ScoredUnit]:
@@ -206,8 +216,13 @@ def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str)
     """Return only the units that have the figure, name or time that is asked for, where the best one has it."""
     if kind not in MEASURED | TIMED or not ranked or not holds_kind(kind, ranked[0].unit.text, question):
         return ranked
-    least = ranked[0].score + math.log(MEASURED_SHARE)
-    return [item for item in ranked if item.score >= least and holds_kind(kind, item.unit.text, question)]
+    best = ranked[0]
+    return [
+        item
+        for item in ranked
+        if holds_kind(kind, item.unit.text, question)
+        and (item.score >= best.score + _MEASURED_GAP or _is_told_otherwise(item.unit.quote, best.unit.quote))
+    ]
 
 
 def choose(

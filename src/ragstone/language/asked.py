@@ -63,7 +63,8 @@ _PATTERNS: dict[AskedKind, str] = {
     "number": (
         r"\bhow (?:many|much|far|high|low|fast)\b"
         r"|\b(?:what|which) (?:number|percentage|share|port|version|value|level|temperature|age|mode|code)\b"
-        rf"|{_WHICH}(?:maximum|minimum|limit|number|count|port|factor|percentage|threshold)\b"
+        rf"|{_WHICH}(?:maximum|minimum|limit|number|count|port|factor|percentage|threshold|price|cost|fee|amount)\b"
+        r"|^what (?:do|does|did|will|would) [^?]{1,80} costs?\b"
     ),
     "person": (
         r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|people|author|developer|maintainer|company|organi[sz]ation)\b"

@@ -213,6 +213,21 @@ async def test_a_question_for_a_figure_is_not_answered_without_one(
     assert [statement.text for statement in extraction.nearest] == [hit.text]
 
 
+@pytest.mark.parametrize(
+    ("text", "is_answered"),
+    [
+        ("The option --buffer-length sets the size of the buffer. The default is 16 KB.", True),
+        ("The option --buffer-length sets the size of the buffer.", False),
+    ],
+)
+def test_a_question_for_a_default_is_not_answered_without_one(
+    make_hit: MakeHit, text: str, is_answered: bool
+) -> None:
+    question = "What is the default of --buffer-length?"
+    units = find_units([make_hit(text)], addresses=True)
+    assert bool(quote_best(question, score_units(question, units), units, 4)) is is_answered
+
+
 async def test_a_name_that_no_passage_has_is_missing_and_nothing_answers(
     embedder: RecordingEmbedder, make_hit: MakeHit
 ) -> None:

@@ -19,6 +19,8 @@ from ragstone.language.asked import (
         ("How long does the server wait?", "duration"),
         ("After what time is it dropped?", "duration"),
         ("How many pumps are there?", "number"),
+        ("What does an annual agreement for the pump cost?", "number"),
+        ("What is the highest amount that was ever paid?", "number"),
         ("Who founded the harbour?", "person"),
         ("Where is the log file kept?", "place"),
         ("Which option turns the fan off?", "setting"),
