@@ -30,15 +30,7 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.asked import (
-    MEASURED,
-    STRICT,
-    TIMED,
-    AskedKind,
-    asks_for_default,
-    find_asked_kind,
-    holds_kind,
-)
+from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, asks_for_default, find_asked_kind, holds_kind
 from ragstone.language.grammar import is_known_verb
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 

@@ -220,9 +220,7 @@ async def test_a_question_for_a_figure_is_not_answered_without_one(
         ("The option --buffer-length sets the size of the buffer.", False),
     ],
 )
-def test_a_question_for_a_default_is_not_answered_without_one(
-    make_hit: MakeHit, text: str, is_answered: bool
-) -> None:
+def test_a_question_for_a_default_is_not_answered_without_one(make_hit: MakeHit, text: str, is_answered: bool) -> None:
     question = "What is the default of --buffer-length?"
     units = find_units([make_hit(text)], addresses=True)
     assert bool(quote_best(question, score_units(question, units), units, 4)) is is_answered
