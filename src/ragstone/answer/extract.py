@@ -171,7 +171,7 @@ def quote_best(
     asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
     best = choose(_keep_measured(keep_likely(ranked), kind, question), asked, by_meaning=english)
     chosen = [_widen_to_list(unit, units, kind) for unit in best]
-    if kind not in MEASURED:
+    if kind not in MEASURED and not (kind in TIMED and any(holds_kind(kind, unit.text) for unit in chosen)):
         chosen = [_widen_to_run(unit, units, asked) for unit in chosen]
     beside = _find_asked(chosen, ranked, kind, question)
     if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):

@@ -111,7 +111,9 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         re.I,
     ),
     "time": re.compile(
-        r"\b\d{1,2}(?::\d\d\b| ?[ap]\.?m\b)|\b(?:noon|midnight|o'clock|morning|afternoon|evening|night"
+        r"\b\d{1,2}(?::\d\d\b| ?[ap]\.?m\b)"
+        r"|\bat (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
+        r"|\b(?:noon|midnight|o'clock|morning|afternoon|evening|night"
         r"|week(?:day|end)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
         re.I,
     ),
