@@ -135,7 +135,7 @@ CALLS: dict[str, Call] = {
     "dialogue.find": lambda acme, _: acme.dialogue.find("ferry", k=1, dense_weight=0.5),
     "dialogue.web": lambda acme, _: acme.dialogue.web("ferry", k=1),
     "dialogue.find_cached": lambda acme, _: acme.dialogue.find_cached("ferry", k=1),
-    "dialogue.complete": lambda acme, _: acme.dialogue.complete([]),
+    "dialogue.complete_once": lambda acme, _: acme.dialogue.complete_once([], bool),
     "dialogue.compose": lambda acme, _: acme.dialogue.compose([]),
     "dialogue.quote": lambda acme, _: acme.dialogue.quote("ferry?", []),
     "dialogue.log": lambda acme, _: acme.dialogue.log(TALK, NOTHING_FOUND),
