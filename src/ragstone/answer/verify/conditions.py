@@ -136,6 +136,7 @@ _FRAME = re.compile(
     r"|alleg(?:e|es|ed|edly)|rumou?r(?:s|ed)?|suppos(?:ed|edly)|purported(?:ly)?|so-called|hearsay|pretend(?:s|ed)?"
     r"|(?:claim|believe|think|argue|suspect|fear|hope|assume|guess|doubt|speculate|predict)(?:s|d|ed)?(?= that\b)"
     r"|thought that|consider(?:s|ed)?(?= \w{2,20}ing\b)"
+    r"|(?:often|commonly|widely|sometimes) (?:said|claimed|believed|assumed|thought|reported)"
     r"|(?:critics|opponents|some|people|skeptics|sceptics) (?:say|said|claim(?:ed)?|believed?|argued?)"
     r"|(?:plan(?:s|ned)?|intend(?:s|ed)?|hope[sd]?|want(?:s|ed)?|tr(?:y|ies|ied)|attempt(?:s|ed)?|scheduled|meant"
     r"|propose[sd]?|threaten(?:s|ed)?|offer(?:s|ed)?|ordered|asked|about|fail(?:s|ed)?|refuse[sd]?|decline[sd]?"

@@ -225,7 +225,14 @@ class JudgedPart:
     def _nearest(self) -> list[SentenceJudgement]:
         """Return the judgements by the sentences that are nearest to the claim: others may be about something else."""
         nearest = max((judgement.nearness for judgement in self.judgements), default=0.0)
-        return [judgement for judgement in self.judgements if judgement.nearness >= _AS_NEAR * nearest]
+        near = [judgement for judgement in self.judgements if judgement.nearness >= _AS_NEAR * nearest]
+        # Where a document states a claim word for word, a similar sentence of it is about something else.
+        stating = {judgement.reading.quote.hit.document_id for judgement in near if judgement.support > VERIFIED}
+        return [
+            judgement
+            for judgement in near
+            if judgement.stance != "refuted" or judgement.reading.quote.hit.document_id not in stating
+        ]
 
     @property
     def status(self) -> Status:

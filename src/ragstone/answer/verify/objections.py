@@ -125,6 +125,9 @@ class Findings:
         return tuple(objection.text for objection in (*self.conflicts, *self.voids, *self.gaps))
 
 
+NO_FINDINGS = Findings((), (), (), turned=False, exact=False)
+
+
 def has_kind(objections: Iterable[Objection], kinds: Collection[ObjectionKind]) -> bool:
     """Return whether one of the objections is of one of the kinds."""
     return any(objection.kind in kinds for objection in objections)

@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -20,13 +20,14 @@ from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.defaults import compare_defaults
 from ragstone.answer.verify.frame import Frame, lay_along
-from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, Rival, drop_kinds, has_kind
+from ragstone.answer.verify.objections import NO_FINDINGS, Findings, Objection, ObjectionKind, Rival, drop_kinds, has_kind
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
 from ragstone.answer.verify.split import split_clauses
 from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.answer.verify.support import find_unsupported
+from ragstone.answer.verify.verbatim import STATED, find_verbatim, is_taken_back
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
@@ -56,6 +57,8 @@ SHORTLIST = 16
 REMEMBERED = 2000
 """Sentences whose vectors are kept."""
 _MAX_CHARS = 1000
+_MOST_STATED = 4
+"""Sentences that state a claim word for word of which more are not needed."""
 _FEWEST_TERMS = 2
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
@@ -224,6 +227,8 @@ class _Candidate:
     place: int
     sentences: tuple[Sequence[str], Sequence[str]]
     """Their words and the text above them."""
+    is_stated: bool
+    """True when the sentence states the claim word for word."""
 
     @property
     def quote(self) -> Quote:
@@ -234,13 +239,25 @@ def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     """Return the sentences that cover most of a claim."""
     terms = frozenset(analyze_query(claim))
     found = find_evidence(hits)
+    stated = list(islice(find_verbatim(claim, found), _MOST_STATED))
+    found = [*stated, *(unit for unit in found if not any(_overlap(unit.quote, one.quote) for one in stated))]
     kept = {id(quote) for quote in select_for_claim([unit.quote for unit in found], claim, terms)}
     units = [unit for unit in found if id(unit.quote) in kept]
     read = [select_words(unit.quote, terms) for unit in units]
     above = [read_context(unit).text for unit in units]
     covered = measure_coverage(asked_terms(claim), read, above)
+    is_stated = [any(unit is one for one in stated) for unit in units]
+    covered = [1.0 if known else share for known, share in zip(is_stated, covered, strict=True)]
     places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score)
-    return [_Candidate(units[place], read[place], covered[place], place, (read, above)) for place in places[:SHORTLIST]]
+    return [
+        _Candidate(units[place], read[place], covered[place], place, (read, above), is_stated[place])
+        for place in places[:SHORTLIST]
+    ]
+
+
+def _overlap(one: Quote, other: Quote) -> bool:
+    (document, start, end), (another, first, last) = one.place, other.place
+    return document == another and start < last and first < end
 
 
 def _read_strongest(
@@ -252,14 +269,16 @@ def _read_strongest(
         said, share = claim, candidate.coverage
         if budget.spend(claim, candidate.words, reserve=MOST_STEPS // 2):
             said = restate(claim, candidate.words)
-        if said != claim:
+        if said != claim and not candidate.is_stated:
             share = measure_coverage(asked_terms(said), *candidate.sentences)[candidate.place]
-        ranked.append((value + COVERAGE_WEIGHT * share, candidate.unit, said, value, share))
-    ranked.sort(key=lambda item: -item[0])
+        ranked.append((value + COVERAGE_WEIGHT * share, candidate, said, value, share))
+    ranked.sort(key=lambda item: (not item[1].is_stated, -item[0]))
     readings = []
-    for _, unit, said, value, share in ranked[:most]:
-        if budget.spend(claim, unit.text):
-            readings.append(_read_unit(claim, said, unit, value, share))
+    for _, candidate, said, value, share in ranked[:most]:
+        if candidate.is_stated:
+            readings.append(SentenceReading(candidate.quote, value, 1.0, 1.0, NO_FINDINGS, shares=STATED))
+        elif budget.spend(claim, candidate.unit.text):
+            readings.append(_read_unit(claim, said, candidate.unit, value, share))
         else:
             budget.unread += 1
     return readings
@@ -271,6 +290,8 @@ def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: fl
     if quote.head is None:
         text = name_subject(claim, unit, read_text(unit))
         findings = check(claim, text, context.above, quote.hit.text)
+        if is_taken_back(unit):
+            findings = replace(findings, voids=(*findings.voids, Objection(ObjectionKind.NOT_A_FACT)))
         rest = _rest_on(claim, said, text, context)
         return SentenceReading(quote, near, covered, literal_share(said, text), findings, *rest)
     terms = frozenset(analyze_query(claim))

@@ -16,7 +16,7 @@ _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z|] )-\d(?![\d.]| ?
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _PASSED = OWNING | BE | words_of("that this these those of in")
 """Words that a claim may leave out or put in and still be the sentence."""
-_GENERIC = words_of(
+GENERIC = words_of(
     "option options flag switch command parameter setting variable field argument role type template value directive "
     "keyword function method class mode attribute property program tool utility column row table entry key file"
 )
@@ -83,12 +83,12 @@ def measure_shares(
     start = verb.token.start if verb else 0
     # Rows have no verbs: "2.2 | 3.5" tells what runs on what.
     words = [word for word in content_words(claim) if not (is_row and verb and word.start == start)]
-    subject = [word for word in words if word.start < start and (word.folded not in _GENERIC or around.has(word))]
+    subject = [word for word in words if word.start < start and (word.folded not in GENERIC or around.has(word))]
     spelt = [claim[first:last] for first, last, _ in find_figures(claim)]
     figures = sum(figure in sentence or figure not in said for figure in spelt)
     return Shares(
         own=_share([word for word in words if own.has(word) or not over.has(word)], own),
-        told=_share([word for word in words if word.folded not in _GENERIC or around.has(word)], around),
+        told=_share([word for word in words if word.folded not in GENERIC or around.has(word)], around),
         repeated=frame.share if frame else 0.0,
         is_verbatim=frame is not None and _is_verbatim(frame),
         subject=_share(subject, around, 1.0),
@@ -96,7 +96,7 @@ def measure_shares(
         close=_measure_close(words, sentence, context),
         counted=sum(map(own.has, words)) + figures,
         names_all=all(around.has(word) for word in words if word.is_name)
-        and _find_flags(claim) <= _find_flags(f"{context.text}\n{sentence}"),
+        and _names_flags(claim, f"{context.text}\n{sentence}"),
     )
 
 
@@ -120,6 +120,12 @@ def _is_verbatim(frame: Frame) -> bool:
 
 def _is_in_brackets(text: str, place: int) -> bool:
     return any(match.start() < place < match.end() for match in _BRACKETS.finditer(text))
+
+
+def _names_flags(claim: str, text: str) -> bool:
+    """Return whether a text has the options of a claim; under "--color, --no-color" only the first is spoken of."""
+    mine, theirs = _find_flags(claim), _find_flags(text)
+    return mine <= theirs and not any(f"--no-{flag.lstrip('-')}" in mine for flag in theirs - mine)
 
 
 def _find_flags(text: str) -> set[str]:

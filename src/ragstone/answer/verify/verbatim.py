@@ -1,0 +1,157 @@
+"""Claims that a passage states word for word, as a sentence of its own or of the term that its entry explains."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ragstone.answer.units import AnswerUnit
+from ragstone.answer.verify.shares import GENERIC, Shares
+from ragstone.language.grammar import BE, words_of
+from ragstone.language.inflection import base_forms
+from ragstone.language.sentences import BEFORE_A_NUMBER, LAST_BEFORE_A_STARTER, NEVER_LAST
+
+STATED = Shares(1.0, 1.0, 1.0, 1.0, 1.0, is_verbatim=True, counted=9, close=1.0, names_all=True)
+"""Shares of a claim that a sentence states word for word."""
+_FEWEST_WORDS = 4
+_MARKS = frozenset("*_`\"“”")
+_LAST_WORD = re.compile(r"(\S{1,40})[.!]\s*$")
+_FALSE = (
+    r"wrong|false|falsely|untrue|incorrect|myths?|misconceptions?|mistaken?|mistakes?|hoax|rumou?rs?|fiction|bogus|lies?"
+)
+_CALLS_IT_FALSE = re.compile(rf"\b(?:{_FALSE}|obsolete|deprecated|outdated|not true|don['’]ts?)\b", re.I)
+_LABEL = re.compile(r"[^\s.!?:][^.!?:\n]{0,40}:(?=\s)\s*(?:[-*]\s*)?(?:$|(?=\S))")
+_LIMITS = re.compile(
+    r"\b(?:not|no|never|nothing|without|unless|except|if|when|whether|only|\w+n['’]t|avoid|instead|would|suppose|imagine"
+    r"|former)\b",
+    re.I,
+)
+"""In the words that announce a sentence: it holds only within a limit, or not at all."""
+_OPENING = ("“", "‘", "«", '"')
+_TAKES_BACK = re.compile(
+    rf"[\s”’»\"]{{0,4}}(?:(?:this|that|it|all of this)(?: claim| statement| sentence)? "
+    rf"(?:is|was|has been|turned out|proved)\b[^.!?]{{0,40}}?\b(?:{_FALSE}|not (?:true|so)|no longer)\b"
+    rf"|(?:not true|not so|{_FALSE}|nonsense)\s?[.,!:])",
+    re.I,
+)
+_REACH = 120
+_BRACKETS = re.compile(r"\s*[(\[][^()\[\]]{0,80}[)\]]")
+_TOKEN = re.compile(r"(?<!\w)--?\w[\w-]{0,60}|\w(?:[\w'’]|[-.,/:](?=\w)){0,60}|[^\w\s.,;:()\[\]*_`\"“”'‘’]")
+_PATH = re.compile(r"[./:]")
+_PASSED = frozenset(min(base_forms(word)) for word in BE | words_of("the a an this that to use for in of") | GENERIC)
+
+
+def find_verbatim(claim: str, units: Sequence[AnswerUnit]) -> Iterator[AnswerUnit]:
+    """Yield the units, cut to the words in question, that state a claim word for word and take nothing of it back."""
+    wanted = _read(claim.strip().rstrip(".!"))[0]
+    if len(wanted.split()) < _FEWEST_WORDS or claim.rstrip().endswith("?"):
+        return
+    for unit in units:
+        if unit.quote.head is None and (found := _find_in(wanted, unit) or _find_definition(claim, unit)):
+            if not is_taken_back(found) and not _may_not_be_meant(found):
+                yield found
+
+
+def _read(text: str) -> tuple[str, list[int]]:
+    """Return a text without marks and repeated spaces, its first letter small, and where each character stands."""
+    letters: list[str] = []
+    places: list[int] = []
+    for place, letter in enumerate(text):
+        if letter in _MARKS or (letter.isspace() and (not letters or letters[-1] == " ")):
+            continue
+        letters.append(" " if letter.isspace() else letter)
+        places.append(place)
+    return "".join(letters), places
+
+
+def _find_in(wanted: str, unit: AnswerUnit) -> AnswerUnit | None:
+    """Return the part of a unit that has the wanted words from the beginning of a sentence to its end, or None."""
+    text, places = _read(unit.text)
+    body = unit.text.find("\n") + 1 if unit.kind == "entry" else 0
+    folded, sought = text.casefold(), wanted.casefold()
+    at = folded.find(sought) if len(folded) == len(text) else -1
+    while at >= 0:
+        end = at + len(sought)
+        same = text[at + 1 : end] == wanted[1:]
+        if same and _begins_here(unit.text, places[at], body) and _ends_here(text, end):
+            last = places[end] + 1 if end < len(text) else len(unit.text)
+            start = unit.quote.start
+            return replace(unit, quote=replace(unit.quote, start=start + places[at], end=start + last), kind="sentence")
+        at = folded.find(sought, end)
+    return None
+
+
+def _begins_here(text: str, place: int, body: int) -> bool:
+    """Return whether a sentence begins at a place: what follows a stop may begin with a small letter."""
+    before = text[:place][-_REACH:]
+    if not before.strip(" \n\t>-*") or (body and not text[body:place].strip()):
+        return True
+    last = _LAST_WORD.search(before)
+    if last is None:
+        return False
+    word = last[1].lower().lstrip("(")
+    return len(word) > 1 and "." not in word and word not in NEVER_LAST | LAST_BEFORE_A_STARTER | BEFORE_A_NUMBER
+
+
+def _ends_here(text: str, end: int) -> bool:
+    rest = text[end : end + 2]
+    return not rest.strip() or (rest[0] in ".!" and not rest[1:].strip())
+
+
+def is_taken_back(unit: AnswerUnit) -> bool:
+    """Return whether the words over a unit call it false, or those behind it take it back."""
+    quote = unit.quote
+    before = quote.hit.text[max(0, quote.start - _REACH) : quote.start]
+    over = [text.text for text in (unit.heading, unit.term, unit.lead) if text]
+    label = _LABEL.search(before) or _LABEL.match(quote.text)
+    if any(map(_CALLS_IT_FALSE.search, (*over, quote.hit.section, label[0] if label else ""))):
+        return True
+    return _TAKES_BACK.match(quote.hit.text, quote.end, quote.end + _REACH) is not None
+
+
+def _may_not_be_meant(unit: AnswerUnit) -> bool:
+    """Return whether somebody else is quoted, or the words that announce a unit limit it."""
+    before = unit.quote.hit.text[max(0, unit.quote.start - _REACH) : unit.quote.start].rstrip(" \n\t-*")
+    if before.endswith(_OPENING) or (unit.lead and _LIMITS.search(unit.lead.text[-_REACH:])):
+        return True
+    return before.endswith(":") and _LIMITS.search(before.rsplit(". ", 1)[-1]) is not None
+
+
+def _find_definition(claim: str, unit: AnswerUnit) -> AnswerUnit | None:
+    """Return an entry if a claim says of its term what the entry says: "-q is quiet" where "-q" is over "Be quiet."."""
+    term, body = _split_entry(unit)
+    if not term or not body or _names_another(claim, f"{term}\n{body}"):
+        return None
+    mine, named = _read_bases(claim), _read_bases(f"{term} {_PATH.sub(' ', term)}")
+    above = _read_bases(f"{unit.quote.headings}\n{unit.heading.text if unit.heading else ''}")
+    for said in {body, _BRACKETS.sub("", body)}:
+        told = _read_bases(said)
+        if len(told) < 2 or mine[-len(told) :] != told:
+            continue
+        lead = [word for word in mine[: -len(told)] if word not in _PASSED]
+        if any(word in named for word in lead) and all(word in named or word in above for word in lead):
+            return unit
+    return None
+
+
+def _names_another(claim: str, entry: str) -> bool:
+    """Return whether a claim has an option or another sign that an entry lacks, or the one that switches it off."""
+    signs = [word for word in (word.strip(".,;:'\"“”‘’`*") for word in claim.split()) if not word.isalnum()]
+    return any(sign not in entry or sign.startswith("--no-") for sign in signs)
+
+
+def _split_entry(unit: AnswerUnit) -> tuple[str, str]:
+    if unit.kind == "entry":
+        term, _, body = unit.text.partition("\n")
+        return term, body
+    return (unit.term.text, unit.text) if unit.term and unit.topic is None else ("", "")
+
+
+def _read_bases(text: str) -> list[str]:
+    """Return the words of a text in their base forms; options of commands differ by case."""
+    found = []
+    for match in _TOKEN.finditer(text):
+        word = match.group()
+        found.append(word if word.startswith("-") else min(base_forms(word.lower())))
+    return found
