@@ -48,7 +48,8 @@ def split_segments(text: str) -> list[FigureSegment]:
         if not inside or (end != len(text) and not any(span[0] >= end for span, _ in spans)):
             continue
         head, tail = text[start : inside[-1][0][0]], text[inside[-1][0][1] : end]
-        said = _take_over(head, tail, before)
+        # "at 5:30 on working days and at 7:00 on Sundays": a day behind a time is what stands behind it.
+        said = _take_over(head, text[inside[0][0][1] : end], before)
         figures = tuple((figure, frozenset(analyze(text[slice(*span)]))) for span, figure in inside)
         found.append(FigureSegment(figures, frozenset(analyze(text[start:end])), said))
         before = (head, tail) if head.strip() else ((before or ("", ""))[0], tail)

@@ -150,7 +150,7 @@ _UNREAL = re.compile(
 )
 _TAKEN_BACK = re.compile(
     r"\b(?:former(?:ly)?|ex-\w{1,30}|previously|once(?= (?:was|were|had))"
-    r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )used to|(?<!not )until"
+    r"|(?<!\bis )(?<!\bare )(?<!\bwas )(?<!\bwere )(?<!\bbe )(?<!\bbeen )(?<=\w )used to|(?<!not )until"
     r"|(?:almost|nearly)(?! (?:all|every|\d))|hardly|scarcely|barely|rarely|seldom|(?<!a )few(?!er)|fake|would-be"
     r"|proposed|planned|hypothetical|not yet|no longer)\b",
     re.I,

@@ -15,6 +15,7 @@ _STATED = re.compile(
     rf"|\bdefault (?=[\d\"“'`]){_VALUE.replace('value', 'short')}",
     re.I,
 )
+_IN_BRACKETS = re.compile(r"[\"”'`]{0,2} ?\(([^()]{1,40})\)")
 _BY_DEFAULT = re.compile(r"\b(?:by default|out of the box)\b", re.I)
 _IS = re.compile(rf"\b(?:is|are) (?!by\b){_VALUE}", re.I)
 _ON = words_of("on yes true enabled active activated")
@@ -35,14 +36,21 @@ def find_default(text: str) -> str:
     return _BY_DEFAULT.split(found["value"])[0].strip(" \"“”'`.") if found and not figures else ""
 
 
+def _find_in_brackets(text: str) -> str:
+    """Return the same default in another unit: 1 hour in "The default is 3600 (1 hour)"."""
+    stated = _STATED.search(text)
+    behind = _IN_BRACKETS.match(text, len(text[: stated.end()].rstrip())) if stated else None
+    return behind[1] if behind else ""
+
+
 def compare_defaults(claim: str, sentence: str) -> Rival | bool | None:
     """Return True where both state the same default, a rival where they state different ones, or None."""
     mine, theirs = find_default(claim), find_default(sentence)
     if not mine or not theirs:
         return None
-    if _differ(mine, theirs):
-        return Rival(mine, theirs)
-    return True if _are_same(mine, theirs) else None
+    if _are_same(mine, theirs) or _are_same(mine, _find_in_brackets(sentence)):
+        return True
+    return Rival(mine, theirs) if _differ(mine, theirs) else None
 
 
 def _are_same(mine: str, theirs: str) -> bool:

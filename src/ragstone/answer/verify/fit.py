@@ -375,7 +375,7 @@ def _take_over(
     after = [word for word in words if word.start > places[-1]]
     if _POINTS_BACK.search(text):
         before = [*before, *(word for word in head if not is_verb_form(word.folded))]
-    return before or list(head), after or list(tail)
+    return before or list(head), after or (list(tail) if len(places) == 1 else [])
 
 
 def _is_closer(weights: dict[str, float], rival: Piece, piece: Piece) -> bool:

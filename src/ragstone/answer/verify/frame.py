@@ -23,7 +23,11 @@ NEAR_VERBATIM = 0.7
 SAME_FRAME = 0.45
 """Share from which words that changed places have other roles: a looser paraphrase may put them anywhere."""
 _WORD = re.compile(r"[^\W_](?:[\w'’]|[-.,/](?=\w)){0,60}")
-_PASSIVE = re.compile(r"\b\w{2,20}(?:ed|en|wn|t|ld|nd)\s(?:[\w-]{1,20},?\s){0,10}?by\s(?!\d)", re.I)
+_PASSIVE = re.compile(
+    r"\b(?:\w{2,20}(?:ed|en|wn|t|ld|nd)|made|done|led|fed|won|sung|begun|overcome|read|run|struck|hung)"
+    r"\s(?:[\w-]{1,20},?\s){0,10}?by\s(?!\d)",
+    re.I,
+)
 _LEAD = re.compile(
     r"(?:if|when|whenever|because|since|as|after|before|although|though|while|once|in|at|on|during|for|by|with|to|under"
     r"|from|of)\b[^,]{3,160},\s",

@@ -166,10 +166,13 @@ def _denies(reading: SentenceReading) -> bool:
     if shares.own < _SAME_MATTER or shares.subject < _HOLDS:
         return False
     if has_kind(found, _DENYING):
-        near = shares.own >= _SAME_WORDS and reading.closeness >= _ABOUT and shares.predicate >= _HOLDS
+        told = shares.predicate >= _HOLDS and shares.has_verb
+        near = shares.own >= _SAME_WORDS and reading.closeness >= _ABOUT and told
         same = shares.repeated >= _HOLDS or near
         opposite = shares.repeated >= _SAME_WORDS and has_kind(found, {ObjectionKind.OPPOSITE})
         return same and (reading.is_opposed or opposite)
+    if shares.repeated >= _SAME_WORDS and has_kind(found, {ObjectionKind.OPPOSITE_WORDS}) and reading.is_opposed:
+        return True
     return shares.repeated >= _REPEATS and has_kind(found, {ObjectionKind.OTHER_ORDER})
 
 
@@ -225,7 +228,11 @@ class JudgedPart:
     def _nearest(self) -> list[SentenceJudgement]:
         """Return the judgements by the sentences that are nearest to the claim: others may be about something else."""
         nearest = max((judgement.nearness for judgement in self.judgements), default=0.0)
-        near = [judgement for judgement in self.judgements if judgement.nearness >= _AS_NEAR * nearest]
+        near = [
+            judgement
+            for judgement in self.judgements
+            if judgement.nearness >= _AS_NEAR * nearest or judgement.reading.shares.states_default
+        ]
         # Where a document states a claim word for word, a similar sentence of it is about something else.
         stating = {judgement.reading.quote.hit.document_id for judgement in near if judgement.support > VERIFIED}
         return [

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 
 from ragstone.answer.budget import StepBudget
+from ragstone.answer.quotes import render_row
 from ragstone.answer.verify.judging import (
     JudgedPart,
     SentenceJudgement,
@@ -94,7 +95,8 @@ async def _judge(
     judgements = []
     for reading in select_readings(readings):
         quote = reading.quote
-        if await asyncio.to_thread(is_foreign, claim, quote.text, quote.hit.text):
+        said = render_row(quote.text, quote.head.text) if quote.head else quote.text
+        if await asyncio.to_thread(is_foreign, claim, said, quote.hit.text):
             notes.append(NOT_ENGLISH)
             judgements.append(judge_by_figures(reading, differs=differs_in_figures(claim, quote.text)))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +21,17 @@ from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.defaults import compare_defaults
 from ragstone.answer.verify.frame import Frame, lay_along
-from ragstone.answer.verify.objections import NO_FINDINGS, Findings, Objection, ObjectionKind, Rival, drop_kinds, has_kind
+from ragstone.answer.verify.objections import (
+    NO_FINDINGS,
+    Findings,
+    Objection,
+    ObjectionKind,
+    Rival,
+    drop_kinds,
+    has_kind,
+)
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
+from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
 from ragstone.answer.verify.split import split_clauses
@@ -62,6 +72,7 @@ _MOST_STATED = 4
 _FEWEST_TERMS = 2
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
+_WITHOUT = re.compile(r"\bwithout\b", re.I)
 _SAME = 0.7
 """Share of a claim's words from which a sentence that has another figure or the opposite word speaks of the same."""
 
@@ -331,11 +342,19 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
         objections = (*objections, Objection(ObjectionKind.NUMBER_MISSING))
     if shares.told < 1 or has_kind(objections, {ObjectionKind.OTHER_WORD}):
         return objections
+    if shares.repeated >= _VERBATIM and _names_the_topic(claim, sentence, context):
+        objections = drop_kinds(objections, {ObjectionKind.OF_SOMETHING_ELSE})
     if shares.repeated == 1:
         # It is the sentence, word for word: what its figures and names belong to cannot have changed.
         return drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
     named = shares.repeated >= _VERBATIM and _names_what_stands_above(claim, context)
     return drop_kinds(objections, {ObjectionKind.OF_ANOTHER} if named else ())
+
+
+def _names_the_topic(claim: str, sentence: str, context: Context) -> bool:
+    """Return whether the words of a claim that a sentence leaves out are those of the titles over it."""
+    titles = read_vocabulary(context.titles)
+    return all(titles.has_itself(word) for word in find_scattered(claim, [*context.before, sentence]))
 
 
 def _lacks_unit(claim: str, evidence: str) -> bool:
@@ -352,7 +371,8 @@ def _lacks_unit(claim: str, evidence: str) -> bool:
 
 def _are_opposed(claim: str, clause: str) -> bool:
     """Return whether one of the two denies something and the other nothing, or each has the opposite word."""
-    denied = [bool(find_denials(drop_emphasis(text))) for text in (claim, clause)]
+    # What is done without something is done: that is no denial of it.
+    denied = [bool(find_denials(_WITHOUT.sub(" ", drop_emphasis(text)))) for text in (claim, clause)]
     return denied[0] != denied[1] or are_opposites(claim, clause)
 
 

@@ -9,7 +9,7 @@ from itertools import islice, pairwise
 
 from ragstone.answer.verify.relations import LIGHT_VERBS, MOST_RELATIONS, Relation, read_relations
 from ragstone.language.analyzer import analyze
-from ragstone.language.grammar import words_of
+from ragstone.language.grammar import is_verb_form, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.synonyms import are_alike
 from ragstone.language.units import unit_of
@@ -300,7 +300,14 @@ def _is_crossed(mine: tuple[str, str], theirs: tuple[str, str]) -> bool:
     first, second = (_distinct(mine[0], mine[1]), _distinct(mine[1], mine[0]))
     straight = _share(first, theirs[0]) + _share(second, theirs[1])
     crossed = [_share(first, theirs[1]), _share(second, theirs[0])]
-    return all(crossed) and sum(crossed) > straight
+    return all(crossed) and (sum(crossed) > straight or _are_verbs_crossed((first, second), theirs))
+
+
+def _are_verbs_crossed(mine: tuple[str, str], theirs: tuple[str, str]) -> bool:
+    """Return whether what is done first is done later in the source, whatever else stands on either side."""
+    first, second = (" ".join(word for word in part.split() if is_verb_form(word.lower())) for part in mine)
+    straight = _share(first, theirs[0]) + _share(second, theirs[1])
+    return not straight and bool(_share(first, theirs[1]) and _share(second, theirs[0]))
 
 
 def _distinct(part: str, other: str) -> str:

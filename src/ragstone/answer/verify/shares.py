@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragstone.answer.verify.frame import Frame, read_tokens
-from ragstone.language.grammar import BE, OWNING, first_verb, tokenize, words_of
+from ragstone.language.grammar import BE, OWNING, Verb, first_verb, tokenize, words_of
+from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_figures
 from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
 
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z|] )-\d(?![\d.]| ?[°%])")
+_SIGN = re.compile(r"[\[\]:$@^~|\\&<>]\w")
+"""Of a name that is told from another by its sign: [c from ]c."""
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _PASSED = OWNING | BE | words_of("that this these those of in")
 """Words that a claim may leave out or put in and still be the sentence."""
@@ -21,6 +24,11 @@ GENERIC = words_of(
     "keyword function method class mode attribute property program tool utility column row table entry key file"
 )
 """Nouns that tell what kind of thing a name is of."""
+_NEUTRAL = words_of(
+    "be have use work write make mean stand give show list call name take contain hold denote represent serve come "
+    "count cost last belong"
+)
+"""Verbs that say of a line without one no more than that its parts belong together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,8 @@ class Shares:
     """True when the sentence gives the default that the claim gives."""
     names_all: bool = False
     """True when every name of the claim is told."""
+    has_verb: bool = False
+    """True when the sentence itself has the verb of the claim, and not only a similar one."""
 
 
 NOTHING = Shares()
@@ -82,7 +92,8 @@ def measure_shares(
     verb = first_verb(tokenize(claim))
     start = verb.token.start if verb else 0
     # Rows have no verbs: "2.2 | 3.5" tells what runs on what.
-    words = [word for word in content_words(claim) if not (is_row and verb and word.start == start)]
+    left_out = start if verb and (is_row or _has_no_verb(verb, sentence)) else -1
+    words = [word for word in content_words(claim) if word.start != left_out]
     subject = [word for word in words if word.start < start and (word.folded not in GENERIC or around.has(word))]
     spelt = [claim[first:last] for first, last, _ in find_figures(claim)]
     figures = sum(figure in sentence or figure not in said for figure in spelt)
@@ -97,7 +108,20 @@ def measure_shares(
         counted=sum(map(own.has, words)) + figures,
         names_all=all(around.has(word) for word in words if word.is_name)
         and _names_flags(claim, f"{context.text}\n{sentence}"),
+        has_verb=_has_verb(words, verb, own),
     )
+
+
+def _has_no_verb(verb: Verb, sentence: str) -> bool:
+    """Return whether a sentence is a line without a verb, in whose place a claim has one that says nothing more."""
+    neutral = not base_forms(verb.token.word).isdisjoint(_NEUTRAL)
+    return neutral and first_verb(tokenize(sentence)) is None
+
+
+def _has_verb(words: Sequence[Word], verb: Verb | None, own: Vocabulary) -> bool:
+    """Return whether a vocabulary has a verb, or of a form of "to be" or a modal the word behind it."""
+    behind = [word for word in words if verb and word.start >= verb.token.start]
+    return not behind or own.has_itself(behind[0])
 
 
 def _measure_close(words: Sequence[Word], sentence: str, context: Context) -> float:
@@ -125,6 +149,9 @@ def _is_in_brackets(text: str, place: int) -> bool:
 def _names_flags(claim: str, text: str) -> bool:
     """Return whether a text has the options of a claim; under "--color, --no-color" only the first is spoken of."""
     mine, theirs = _find_flags(claim), _find_flags(text)
+    signs = [word.strip(".,;'\"“”‘’`*()") for word in claim.split()]
+    if any(_SIGN.match(sign) and sign not in text for sign in signs):
+        return False
     return mine <= theirs and not any(f"--no-{flag.lstrip('-')}" in mine for flag in theirs - mine)
 
 

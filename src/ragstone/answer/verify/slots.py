@@ -13,7 +13,7 @@ from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_ver
 from ragstone.language.negation import are_opposites, find_extents, find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import are_alike, has_alike
-from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'’&+]|[-./:](?=\w)){0,60}|[,;:()]")
 _LEADING = PREPOSITIONS - words_of("as than like off out up down of within without per near despite")
@@ -144,7 +144,7 @@ def _quote_figure(text: str, start: int, end: int) -> str:
 
 def _is_same_figure(mine: object, theirs: object) -> bool:
     if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
-        return mine.written == theirs.written or mine.fits(theirs)
+        return mine.fits(theirs) or (mine.written == theirs.written and not (is_measured(mine) and is_measured(theirs)))
     return mine == theirs
 
 

@@ -38,7 +38,7 @@ def read_context(unit: AnswerUnit) -> Context:
     if unit.quote.head is not None:
         entry.append(caption(unit.quote.head))
     elif unit.term is None and unit.heading is None and unit.kind != "entry":
-        entry.append(hit.text[:_LONGEST].lstrip().split("\n", 1)[0][:_LONGEST_LEAD])
+        entry.append(hit.text[:_LONGEST].lstrip().split("\n", 1)[0].split(". ", 1)[0][:_LONGEST_LEAD])
     before = dict.fromkeys(quote.text for quote in (unit.topic, unit.before) if quote is not None)
     told = tuple(" ".join(text[:_LONGEST].split()) for text in before)
     return Context(f"{unit.quote.headings}\n{_PATH.sub(' ', hit.uri)}", "\n".join(entry), told)

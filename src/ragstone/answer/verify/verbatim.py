@@ -12,14 +12,12 @@ from ragstone.language.grammar import BE, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.sentences import BEFORE_A_NUMBER, LAST_BEFORE_A_STARTER, NEVER_LAST
 
-STATED = Shares(1.0, 1.0, 1.0, 1.0, 1.0, is_verbatim=True, counted=9, close=1.0, names_all=True)
+STATED = Shares(1.0, 1.0, 1.0, 1.0, 1.0, is_verbatim=True, counted=9, close=1.0, names_all=True, has_verb=True)
 """Shares of a claim that a sentence states word for word."""
 _FEWEST_WORDS = 4
-_MARKS = frozenset("*_`\"“”")
+_MARKS = frozenset('*_`"“”')
 _LAST_WORD = re.compile(r"(\S{1,40})[.!]\s*$")
-_FALSE = (
-    r"wrong|false|falsely|untrue|incorrect|myths?|misconceptions?|mistaken?|mistakes?|hoax|rumou?rs?|fiction|bogus|lies?"
-)
+_FALSE = "wrong|false|falsely|untrue|incorrect|myths?|misconceptions?|mistaken?|mistakes?|hoax|rumou?rs?|fiction|bogus"
 _CALLS_IT_FALSE = re.compile(rf"\b(?:{_FALSE}|obsolete|deprecated|outdated|not true|don['’]ts?)\b", re.I)
 _LABEL = re.compile(r"[^\s.!?:][^.!?:\n]{0,40}:(?=\s)\s*(?:[-*]\s*)?(?:$|(?=\S))")
 _LIMITS = re.compile(
@@ -28,6 +26,8 @@ _LIMITS = re.compile(
     re.I,
 )
 """In the words that announce a sentence: it holds only within a limit, or not at all."""
+_ANSWERS_NO = re.compile(r"\?[\"”*_]{0,3}\s+(?:A:\s*|Answer:\s*)?No[.,!]\s*$")
+"""Behind a question whose words the sentence is read with."""
 _OPENING = ("“", "‘", "«", '"')
 _TAKES_BACK = re.compile(
     rf"[\s”’»\"]{{0,4}}(?:(?:this|that|it|all of this)(?: claim| statement| sentence)? "
@@ -48,9 +48,9 @@ def find_verbatim(claim: str, units: Sequence[AnswerUnit]) -> Iterator[AnswerUni
     if len(wanted.split()) < _FEWEST_WORDS or claim.rstrip().endswith("?"):
         return
     for unit in units:
-        if unit.quote.head is None and (found := _find_in(wanted, unit) or _find_definition(claim, unit)):
-            if not is_taken_back(found) and not _may_not_be_meant(found):
-                yield found
+        found = None if unit.quote.head else _find_in(wanted, unit) or _find_definition(claim, unit)
+        if found and not is_taken_back(found) and not _may_not_be_meant(found):
+            yield found
 
 
 def _read(text: str) -> tuple[str, list[int]]:
@@ -107,7 +107,10 @@ def is_taken_back(unit: AnswerUnit) -> bool:
     label = _LABEL.search(before) or _LABEL.match(quote.text)
     if any(map(_CALLS_IT_FALSE.search, (*over, quote.hit.section, label[0] if label else ""))):
         return True
-    return _TAKES_BACK.match(quote.hit.text, quote.end, quote.end + _REACH) is not None
+    return (
+        _ANSWERS_NO.search(before) is not None
+        or _TAKES_BACK.match(quote.hit.text, quote.end, quote.end + _REACH) is not None
+    )
 
 
 def _may_not_be_meant(unit: AnswerUnit) -> bool:

@@ -32,6 +32,8 @@ def test_the_default_that_a_text_states(text: str, value: str) -> None:
         ("It waits 600 seconds by default.", "Seconds to wait (default: 900).", Rival("600 seconds", "900")),
         ("The default is 2 minutes.", "The default is 120 seconds.", True),
         ("The default is 2 minutes.", "The default is 120 minutes.", Rival("2 minutes", "120 minutes")),
+        ("The default is one hour.", "The default value is 3600 (1 hour).", True),
+        ("The default is two hours.", "The default value is 3600 (1 hour).", Rival("two hours", "3600")),
         ("SSL is enabled by default.", "The default is off.", Rival("enabled", "off")),
         ("SSL is enabled by default.", "The default is on.", True),
         ("The default of root_login is yes.", "The default is ask.", Rival("yes", "ask")),

@@ -12,7 +12,10 @@ PREFETCH = "prefetch issues one read for all of them."
     [
         (PREFETCH, f"There are two methods. {PREFETCH} It is the default."),
         ("Prefetch issues one read for all of them.", f"There are two methods. {PREFETCH}"),
-        ("Only one module can hold the lock.", "Only one module can hold the *lock*. Only one thread can hold the key."),
+        (
+            "Only one module can hold the lock.",
+            "Only one module can hold the *lock*. Only one thread can hold the key.",
+        ),
         (
             "If the pump does not start within 9 seconds, it doesn't mean that the fuse is gone.",
             "If the pump does not start within 9 seconds, it doesn't mean that the fuse is gone.",
