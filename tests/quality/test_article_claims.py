@@ -88,13 +88,9 @@ async def test_altered_statements_do_not_stand_and_true_ones_do(
 
 
 def _check_bounds(claims: dict[str, ArticleClaim], counted: dict[str, Counter[str]]) -> None:
-    """Hold what was reached.
-
-    Asked for are at least 70 % of true statements confirmed and 3 % refuted, and 3 % of false ones confirmed. Of these
-    80 the checks refute two true ones and confirm one false one: each is one more than that.
-    """
+    """Hold what is asked: 70 % of true statements confirmed and 3 % refuted, and 3 % of false ones confirmed."""
     assert counted["true"]["confirmed"] >= 0.7 * len(TRUE)
-    assert counted["true"]["refuted"] <= 2
-    assert counted["altered"]["confirmed"] <= 1
+    assert counted["true"]["refuted"] <= 0.03 * len(TRUE)
+    assert counted["altered"]["confirmed"] <= 0.03 * len(ALTERED)
     assert counted["altered"]["refuted"] >= 0.5 * len(ALTERED)
     assert all(claims[text].treatment == "kept" for text in TRUE if claims[text].outcome == "confirmed")

@@ -6,7 +6,7 @@ import re
 
 from ragstone.answer.verify.objections import Rival
 from ragstone.language.grammar import words_of
-from ragstone.language.negation import find_figures
+from ragstone.language.negation import find_denials, find_figures
 from ragstone.language.quantities import Quantity
 
 _VALUE = r"[\"“'`]{0,2}(?P<value>[\w./+-][^,;:()]{0,40})"
@@ -26,14 +26,19 @@ _WORD = re.compile(r"[\w./+-]*\w")
 def find_default(text: str) -> str:
     """Return the words for the default that a text states, or ""."""
     if found := _STATED.search(text):
-        return (found["value"] or found["short"]).strip(" \"“”'`.")
+        return (found["value"] or found["short"]).strip(" \"“”'`.]")
     if not _BY_DEFAULT.search(text):
         return ""
     figures = find_figures(text)
     if len(figures) == 1:
         return text[figures[0][0] : figures[0][1]]
     found = _IS.search(text)
-    return _BY_DEFAULT.split(found["value"])[0].strip(" \"“”'`.") if found and not figures else ""
+    return _BY_DEFAULT.split(found["value"])[0].strip(" \"“”'`.]") if found and not figures else ""
+
+
+def speaks_of_default(text: str) -> bool:
+    """Return whether a text says what is so by default."""
+    return "default" in text.lower() or _BY_DEFAULT.search(text) is not None
 
 
 def _find_in_brackets(text: str) -> str:
@@ -46,6 +51,10 @@ def _find_in_brackets(text: str) -> str:
 def compare_defaults(claim: str, sentence: str) -> Rival | bool | None:
     """Return True where both state the same default, a rival where they state different ones, or None."""
     mine, theirs = find_default(claim), find_default(sentence)
+    if theirs and not mine and _BY_DEFAULT.search(claim) and _read_word(theirs) in ("on", "off"):
+        # "It checks names by default." of an option that is disabled by default.
+        told = "off" if find_denials(claim) else "on"
+        return True if told == _read_word(theirs) else Rival("by default", theirs)
     if not mine or not theirs:
         return None
     if _are_same(mine, theirs) or _are_same(mine, _find_in_brackets(sentence)):

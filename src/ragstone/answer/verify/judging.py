@@ -154,6 +154,8 @@ def _says_otherwise(reading: SentenceReading) -> bool:
         return has_kind(found, {ObjectionKind.OTHER_WORD}) and shares.repeated >= _SAME_SENTENCE
     if not shares.names_all:
         return False
+    if has_kind(reading.findings.conflicts, {ObjectionKind.NUMBER_OF_ANOTHER}) and shares.own == shares.told == 1:
+        return shares.repeated >= _REPEATS
     if has_kind(found, _FIGURE_MISSING) and has_kind(reading.findings.conflicts, OTHER_FIGURE):
         leans = shares.told == 1 and shares.own >= _HOLDS and reading.closeness >= _ABOUT
         return shares.subject >= _SUBJECT and (leans or max(shares.own, shares.repeated) >= _SAME_MATTER)
@@ -163,7 +165,7 @@ def _says_otherwise(reading: SentenceReading) -> bool:
 def _denies(reading: SentenceReading) -> bool:
     """Return whether a sentence denies a claim, says the opposite of it or tells another order, of the same."""
     found, shares = reading.objections, reading.shares
-    if shares.own < _SAME_MATTER or shares.subject < _HOLDS:
+    if shares.own < _SAME_MATTER or shares.subject < _HOLDS or has_kind(found, {ObjectionKind.WITHOUT_LIMIT}):
         return False
     if has_kind(found, _DENYING):
         told = shares.predicate >= _HOLDS and shares.has_verb
@@ -231,7 +233,7 @@ class JudgedPart:
         near = [
             judgement
             for judgement in self.judgements
-            if judgement.nearness >= _AS_NEAR * nearest or judgement.reading.shares.states_default
+            if judgement.nearness >= _AS_NEAR * nearest or judgement.reading.shares.gives_default
         ]
         # Where a document states a claim word for word, a similar sentence of it is about something else.
         stating = {judgement.reading.quote.hit.document_id for judgement in near if judgement.support > VERIFIED}

@@ -19,7 +19,7 @@ from ragstone.answer.score import read_in_context
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
-from ragstone.answer.verify.defaults import compare_defaults
+from ragstone.answer.verify.defaults import compare_defaults, speaks_of_default
 from ragstone.answer.verify.frame import Frame, lay_along
 from ragstone.answer.verify.objections import (
     NO_FINDINGS,
@@ -30,6 +30,7 @@ from ragstone.answer.verify.objections import (
     drop_kinds,
     has_kind,
 )
+from ragstone.answer.verify.roles import find_other_actor
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
@@ -72,6 +73,8 @@ _MOST_STATED = 4
 _FEWEST_TERMS = 2
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
+_SAME_SUBJECT = 0.8
+"""Share of what a claim is about from which the default of a sentence is the default of that."""
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _SAME = 0.7
 """Share of a claim's words from which a sentence that has another figure or the opposite word speaks of the same."""
@@ -311,7 +314,8 @@ def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: fl
     told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
     objections, shares, rival, opposed = _rest_on(claim, said, told, context, is_row=True)
     # The cells of a row have no order, and its names stand over it.
-    objections = drop_kinds(objections, {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND})
+    ordered = {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND, ObjectionKind.OPPOSITE_WORDS}
+    objections = drop_kinds(objections, ordered)
     return SentenceReading(quote, near, covered, share, findings, objections, shares, rival, opposed)
 
 
@@ -323,12 +327,11 @@ def _rest_on(
     shares = measure_shares(claim, said, sentence, frame, context, is_row=is_row)
     objections = _find_objections(claim, sentence, shares, context)
     default = compare_defaults(claim, sentence)
-    if shares.subject < 1 or shares.close < _VERBATIM:
+    if shares.subject < _SAME_SUBJECT or shares.close < _VERBATIM:
         # It may be the default of something else: too little to refute, enough not to rest on it.
         objections = (*objections, Objection(ObjectionKind.OTHER_WORD)) if isinstance(default, Rival) else objections
         default = None
-    if default is True:
-        shares = replace(shares, states_default=True)
+    shares = replace(shares, states_default=default is True, gives_default=default is not None)
     rival = default if isinstance(default, Rival) else _find_rival(said, sentence, frame, shares, context)
     return objections, shares, rival, _are_opposed(claim, choose_clause(claim, sentence))
 
@@ -338,6 +341,9 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
     objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
     if differ_in_denial(claim, choose_clause(claim, sentence)):
         objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
+    around = f"{context.text}\n{sentence}"
+    if speaks_of_default(claim) and not speaks_of_default(around) and shares.repeated < _VERBATIM:
+        objections = (*objections, Objection(ObjectionKind.WITHOUT_LIMIT))
     if _lacks_unit(claim, f"{context.text}\n{sentence}"):
         objections = (*objections, Objection(ObjectionKind.NUMBER_MISSING))
     if shares.told < 1 or has_kind(objections, {ObjectionKind.OTHER_WORD}):
@@ -395,7 +401,9 @@ def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, c
     if shares.told == 1 and max(shares.own, shares.repeated) >= _SAME:
         rival = find_other_figure(said, sentence)
     if not rival and frame and shares.repeated >= _SAME:
-        rival = find_opposed(frame)
+        clause = lay_along(said, [choose_clause(said, sentence)])
+        rival = find_opposed(frame) or (find_opposed(clause) if clause and clause.share >= _SAME else None)
+    rival = rival or find_other_actor(said, sentence)
     return rival or find_rival(said, sentence, context.text, verbatim=shares.repeated >= _VERBATIM)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 
+from ragstone.answer.verify.objections import Rival
 from ragstone.answer.verify.relations import LIGHT_VERBS, MOST_RELATIONS, Relation, read_relations
 from ragstone.language.analyzer import analyze
 from ragstone.language.grammar import is_verb_form, words_of
@@ -60,6 +61,26 @@ def _is_replaced(mine: Relation, theirs: Relation, known: Vocabulary) -> bool:
         role not in kept and all(map(known.has, mine.get(role))) and not _overlap(mine.get(role), theirs.get("by"))
         for role in roles
     )
+
+
+def find_other_actor(claim: str, sentence: str) -> Rival | None:
+    """Return who did in a sentence what a claim says of somebody whom the sentence does not name, or None."""
+    known = content_words(sentence)
+    for mine in read_relations(claim):
+        actor = [word for word in mine.get("subject") if word.is_name]
+        if not actor or not mine.get("object") or any(_has(known, word) for word in actor) or mine.verb == "be":
+            continue
+        told = read_relations(sentence)
+        for theirs, following in pairwise((*told, None)):
+            if theirs is None:
+                break
+            other = [word for word in theirs.get("subject") if word.is_name]
+            same = _are_forms(mine.verb, theirs.verb) and mine.denied == theirs.denied
+            # "He wrote and released it": what was released was written.
+            done = theirs.get("object") or (following.get("object") if following else ())
+            if other and same and all(_has(done, word) for word in mine.get("object")):
+                return Rival(" ".join(word.text for word in actor), " ".join(word.text for word in other))
+    return None
 
 
 def _are_forms(one: str, other: str) -> bool:

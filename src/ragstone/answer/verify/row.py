@@ -54,6 +54,9 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
     cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
     told = _compare_figures(claimed, cells, _find_named_figures(row, terms))
+    if claimed and found.conflicts and not _find_named_figures(row, terms):
+        # Another table may have the figure in a column of its own.
+        found = replace(found, conflicts=drop_kind(found.conflicts, ObjectionKind.OTHER_NUMBER))
     if "differs" in told:
         others = drop_kind(found.conflicts, ObjectionKind.OTHER_NUMBER)
         conflicts = (*others, Objection(ObjectionKind.OTHER_NUMBER))

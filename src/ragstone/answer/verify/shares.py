@@ -53,6 +53,8 @@ class Shares:
     """Of the words that titles do not have, those of the sentence, its entry and the sentences before it."""
     states_default: bool = False
     """True when the sentence gives the default that the claim gives."""
+    gives_default: bool = False
+    """True when the sentence gives a default of what the claim is about, this one or another."""
     names_all: bool = False
     """True when every name of the claim is told."""
     has_verb: bool = False

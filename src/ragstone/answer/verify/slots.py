@@ -58,7 +58,10 @@ def find_rival(claim: str, sentence: str, around: str, *, verbatim: bool) -> Riv
     for slot in _find_slots(claim):
         if not slot.is_name and not verbatim:
             continue
-        places = [other for other in stated if _is_same_place(slot, other) and other.is_name == slot.is_name]
+        alike = [other for other in stated if other.is_name == slot.is_name]
+        places = [other for other in alike if _is_same_place(slot, other)]
+        if slot.is_name and verbatim:
+            places = places or [other for other in alike if _have_same_lead(slot, other) and _share_a_head(slot, other)]
         led = [word for other in stated if _have_same_lead(slot, other) for word in other.value]
         mine = slot.without(led)
         theirs = places[0].without(slot.value) if places else ()
@@ -94,7 +97,8 @@ def _find_slots(text: str) -> Iterator[_Slot]:
         if lead not in _LEADING and lead not in BE and not is_known_verb(lead):
             continue
         behind = tokens[place + 1 : place + 1 + _LONGEST_VALUE]
-        end = next((n for n, (one, _) in enumerate(behind) if one.lower() in _ENDS), len(behind))
+        ends = _ENDS - {"and"} if lead == "by" else _ENDS  # both did it
+        end = next((n for n, (one, _) in enumerate(behind) if one.lower() in ends), len(behind))
         value = tuple(words[start] for _, start in behind[:end] if start in words)
         before = [words[start] for _, start in tokens[max(0, place - _REACH) : place] if start in words]
         heads = tuple(word.folded for word in before if not word.is_name) or tuple(word.folded for word in before)
@@ -105,6 +109,10 @@ def _find_slots(text: str) -> Iterator[_Slot]:
 def _is_same_place(mine: _Slot, theirs: _Slot) -> bool:
     """Return whether two values follow the same lead behind one of the same words."""
     return _have_same_lead(mine, theirs) and bool(mine.heads) and has_alike(theirs.heads[-2:], mine.heads[-1])
+
+
+def _share_a_head(mine: _Slot, theirs: _Slot) -> bool:
+    return any(has_alike(theirs.heads, head) for head in mine.heads)
 
 
 def _have_same_lead(mine: _Slot, theirs: _Slot) -> bool:
@@ -131,7 +139,7 @@ def find_other_figure(claim: str, sentence: str) -> Rival | None:
     one, other = mine[0][2], theirs[0][2]
     if not isinstance(one, Quantity) or not isinstance(other, Quantity) or one.bound != other.bound:
         return None
-    if one.dimension and other.dimension and not one.rivals(other):
+    if one.dimension and other.dimension and one.written != other.written and not one.rivals(other):
         return None
     return Rival(_quote_figure(claim, *mine[0][:2]), _quote_figure(sentence, *theirs[0][:2]))
 

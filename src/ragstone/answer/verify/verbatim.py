@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ragstone.answer.units import AnswerUnit
 from ragstone.answer.verify.shares import GENERIC, Shares
+from ragstone.answer.verify.subject import read_context
 from ragstone.language.grammar import BE, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.sentences import BEFORE_A_NUMBER, LAST_BEFORE_A_STARTER, NEVER_LAST
@@ -38,8 +39,12 @@ _TAKES_BACK = re.compile(
 _REACH = 120
 _BRACKETS = re.compile(r"\s*[(\[][^()\[\]]{0,80}[)\]]")
 _TOKEN = re.compile(r"(?<!\w)--?\w[\w-]{0,60}|\w(?:[\w'’]|[-.,/:](?=\w)){0,60}|[^\w\s.,;:()\[\]*_`\"“”'‘’]")
+_GAP = re.compile(r"[ \t]*\t[ \t]*| {3,}|:\n\s*")
+_MOST_COLUMNS = 4
 _PATH = re.compile(r"[./:]")
-_PASSED = frozenset(min(base_forms(word)) for word in BE | words_of("the a an this that to use for in of") | GENERIC)
+_PASSED = frozenset(
+    min(base_forms(word)) for word in BE | words_of("the a an this that to use for in of if when with") | GENERIC
+)
 
 
 def find_verbatim(claim: str, units: Sequence[AnswerUnit]) -> Iterator[AnswerUnit]:
@@ -127,7 +132,7 @@ def _find_definition(claim: str, unit: AnswerUnit) -> AnswerUnit | None:
     if not term or not body or _names_another(claim, f"{term}\n{body}"):
         return None
     mine, named = _read_bases(claim), _read_bases(f"{term} {_PATH.sub(' ', term)}")
-    above = _read_bases(f"{unit.quote.headings}\n{unit.heading.text if unit.heading else ''}")
+    above = _read_bases(read_context(unit).text)
     for said in {body, _BRACKETS.sub("", body)}:
         told = _read_bases(said)
         if len(told) < 2 or mine[-len(told) :] != told:
@@ -148,7 +153,10 @@ def _split_entry(unit: AnswerUnit) -> tuple[str, str]:
     if unit.kind == "entry":
         term, _, body = unit.text.partition("\n")
         return term, body
-    return (unit.term.text, unit.text) if unit.term and unit.topic is None else ("", "")
+    if unit.term and unit.topic is None:
+        return unit.term.text, unit.text
+    columns = _GAP.split(unit.text.strip())  # a table without marks
+    return (" ".join(columns[:-1]), columns[-1]) if 1 < len(columns) <= _MOST_COLUMNS else ("", "")
 
 
 def _read_bases(text: str) -> list[str]:
