@@ -34,7 +34,7 @@ from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, asks_for
 from ragstone.language.grammar import is_known_verb
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 
-MIN_CHANCE = 0.45
+MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.4
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
