@@ -25,6 +25,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 RELAY = Path(__file__).with_name("relay.py")
 ROOT = Path(__file__).resolve().parent.parent
@@ -104,7 +105,7 @@ def serve(path: str) -> None:
         _become(given, streams)
 
 
-def _receive(connection: socket.socket) -> tuple[dict[str, object], list[int]]:
+def _receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     size = array.array("i").itemsize
     message, ancillary, _, _ = connection.recvmsg(4, socket.CMSG_LEN(3 * size))
     streams = array.array("i")
@@ -122,7 +123,7 @@ def _attend(connection: socket.socket, child: int, streams: list[int]) -> None:
         os.close(descriptor)
     connection.sendall(child.to_bytes(4, "big"))
     ended = os.pidfd_open(child)
-    readable, _, _ = select.select([ended, connection], [], [])
+    readable, _, _ = select.select([ended, connection.fileno()], [], [])
     if ended not in readable:
         os.kill(child, signal.SIGKILL)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
@@ -136,7 +137,7 @@ def _open_output(descriptor: int, *, line_buffering: bool) -> io.TextIOWrapper:
     return io.TextIOWrapper(written, "utf-8", line_buffering=line_buffering)
 
 
-def _become(given: dict[str, object], streams: list[int]) -> None:
+def _become(given: dict[str, Any], streams: list[int]) -> None:
     """Run what an interpreter with these arguments would, with these streams."""
     for place, descriptor in enumerate(streams):
         os.dup2(descriptor, place)
@@ -147,10 +148,10 @@ def _become(given: dict[str, object], streams: list[int]) -> None:
     sys.stderr = _open_output(2, line_buffering=True)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ.clear()
-    os.environ.update(given["environment"])  # type: ignore[call-overload]
+    os.environ.update(given["environment"])
     tempfile.tempdir = None
     os.chdir(str(given["folder"]))
-    kind, what, *arguments = given["arguments"]  # type: ignore[misc]
+    kind, what, *arguments = given["arguments"]
     sys.argv = [what, *arguments]
     if kind == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
