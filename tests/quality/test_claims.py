@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(1200)
 """Up to four hundred verdicts by the real model, on a machine that may be busy."""
 ALL_PAIRS = 200
 PAIRS = take_rounds("RAGSTONE_CLAIM_PAIRS", 50)
-LEAST_RIGHT = 0.6
+LEAST_RIGHT = 0.9
 FEWEST_WORDS, MOST_WORDS = 5, 40
 
 
@@ -59,8 +59,12 @@ def test_no_false_twin_is_verified(
     assert [twin for twin, status in twins if status == "VERIFIED"] == []
 
 
-def test_most_true_sentences_are_at_least_likely(verdicts: list[tuple[Pair, Verdict, Verdict]]) -> None:
+def test_most_true_sentences_are_at_least_likely(
+    verdicts: list[tuple[Pair, Verdict, Verdict]], record_property: Callable[[str, object], None]
+) -> None:
     missed = [pair.original for pair, verdict, _ in verdicts if verdict.status == "UNVERIFIED"]
+    record_property("injected", 0)
+    record_property("noted", f"of {PAIRS} true sentences {PAIRS - len(missed)} are VERIFIED or LIKELY")
     assert len(missed) <= (1 - LEAST_RIGHT) * PAIRS, missed
 
 
