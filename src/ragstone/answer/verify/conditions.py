@@ -82,7 +82,7 @@ def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
         if marks is _SOURCE and not _is_condition(text, mark, words):
             continue
         denied = (mark.group().lower() in _DENYING) != bool(len(find_denials(words)) % 2)
-        terms = _are_in_order(words)
+        terms = _terms_in_order(words)
         found.append(Condition(frozenset(terms), denied, terms[-1] if terms else ""))
     return found
 
@@ -103,10 +103,10 @@ def _is_condition(text: str, mark: re.Match[str], words: str) -> bool:
 
 
 def _terms(words: str) -> frozenset[str]:
-    return frozenset(_are_in_order(words))
+    return frozenset(_terms_in_order(words))
 
 
-def _are_in_order(words: str) -> list[str]:
+def _terms_in_order(words: str) -> list[str]:
     return analyze(words) if words.strip(" ,.;:") else []
 
 

@@ -338,13 +338,13 @@ def _rest_on(
 
 def _find_objections(claim: str, sentence: str, shares: Shares, context: Context) -> tuple[Objection, ...]:
     """Return what speaks against resting a claim on a sentence."""
-    objections = tuple(find_unsupported(claim, [*context.before, sentence], f"{context.text}\n{sentence}"))
+    around = f"{context.text}\n{sentence}"
+    objections = tuple(find_unsupported(claim, [*context.before, sentence], around))
     if differ_in_denial(claim, choose_clause(claim, sentence)):
         objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
-    around = f"{context.text}\n{sentence}"
     if speaks_of_default(claim) and not speaks_of_default(around) and shares.repeated < _VERBATIM:
         objections = (*objections, Objection(ObjectionKind.WITHOUT_LIMIT))
-    if _lacks_unit(claim, f"{context.text}\n{sentence}"):
+    if _lacks_unit(claim, around):
         objections = (*objections, Objection(ObjectionKind.NUMBER_MISSING))
     if shares.told < 1 or has_kind(objections, {ObjectionKind.OTHER_WORD}):
         return objections

@@ -71,9 +71,7 @@ def find_other_actor(claim: str, sentence: str) -> Rival | None:
         if not actor or not mine.get("object") or any(_has(known, word) for word in actor) or mine.verb == "be":
             continue
         told = read_relations(sentence)
-        for theirs, following in pairwise((*told, None)):
-            if theirs is None:
-                break
+        for theirs, following in zip(told, (*told[1:], None), strict=False):
             other = [word for word in theirs.get("subject") if word.is_name]
             same = _are_forms(mine.verb, theirs.verb) and mine.denied == theirs.denied
             # "He wrote and released it": what was released was written.
