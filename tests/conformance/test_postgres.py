@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import on_16, server
+from tests.conformance.suites import sources as source_suite
+from tests.conformance.suites.ledgers import LedgerSuite
+from tests.conformance.suites.queues import QueueSuite, Stores
 
 from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sources import SqlSourceBook
-from ragstone.testing.suites import sources as source_suite
-from ragstone.testing.suites.ledgers import LedgerSuite
-from ragstone.testing.suites.queues import QueueSuite, Stores
 
 postgres_databases = postgres_server.postgres_databases
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.conformance.suites import sources as source_suite
+from tests.conformance.suites.queues import QueueSuite, Stores
 
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.testing.suites import sources as source_suite
-from ragstone.testing.suites.queues import QueueSuite, Stores
 
 
 class TestSqlQueue(QueueSuite):

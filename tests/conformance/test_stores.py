@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.conformance.suites.ledgers import LedgerSuite
 
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import LexicalIndex, VectorIndex
@@ -12,7 +13,6 @@ from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer, SqliteLexicalIndex
 from ragstone.stores.vectors.sqlite import SqliteVectorIndex
-from ragstone.testing.suites.ledgers import LedgerSuite
 from ragstone.testing.suites.lexical import WordWeightSuite
 from ragstone.testing.suites.vectors import VectorSuite
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.conformance import postgres_server
+from tests.conformance.suites.queues import document_job
 
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.tenants import Quotas, Reservation, Stock
@@ -20,7 +21,6 @@ from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put
-from ragstone.testing.suites.queues import document_job
 
 postgres_databases = postgres_server.postgres_databases
 

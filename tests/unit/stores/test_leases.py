@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.conformance.suites.queues import T, document_job, names, put, take
 
 from ragstone.core import clock as host_clock
 from ragstone.stores.ledger import jobs
@@ -13,7 +14,6 @@ from ragstone.stores.ledger import queue as queue_rows
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.testing.suites.queues import T, document_job, names, put, take
 
 
 @pytest.mark.parametrize("hours", [-1, 1, 24 * 365])

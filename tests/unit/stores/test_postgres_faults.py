@@ -15,6 +15,8 @@ from psycopg import errors
 from psycopg.conninfo import make_conninfo
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
+from tests.conformance.suites.queues import T, document_job
+from tests.conformance.suites.queues import put as enqueue
 from tests.warm import warm_python
 
 from ragstone.core.errors import (
@@ -36,8 +38,6 @@ from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
-from ragstone.testing.suites.queues import T, document_job
-from ragstone.testing.suites.queues import put as enqueue
 
 postgres_databases = postgres_server.postgres_databases
 WRITE_AND_WAIT = """
@@ -63,7 +63,7 @@ import asyncio, sys
 from pathlib import Path
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.testing.suites.queues import take
+from tests.conformance.suites.queues import take
 
 async def main():
     ledger = PostgresLedger(sys.argv[1], Path(sys.argv[2]))

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.conformance.suites.queues import document_job
 from tests.warm import warm_python
 
 from ragstone.core.errors import InputError, QuotaExceeded
@@ -21,7 +22,6 @@ from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import delete, make_version, put
-from ragstone.testing.suites.queues import document_job
 
 NOON = datetime(2026, 3, 31, 12, 0, 20, tzinfo=UTC)
 RACE = """

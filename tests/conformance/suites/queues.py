@@ -1,11 +1,5 @@
 """Conformance tests of every `Queue`, to inherit.
 
-    from ragstone.testing.suites.queues import QueueSuite
-
-    class TestMyQueue(QueueSuite):
-        async def open(self, folder):
-            return MyLedger(folder), MyQueue(folder)
-
 A lease of less than no time has run out when it begins: so nothing here has to wait.
 """
 
@@ -17,12 +11,22 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.conformance.suites.queue_claims import (
+    LONG,
+    OVER,
+    QueueClaimsSuite,
+    Stores,
+    T,
+    document_job,
+    names,
+    put,
+    take,
+)
 
 from ragstone.core.clock import ReadTime, now
 from ragstone.core.errors import LeaseLost
 from ragstone.core.jobs import JobProgress, NewJob, Priority, Ticket
 from ragstone.core.remedies import Action, Remedy
-from ragstone.testing.suites.queue_claims import LONG, OVER, QueueClaimsSuite, Stores, T, document_job, names, put, take
 
 __all__ = ["QueueSuite", "Stores", "T", "document_job", "names", "put", "take"]
 

@@ -1,11 +1,4 @@
-"""Conformance tests of the source states of every `SourceBook`, to inherit.
-
-from ragstone.testing.suites.sources import SourceSuite
-
-class TestMyBook(SourceSuite):
-    async def open(self, folder):
-        return MyLedger(folder), MyQueue(folder), MyBook(folder)
-"""
+"""Conformance tests of the source states of every `SourceBook`, to inherit."""
 
 from __future__ import annotations
 
@@ -13,13 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.conformance.suites.queue_claims import T, document_job, put, take
 
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue, SourceBook
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure
-from ragstone.testing.suites.queue_claims import T, document_job, put, take
 
 Stores = tuple[Ledger, Queue, SourceBook]
 GONE = Failure("https://a.example/x", "fetch_failed", "nobody answers", "try later", Remedy(Action.CHECK_STORES))

@@ -1,13 +1,4 @@
-"""Conformance tests of every ledger, to inherit.
-
-    from ragstone.testing.suites.ledgers import LedgerSuite
-
-    class TestMyLedger(LedgerSuite):
-        async def open(self, folder):
-            return MyLedger(folder)
-
-Needs pytest-asyncio with `asyncio_mode = "auto"`.
-"""
+"""Conformance tests of every ledger, to inherit."""
 
 from __future__ import annotations
 
@@ -18,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.conformance.suites.ledger_kbs import LedgerKbSuite
 
 from ragstone.core.documents import origin_of
 from ragstone.core.errors import NotFoundError
@@ -26,7 +18,6 @@ from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase, Metadata
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
-from ragstone.testing.suites.ledger_kbs import LedgerKbSuite
 
 ORIGINS: tuple[Metadata, ...] = (
     {},
