@@ -12,6 +12,7 @@ from tests.conformance import postgres_server
 from tests.conformance.suites.queues import document_job
 
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.model_types import Bill
 from ragstone.core.tenants import Quotas, Reservation, Stock
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.control.tenants import SqlTenantBook
@@ -103,10 +104,10 @@ async def test_twenty_that_race_for_the_last_unit(book: SqlTenantBook, ledger: S
     with pytest.raises(QuotaExceeded, match="may have 2 documents and has 1, and 1 on the way"):
         await book.reserve("acme", {"documents": 1}, queued=True)
     await put(ledger, make_version("b"), tenant="acme")
-    await book.settle(won[0])
+    await book.release(won[0])
     with pytest.raises(QuotaExceeded, match="may have 2 documents and has 2: 1 more"):
         await book.check("acme", {"documents": 1})
-    await asyncio.gather(*(book.charge("acme", 0.125, "llm") for _ in range(8)))
+    await asyncio.gather(*(book.charge_bill("acme", Bill(llm=0.125)) for _ in range(8)))
     usage = await book.usage("acme")
     assert (usage.cost, usage.reserved) == (1.0, {})
     await asyncio.gather(*(book.spend("acme", "queries_per_minute") for _ in range(8)))
@@ -155,7 +156,7 @@ async def test_a_deleted_tenant_leaves_nothing(ledger: SqlLedger, tmp_path: Path
     await put(ledger, make_version("b"))
     await book.set_quotas("acme", Quotas(documents=9))
     await book.reserve("acme", {"documents": 1})
-    await book.charge("acme", 1.0, "embedding")
+    await book.charge_bill("acme", Bill(embedding=1.0))
     gone = await book.delete("acme")
     assert seen == [1]
     assert [one.name for one in await book.all()] == ["default"]

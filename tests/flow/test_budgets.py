@@ -11,7 +11,7 @@ from tests.doubles.openai import OpenAIDouble, chat_reply
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import BudgetSpent, QuotaExceeded, StoreFull
-from ragstone.core.model_types import Embeddings, add_cost, require_budget
+from ragstone.core.model_types import Bill, Embeddings, add_cost, require_budget
 from ragstone.core.search import SearchQuery
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
@@ -61,7 +61,7 @@ async def spend(engine: Engine, usd: float) -> Workspace:
     """Set a budget of ten dollars, of which so much is spent."""
     used = (await engine.tenants.usage("acme")).cost
     await engine.tenants.set_quotas("acme", Quotas(cost_per_month=10))
-    await engine.tenants.charge("acme", usd - used, "llm")
+    await engine.tenants.charge_bill("acme", Bill(llm=usd - used))
     return engine.workspace("acme")
 
 

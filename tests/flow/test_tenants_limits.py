@@ -14,7 +14,7 @@ from tests.doubles.openai import OpenAIDouble, chat_reply
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import ModelError, QuotaExceeded
-from ragstone.core.model_types import Embeddings, add_cost, require_budget
+from ragstone.core.model_types import Bill, Embeddings, add_cost, require_budget
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import Role
 from ragstone.testing.fakes import FakeEmbedder
@@ -168,7 +168,7 @@ async def test_what_models_cost_is_charged_to_who_asked(data_dir: Path, monkeypa
         await engine.workspace("acme").search("ferry")
         # The document, the query, and the unrelated text that relevance is measured from.
         assert (await engine.tenants.usage("acme")).cost == 0.75
-        await engine.tenants.charge("acme", 0.25, "llm")
+        await engine.tenants.charge_bill("acme", Bill(llm=0.25))
         assert (await engine.tenants.usage("acme")).cost_by_kind == {"embedding": 0.75, "llm": 0.25}
         with pytest.raises(QuotaExceeded, match=r"has spent 1"):
             await engine.workspace("acme").documents.ingest_items([item("train")])

@@ -90,10 +90,6 @@ class Transaction(Protocol):
         """Remove a source, its jobs and what it brought, all at once; the number of documents that went."""
         ...
 
-    async def has_document(self, document_id: str) -> bool:
-        """Return whether the document exists, live or not yet."""
-        ...
-
     async def existing(self, document_ids: Sequence[str]) -> set[str]:
         """Those of the documents that there are, live or not yet."""
         ...
@@ -136,10 +132,6 @@ class Transaction(Protocol):
 
     async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
         """End jobs well whose tickets are still good; the others are somebody else's to end."""
-        ...
-
-    async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
-        """End a job well, together with what else is in the transaction; `LeaseLost` when the ticket is void."""
         ...
 
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:

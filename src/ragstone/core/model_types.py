@@ -96,8 +96,8 @@ class WordTokenizer:
 class Bill(defaultdict[str, float]):
     """US dollars by kind, and how much of each kind was used: tokens, or queries."""
 
-    def __init__(self, refusal: BudgetSpent | None = None) -> None:
-        super().__init__(float)
+    def __init__(self, refusal: BudgetSpent | None = None, **usd: float) -> None:
+        super().__init__(float, usd)
         self.units: dict[str, float] = defaultdict(float)
         self.refusal = refusal
         """The error for whoever wants to pay although nothing is left."""

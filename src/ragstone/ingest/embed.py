@@ -102,7 +102,7 @@ class LedgerPartStore:
         async with self.ledger.transaction(self.tenant) as tx:
             if work.batch.ticket and not await tx.holds(work.batch.ticket):
                 return
-            if work.known and not await tx.has_document(work.document_id):
+            if work.known and not await tx.existing([work.document_id]):
                 return
             await tx.save_part(work.document_id, self.recipe_key, part, data)
 

@@ -349,7 +349,7 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         async with ledger.transaction("default") as transaction:
             assert await transaction.withdraw(version.document_id)
             assert not await transaction.withdraw(version.document_id)
-            assert await transaction.has_document(version.document_id)
+            assert await transaction.existing([version.document_id])
             assert not await transaction.is_live(version.document_id)
         assert await ledger.of("default").document(version.document_id) is None
         assert await ledger.of("default").document_chunks(version.document_id) == []

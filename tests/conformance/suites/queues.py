@@ -99,21 +99,6 @@ class QueueSuite(QueueClaimsSuite):
         states = {job.external_id: job.state for job in await queue.of(T).jobs()}
         assert states == {"a": "completed", "b": "cancelled", "c": "running"}
 
-    async def test_a_stale_ticket_undoes_the_whole_transaction(self, stores: Stores) -> None:
-        ledger, queue = stores
-        await put(ledger, document_job("a"))
-        (lost,) = await take(queue, lease=OVER)
-        await take(queue)
-
-        async def finish_late() -> None:
-            async with ledger.transaction(T) as tx:
-                await tx.enqueue(await tx.open_kb("default"), document_job("b"))
-                await tx.complete(lost.ticket, JobProgress())
-
-        with pytest.raises(LeaseLost):
-            await finish_late()
-        assert names(await queue.of(T).jobs()) == ["a"]
-
     async def test_after_the_last_attempt_a_job_is_put_aside_with_a_reason(self, stores: Stores) -> None:
         ledger, queue = stores
         await put(ledger, document_job("a"))

@@ -22,6 +22,7 @@ from ragstone import Settings
 from ragstone.core.activity import LoggedSearch
 from ragstone.core.clock import now
 from ragstone.core.errors import StoreError
+from ragstone.core.model_types import Bill
 from ragstone.core.search import SourceKind
 from ragstone.core.tenants import Quotas
 from ragstone.engine.monitoring import alerts, health
@@ -104,7 +105,7 @@ def test_web_searches_that_fail_fire(service: Service, acme: Caller) -> None:
 @pytest.mark.req("R-OBS-15")
 def test_costs_near_the_budget_fire(service: Service, acme: Caller) -> None:
     async def spend(usd: float) -> None:
-        await service.engine.tenants.charge("acme", usd, "llm")
+        await service.engine.tenants.charge_bill("acme", Bill(llm=usd))
 
     service.run(lambda: service.engine.tenants.set_quotas("acme", Quotas(cost_per_month=10.0)))
     service.run(lambda: spend(8.0))

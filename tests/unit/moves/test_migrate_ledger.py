@@ -13,6 +13,7 @@ from tests.unit.moves.sites import Site, contents, site, stock, version
 
 from ragstone.core.errors import InputError, SettingsError, StoreBusy
 from ragstone.core.jobs import NewJob, Priority
+from ragstone.core.model_types import Bill
 from ragstone.core.tenants import Quotas
 from ragstone.settings.tree import Adapter
 from ragstone.stores.control.tenant_rows import Standing
@@ -251,7 +252,7 @@ async def test_a_tenant_stands_there_as_it_stands_here(here: Site, tmp_path: Pat
     await tenants.set_quotas("acme", Quotas(cost_per_month=1.0))
     await tenants.set_retention("acme", 90)
     await tenants.set_settings("acme", {"retrieval.k": 7})
-    await tenants.charge("acme", 5.0, "llm")
+    await tenants.charge_bill("acme", Bill(llm=5.0))
     await tenants.suspend("acme")
     for _ in range(2):
         assert (await carried(here, tmp_path)).is_equal
@@ -262,7 +263,7 @@ async def test_a_tenant_stands_there_as_it_stands_here(here: Site, tmp_path: Pat
         assert (theirs.state, theirs.seed) == ("suspended", "default")
         assert replace(theirs, id="", created_at=ours.created_at) == replace(ours, id="")
         assert (await there.stores.tenants.usage("acme")).cost_by_kind == {"llm": 5.0}
-        await there.stores.tenants.charge("acme", 1.0, "llm")
+        await there.stores.tenants.charge_bill("acme", Bill(llm=1.0))
     await tenants.resume("acme")
     assert (await carried(here, tmp_path)).is_equal
     async with site(tmp_path / "b") as there:

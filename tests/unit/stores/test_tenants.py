@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from ragstone.core.errors import InputError, NotFoundError, SettingsError, StoreBusy, StoreError, TenantGone
+from ragstone.core.model_types import Bill
 from ragstone.core.tenants import Quotas
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.control.tenants import SqlTenantBook
@@ -214,7 +215,7 @@ async def test_a_deleted_tenant_leaves_nothing(book: SqlTenantBook, books: Books
     await fill(books.ledger, "b")
     await book.set_quotas("acme", Quotas(documents=9))
     await book.reserve("acme", {"documents": 1})
-    await book.charge("acme", 1.0, "embedding")
+    await book.charge_bill("acme", Bill(embedding=1.0))
     other = await book.get("b")
     assert other is not None
     gone = await book.delete("acme")

@@ -13,7 +13,7 @@ from ragstone.core.clock import canonical
 from ragstone.core.errors import InputError, QuotaExceeded
 from ragstone.core.ids import opaque_id
 from ragstone.core.model_types import Bill
-from ragstone.core.tenants import QUOTA_NAMES, STOCK, QuotaName, Reservation, Stock, Tenant
+from ragstone.core.tenants import QUOTA_NAMES, QuotaName, Reservation, Stock, Tenant
 from ragstone.stores.sql.database import Connection
 
 LAPSES = timedelta(hours=1)
@@ -100,16 +100,6 @@ def reserve(
         [(reservation.id, name, tenant.id, amount, canonical(moment + LAPSES)) for name, amount in limited.items()],
     )
     return reservation
-
-
-def settle(
-    connection: Connection, reservation: Reservation, actual: Mapping[QuotaName, float], moment: datetime
-) -> None:
-    """The promise is kept: what is limited by time counts as used; the rest is counted where it lies."""
-    release(connection, reservation)
-    for name, amount in actual.items():
-        if name not in STOCK:
-            add(connection, reservation.tenant_id, usage_name(name), amount, moment)
 
 
 def release(connection: Connection, reservation: Reservation) -> None:

@@ -156,16 +156,8 @@ class SqlTenantBook:
             lambda connection: quota_rows.check(connection, tenant, amounts, stock, self._clock()), None
         )
 
-    async def settle(self, reservation: Reservation, actual: Mapping[QuotaName, float] | None = None) -> None:
-        """It was used: what was reserved, or `actual`. Stock counts itself where it lies."""
-        if reservation.amounts:
-            used = reservation.amounts if actual is None else actual
-            await self._ledger.control_write(
-                lambda connection: quota_rows.settle(connection, reservation, used, self._clock())
-            )
-
     async def release(self, reservation: Reservation) -> None:
-        """Nothing of it was used."""
+        """Give back what was reserved: it is counted where it is stored, or was not used."""
         if reservation.amounts:
             await self._ledger.control_write(lambda connection: quota_rows.release(connection, reservation))
 
@@ -177,17 +169,6 @@ class SqlTenantBook:
                 connection, tenant_rows.existing(connection, name), quota, amount, self._clock()
             ),
         )
-
-    async def charge(self, name: str, usd: float, kind: str) -> None:
-        """Write down what something has cost, whatever the limit: it is spent."""
-        _check_cost(kind, usd)
-        if usd:
-            await self._write(
-                name,
-                lambda connection: quota_rows.add(
-                    connection, tenant_rows.existing(connection, name).id, quota_rows.COST + kind, usd, self._clock()
-                ),
-            )
 
     async def charge_bill(self, name: str, bill: Bill, free_units: Mapping[str, int] | None = None) -> None:
         """Write down all of a bill, or nothing; `free_units` of a kind cost nothing each day, all tenants together."""

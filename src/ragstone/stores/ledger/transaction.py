@@ -92,7 +92,7 @@ class SqlTransaction:
         return await self._run(writes.open_space, kb, model, dimension)
 
     async def stage(self, kb: KnowledgeBase, version: NewVersion) -> int:
-        return await self._run(writes.stage, kb, version)
+        return (await self.stage_all(kb, [version]))[0]
 
     async def activate(self, kb: KnowledgeBase, document_id: str, version: int) -> None:
         self.changed = True
@@ -166,9 +166,6 @@ class SqlTransaction:
         self.changed = True
         return await self._run(writes.discard_leftovers, self._unit.indexes, moment)
 
-    async def has_document(self, document_id: str) -> bool:
-        return await self._run(documents.has_document, document_id)
-
     async def live_contents(self, document_ids: Sequence[str]) -> dict[str, LiveContent]:
         return await self._run(documents.live_contents, document_ids)
 
@@ -193,9 +190,6 @@ class SqlTransaction:
 
     async def enqueue(self, kb: KnowledgeBase, job: NewJob) -> Job:
         return await self._run(jobs.enqueue, kb, job, self._weigh)
-
-    async def complete(self, ticket: Ticket, progress: JobProgress) -> None:
-        await self._run(jobs.complete_job, ticket, progress, "; ".join(progress.remarks[:3]))
 
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
         return await self._run(documents.identify, kb, source, external_id)

@@ -72,12 +72,7 @@ def open_space(connection: Connection, tenant_id: str, kb: KnowledgeBase, model:
 
 
 def stage(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion) -> int:
-    """Write a version that no reader sees until it is activated; its number."""
-    return stage_in(connection, tenant_id, present(connection, tenant_id, kb), version)
-
-
-def stage_in(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion) -> int:
-    """The same in a kb as it is now."""
+    """Write a version that no reader sees until it is activated; return its number. The kb must be as it is now."""
     moment = canonical(now())
     number = next_version(connection, tenant_id, kb, version, moment)
     connection.execute(
@@ -289,7 +284,7 @@ def _is_embedded(connection: Connection, tenant_id: str, kb: KnowledgeBase, fact
 
 def stage_all(connection: Connection, tenant_id: str, kb: KnowledgeBase, versions: Sequence[NewVersion]) -> list[int]:
     kb = present(connection, tenant_id, kb)
-    return [stage_in(connection, tenant_id, kb, version) for version in versions]
+    return [stage(connection, tenant_id, kb, version) for version in versions]
 
 
 def activate_all(
