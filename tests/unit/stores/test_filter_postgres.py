@@ -14,8 +14,8 @@ from tests.conformance.postgres_server import EMPTY, server
 
 from ragstone.core.documents import clean_metadata
 from ragstone.core.filters import MAX_TERMS, MAX_VALUES, Filter, Scalar, matches, parse_filter
+from ragstone.stores.ledger.postgres.dialect import condition
 from ragstone.stores.ledger.postgres.session import PostgresConnection, adapt
-from ragstone.stores.sql.postgres_filters import condition
 from ragstone.testing.suites import filter_cases
 
 SHOWN = (
