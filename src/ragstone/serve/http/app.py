@@ -37,7 +37,6 @@ from ragstone.serve.http.routes import (
     service,
     shop,
     sources,
-    tasks,
     tenant,
 )
 
@@ -86,7 +85,7 @@ def build_app(engine: Engine, *, worker: bool = True) -> FastAPI:
     oidc = engine.settings.service.oidc
     app.state.keys = KeyRing(engine.keys, tokens=TokenReader(oidc, engine.tenants) if oidc else None)
     handle_problems(app)
-    own = (search, documents, kbs, sources, jobs, tasks, feedback, tenant, monitoring, operation)
+    own = (search, documents, kbs, sources, jobs, feedback, tenant, monitoring, operation)
     for part in (*own, article, service, shop, designs, openai, pages):
         app.router.routes.extend(part.router.routes)  # `include_router` would make each of them once more
     mcp = McpMount(engine, app.state.keys)

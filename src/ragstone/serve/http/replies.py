@@ -13,8 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from ragstone.core.errors import RagstoneError
+from ragstone.core.jobs import Job
 from ragstone.core.keys import ApiKey
 from ragstone.schemas.errors import ErrorSchema
+from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.schema import Schema
 
 CHECK_SECONDS = 0.5
@@ -30,6 +32,11 @@ Write = Callable[[str, Schema], str]
 def reply(shape: Schema, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a shape as JSON. A file name may hold what is no Unicode; it is escaped."""
     return Response(json.dumps(shape.as_json()), status, headers=dict(headers or {}), media_type="application/json")
+
+
+def reply_queued(job: Job) -> Response:
+    """Return a job that was queued, and where to follow it."""
+    return reply(JobSchema.of(job), 202, {"Location": f"/v1/jobs/{job.id}"})
 
 
 def send_file(content: bytes, filename: str, media_type: str = BINARY) -> Response:

@@ -11,7 +11,7 @@ from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema, RenamedKbSchema, StatsSchema
 from ragstone.serve.http.identity import Admin, Reader
 from ragstone.serve.http.problems import PROBLEMS
-from ragstone.serve.http.replies import reply
+from ragstone.serve.http.replies import reply, reply_queued
 from ragstone.serve.http.requests import ReembedBody, RenameBody, refuse_unknown_model
 
 router = APIRouter(prefix="/v1", responses=PROBLEMS)
@@ -59,4 +59,4 @@ async def reembed(kb: str, body: ReembedBody, workspace: Admin) -> Response:
     """Queue a job that makes all embeddings again, by another model or the same, while searches go on."""
     refuse_unknown_model("model", body.model, workspace.settings)
     job = await workspace.embeddings.queue(body.model, kb=kb)
-    return reply(JobSchema.of(job), 202, {"Location": f"/v1/jobs/{job.id}"})
+    return reply_queued(job)

@@ -11,7 +11,7 @@ from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.sources import SourceListSchema, SourceSchema
 from ragstone.serve.http.identity import Admin, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
-from ragstone.serve.http.replies import reply
+from ragstone.serve.http.replies import reply, reply_queued
 from ragstone.serve.http.requests import SourceBody
 
 router = APIRouter(prefix="/v1", responses=PROBLEMS)
@@ -43,7 +43,7 @@ async def show_source(name: str, workspace: Reader, kb: str | None = None) -> Re
 async def sync_source(name: str, workspace: Writer, afresh: bool = False, kb: str | None = None) -> Response:
     """Queue a sync; `afresh` reads the source from its beginning."""
     job = await workspace.sources.sync(name, afresh=afresh, kb=kb)
-    return reply(JobSchema.of(job), 202, {"Location": f"/v1/jobs/{job.id}"})
+    return reply_queued(job)
 
 
 @router.post("/sources/{name}/pause", response_model=SourceSchema, tags=["sources"])
