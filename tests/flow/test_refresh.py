@@ -22,8 +22,7 @@ from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.search import SearchQuery
 from ragstone.core.types import Role
 from ragstone.ingest import backfill as fill
-from ragstone.settings.refresh import RefreshSettings
-from ragstone.settings.tree import EmbeddingSettings
+from ragstone.settings.tree import EmbeddingSettings, RefreshSettings
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from ragstone.client.activity import RemoteAudit, RemoteConversations, RemoteFeedback, RemoteReceipts
-from ragstone.client.articles import RemoteArticles
 from ragstone.client.client import DEFAULT_TIMEOUTS, RETRIES, AsyncClient
 from ragstone.client.connection import Timeouts
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
 from ragstone.client.shop import RemoteShop
-from ragstone.client.tasks import RemoteTasks
+from ragstone.client.tasks import RemoteArticles, RemoteTasks
 from ragstone.core.agents.replies import ReplyEvent
 from ragstone.core.answers import AnswerEvent
 from ragstone.core.background import Blocking, BlockingPart, LoopThread, wait_for_each

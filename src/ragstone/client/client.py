@@ -8,12 +8,11 @@ from types import TracebackType
 from typing import Any, Literal
 
 from ragstone.client.activity import RemoteAudit, RemoteConversations, RemoteFeedback, RemoteReceipts, question_body
-from ragstone.client.articles import RemoteArticles
 from ragstone.client.connection import ServiceConnection, Timeouts, path_of
 from ragstone.client.documents import RemoteDocuments
 from ragstone.client.management import RemoteEmbeddings, RemoteJobs, RemoteKnowledgeBases, RemoteSources
 from ragstone.client.shop import RemoteShop
-from ragstone.client.tasks import RemoteTasks
+from ragstone.client.tasks import RemoteArticles, RemoteTasks
 from ragstone.core.agents.replies import CustomerReply, ReplyEvent, ReplyReady
 from ragstone.core.answers import (
     Answer,

@@ -1,4 +1,4 @@
-"""Exports, imports and measurements by a service."""
+"""Exports, imports, measurements and articles by a service."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import IO
 
 from ragstone.client.connection import RemotePart, path_of
 from ragstone.client.documents import open_content
-from ragstone.core.agents.articles import GraphName
+from ragstone.core.agents.articles import ArticleRun, GraphName
 from ragstone.core.jobs import Job, Labels, TaskFile
 from ragstone.core.types import Json
+from ragstone.schemas.agents.articles import ArticleRunSchema
 from ragstone.schemas.jobs import JobSchema
 
 
@@ -61,3 +62,16 @@ class RemoteTasks(RemotePart):
 
     async def _queue(self, name: str, body: Json) -> Job:
         return JobSchema.read_as(Job, await self._connection.post(path_of(name), body))
+
+
+class RemoteArticles(RemotePart):
+    """Runs of the article pipeline."""
+
+    async def get(self, run_id: str) -> ArticleRun:
+        """Return a run, with its article once it has completed, or raise `NotFoundError`."""
+        return ArticleRunSchema.read_as(ArticleRun, await self._connection.get(path_of("articles", run_id)))
+
+    async def list(self, *, limit: int = 100, kb: str | None = None) -> Sequence[ArticleRun]:
+        """Return the runs on a kb, newest first, without their articles."""
+        data = await self._connection.get("/v1/articles", limit=limit, kb=kb)
+        return [ArticleRunSchema.read_as(ArticleRun, run) for run in data["runs"]]

@@ -1,4 +1,4 @@
-"""Settings of rows that are looked up while somebody asks."""
+"""Settings of rows that are read from databases of others while somebody asks."""
 
 from __future__ import annotations
 
@@ -20,3 +20,18 @@ class RecordSettings(SettingsModel):
     """Seconds for which the same words get the same rows; 0 reads them for every query."""
     sets: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """By name: `database`, `query`, `key`, `tenant`, `words`, `text`, `title` and what it is `about`."""
+
+
+class ShopMapping(SettingsModel):
+    """The queries that read a shop from a database, each a SELECT; what has none is kept in the ledger."""
+
+    database: str
+    """A name from the setting `databases`."""
+    products: str | None = None
+    """Gives `id`, `name`, `category`, `brand`, `description`, `price`, `currency` and `stock`."""
+    services: str | None = None
+    """Gives `id`, `name`, `description`, `price`, `currency`, `minutes`, `windows` and `timezone`."""
+    appointments: str | None = None
+    """Gives `service_id`, `starts_at` and `ends_at` of what is booked; times without an offset are in UTC."""
+    seconds: float = Field(default=1.0, gt=0, le=60)
+    """Seconds that the database may take."""

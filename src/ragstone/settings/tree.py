@@ -15,12 +15,9 @@ from ragstone.core.vectors import Isolation
 from ragstone.settings.answers import AnswerSettings, EntailmentSettings
 from ragstone.settings.base import SettingsModel
 from ragstone.settings.flags import read_flag
-from ragstone.settings.ingestion import IngestionSettings
 from ragstone.settings.prices import PriceSettings
-from ragstone.settings.records import RecordSettings
-from ragstone.settings.refresh import RefreshSettings
+from ragstone.settings.records import RecordSettings, ShopMapping
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
-from ragstone.settings.shops import ShopMapping
 from ragstone.settings.targets import Target
 from ragstone.settings.web import AlertSettings, CacheSettings, ServiceSettings, WebSettings
 
@@ -124,6 +121,19 @@ class RemoteModel(SettingsModel):
     retries: int = Field(default=3, ge=0, le=10)
 
 
+class RefreshSettings(SettingsModel):
+    """When a worker refreshes the embeddings of a kb. Changed content is always embedded again."""
+
+    every: str = "manual"
+    """`monthly`, `weekly`, another word or five cron fields, as for sources; each time everything is re-embedded."""
+    when: tuple[Literal["model", "quality"], ...] = ()
+    """Besides: `model`, when the settings name another one; `quality`, when people find too little."""
+    sample: int = Field(default=256, ge=1, le=100_000)
+    """Stored vectors that a refresh without a schedule compares with fresh ones; if one differs, all are made again."""
+    sources: bool = True
+    """Let a scheduled refresh also read the sources of the kb from their beginning."""
+
+
 class EmbeddingSettings(SettingsModel):
     model: str = "granite-embedding-30m-english"
     path: Path | None = None
@@ -224,6 +234,19 @@ class EnrichSettings(SettingsModel):
     summary: Literal["none", "extractive", "llm"] = "extractive"
     """Two sentences; `llm` falls back to extractive while the LLM cannot be reached."""
     near_duplicates: Literal["off", "report", "skip"] = "report"
+
+
+class IngestionSettings(SettingsModel):
+    """Collections that are built from one corpus file. `data` at the start of a path is the data folder."""
+
+    corpus_root: str | None = None
+    """The folder that a corpus may be read from; `{tenant}` in it gives each tenant a folder of its own."""
+    corpus_path: Path = Path("data/corpus.txt")
+    """The file that `ragstone corpus build` reads when none is named."""
+    bm25_index_path: Path = Path("data/indices/bm25_index.pkl")
+    """The BM25 index of the collection, for those who read it as a file."""
+    chunk_metadata_path: Path = Path("data/indices/chunks.json")
+    """The metadata of its chunks by chunk id."""
 
 
 class JobSettings(SettingsModel):

@@ -24,9 +24,8 @@ from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
 from ragstone.ingest.jobs.schedule import next_run
 from ragstone.models.embedders.pool import EmbedderPool
-from ragstone.settings.refresh import RefreshSettings
 from ragstone.settings.targets import Target
-from ragstone.settings.tree import Settings
+from ragstone.settings.tree import RefreshSettings, Settings
 
 logger = logging.getLogger(__name__)
 Report = Callable[[str, str, int], Awaitable[SearchReport]]

@@ -30,7 +30,7 @@ from ragstone.ingest.sources.database.rows import Row, RowReader, as_text
 from ragstone.ingest.sources.database.source import one_select
 from ragstone.language.catalogue import IndexedWords, index_product, index_service, rank
 from ragstone.language.terms import terms_asked
-from ragstone.settings.shops import ShopMapping
+from ragstone.settings.records import ShopMapping
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T", Product, Service)
