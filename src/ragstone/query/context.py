@@ -133,6 +133,8 @@ DEADLINES_MS: dict[Mode, float] = {"fast": 200.0, "balanced": 500.0, "thorough":
 HARD_SECONDS = 2.0
 KEPT_FOR_READING = 0.1
 """Share of the hard limit that no arm may use: what was found has to be read as well."""
+KEPT_FOR_PACKING = 0.05
+"""Share of the deadline that reranking may not use: what it ranked has to be packed as well."""
 COLD_TIMES = 5
 """The factor by which the first search of a kb may take longer, because it may have to bring an index into memory."""
 
@@ -200,6 +202,11 @@ class Recorder:
     def left_ms(self) -> float:
         """Return the time left for optional stages."""
         return self._limit - self._spent_ms
+
+    @property
+    def rerank_ms(self) -> float:
+        """Return the time left for reranking, so that what it ranked can be packed within the deadline."""
+        return self._limit * (1 - KEPT_FOR_PACKING) - self._spent_ms
 
     @property
     def search_seconds(self) -> float:

@@ -64,7 +64,7 @@ class RerankStage:
         if not self.candidates(search.request.mode):
             return "an LLM reranks in thorough mode only"
         needed = self._ms_each * min(count, self._batch(count))
-        if self._warm and needed > search.record.left_ms:
+        if self._warm and needed > search.record.rerank_ms:
             self._ms_each *= HOPE
             return f"needs about {needed:.0f} ms"
         return ""
@@ -79,7 +79,7 @@ class RerankStage:
         record, size = search.record, self._batch(len(texts))
         while len(scores) < len(texts):
             batch = texts[len(scores) : len(scores) + size]
-            if scores and self._ms_each * len(batch) > record.left_ms:
+            if scores and self._ms_each * len(batch) > record.rerank_ms:
                 break
             try:
                 scores += await self._score_batch(search.request.query, batch, record)
@@ -95,7 +95,7 @@ class RerankStage:
         return scores
 
     async def _score_batch(self, query: str, batch: Sequence[str], record: Recorder) -> Sequence[float]:
-        started, limit_ms = time.perf_counter(), max(record.left_ms, 1.0)
+        started, limit_ms = time.perf_counter(), max(record.rerank_ms, 1.0)
         try:
             async with asyncio.timeout(limit_ms / 1000 if self._warm else None):
                 scores = await self._reranker.score(query, batch)

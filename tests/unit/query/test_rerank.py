@@ -80,6 +80,13 @@ async def test_when_the_time_is_up_what_was_scored_comes_first(clock: Clock) -> 
     assert stage.skipped == "8 of 40 were not scored"
 
 
+async def test_a_batch_that_would_leave_no_time_for_packing_is_not_scored(clock: Clock) -> None:
+    # Two batches of 240 ms end within the 500 ms, but after the 475 ms that reranking may use.
+    judge = Judge(BACKWARDS, clock, seconds=0.24)
+    result = await reranked(judge, RerankingSettings(kind="cross_encoder", candidates=40), times=2)
+    assert order(result) == MANY[:BATCH][::-1] + MANY[BATCH:]
+
+
 async def test_what_was_scored_before_a_failure_counts() -> None:
     class Breaking(Judge):
         async def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
