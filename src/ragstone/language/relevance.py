@@ -12,14 +12,14 @@ query is also compared with a few sentences that are about nothing in particular
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from statistics import median
 
 from ragstone.core.errors import ModelMismatch
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Matrix, Vector
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import analyze, analyze_query, find_terms
 
 COVERAGE_WEIGHT = 0.5
 """Weight of coverage beside closeness."""
@@ -62,8 +62,7 @@ def term_share(query: str, text: str) -> float:
 
 def weigh_terms(terms: Iterable[str], texts: Sequence[AbstractSet[str]]) -> dict[str, float]:
     """Return the weight of each term: the fewer of the texts have it, the higher."""
-    frequency = Counter(term for text in texts for term in text)
-    return {term: math.log(1 + len(texts) / (0.5 + frequency[term])) for term in terms}
+    return {term: math.log(1 + len(texts) / (0.5 + sum(term in text for text in texts))) for term in terms}
 
 
 def weighted_share(weights: Mapping[str, float], found: AbstractSet[str]) -> float:
@@ -74,11 +73,12 @@ def weighted_share(weights: Mapping[str, float], found: AbstractSet[str]) -> flo
 
 def measure_coverage(terms: Iterable[str], texts: Sequence[str], headings: Sequence[str] | None = None) -> list[float]:
     """Return the weighted share of the terms in each text or the headings above it."""
-    inside = [set(analyze(text)) for text in texts]
-    weights = weigh_terms(terms, inside)
+    asked = dict.fromkeys(terms)
+    inside = [find_terms(asked.keys(), text) for text in texts]
+    weights = weigh_terms(asked, inside)
     if headings is None:
         return [weighted_share(weights, found) for found in inside]
-    above = {heading: set(analyze(heading)) for heading in set(headings)}
+    above = {heading: find_terms(asked.keys(), heading) for heading in set(headings)}
     return [weighted_share(weights, found | above[heading]) for found, heading in zip(inside, headings, strict=True)]
 
 
@@ -95,9 +95,7 @@ def scale_cosines(cosines: Iterable[float], query: Vector, unrelated: Matrix) ->
 
 def unrelated_level(query: Vector, unrelated: Matrix) -> float:
     """Return the cosine to a query of text that has nothing to do with it."""
-    import numpy as np
-
-    return float(np.median(unrelated @ query))
+    return median((unrelated @ query).tolist())
 
 
 class UnrelatedVectors:

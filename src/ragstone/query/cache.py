@@ -96,6 +96,8 @@ class SearchCache:
         self._room = memory_mb * MB
         self._clock = clock
         self._kept: OrderedDict[_Key, _CacheEntry] = OrderedDict()
+        self._states: dict[str, tuple[str, int]] = {}
+        """The identity and the last change of each tenant, as its last search saw them."""
         self._bytes = 0
 
     async def search(
@@ -149,18 +151,20 @@ class SearchCache:
     def _tidy(self, tenant: str, tenant_id: str, sequence: int) -> None:
         """Drop what is too old, and what a tenant found before its last change."""
         moment = self._clock()
-        gone = [
-            key
-            for key, kept in self._kept.items()
-            if kept.until <= moment or (key[0] == tenant and key[1:3] != (tenant_id, sequence))
-        ]
-        for key in gone:
+        while self._kept and next(iter(self._kept.values())).until <= moment:
+            self._drop(next(iter(self._kept)))
+        if self._states.get(tenant) == (tenant_id, sequence):
+            return
+        if len(self._states) >= MOST_RESULTS:
+            self._states.clear()
+        self._states[tenant] = tenant_id, sequence
+        for key in [key for key in self._kept if key[0] == tenant and key[1:3] != (tenant_id, sequence)]:
             self._drop(key)
 
     def _keep(self, key: _Key, found: SearchResult) -> None:
         packed = PackedResult.of(found)
         size = packed.bytes
-        if size > self._room:
+        if size > self._room or self._states.get(key[0]) != key[1:3]:
             return
         if key in self._kept:
             self._drop(key)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragstone.language import analyzer
-from ragstone.language.analyzer import FINGERPRINT, MAX_TERM, analyze, analyze_query
+from ragstone.language.analyzer import FINGERPRINT, MAX_TERM, analyze, analyze_query, find_terms
 
 
 @pytest.mark.parametrize(
@@ -119,6 +119,20 @@ def test_terms_are_short_free_of_space_and_stable(text: str) -> None:
     assert terms == analyze(text)
 
 
+WORDS = st.sampled_from(
+    "Dying flies skies ties generously U.S.A. moduleControllerCreate max_wal_size C++ @home don't 1,234 relational "
+    "ponies caresses hoping running sensibility etc/hosts the who naïve Straße 漢字 DNAs".split()
+)
+
+
+@given(st.lists(WORDS | st.text(max_size=12), max_size=12), st.lists(WORDS, max_size=4), st.sampled_from(" \n\t."))
+def test_the_terms_that_are_looked_for_are_those_that_analyzing_finds(
+    words: list[str], asked: list[str], between: str
+) -> None:
+    text, terms = between.join(words), set(analyze(" ".join(asked)))
+    assert find_terms(terms, text) == terms & set(analyze(text))
+
+
 @pytest.mark.parametrize("piece", ["a.", "a", "aB", "-", "@", "a+", "1,", "é", "漢", "a1", "a/", "'", "e\u0301\u0323"])
 def test_a_long_hostile_text_is_bounded(piece: str) -> None:
     assert all(len(term) <= MAX_TERM for term in analyze(piece * 20_000))
@@ -127,7 +141,7 @@ def test_a_long_hostile_text_is_bounded(piece: str) -> None:
 def test_the_token_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(analyzer, "CACHED_TOKENS", 10)
     assert analyze(" ".join(f"x{number}" for number in range(100)))[-1] == "99"
-    assert len(analyzer._tokens) <= 10
+    assert len(analyzer._known) <= 10
 
 
 def test_threads_agree() -> None:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import shake_256
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -167,8 +168,8 @@ class PostingsMatrix:
     def best(self, asked: AskedTerms, k: int, allowed: NDArray[np.int64] | None = None) -> list[Candidate]:
         """Return the k chunks with the highest BM25, best first, ties by id; only allowed numbers if given."""
         scores = np.zeros(len(self._ids), np.float32)
-        words = [np.unique(term_hashes(" ".join(terms))) for terms in asked]
-        for word in sorted(words, key=lambda hashes: int(hashes[0])):
+        hashes = iter(term_hashes(" ".join(chain.from_iterable(asked))))
+        for word in sorted(sorted(set(islice(hashes, len(terms)))) for terms in asked):
             self._add_scores(scores, word)
         if len(self._row_of) < len(self._ids):
             scores[~self._alive] = 0
@@ -178,7 +179,7 @@ class PostingsMatrix:
         found = found[largest(scores[found], k)]
         return best_first(self._ids, found, scores[found], k)
 
-    def _add_scores(self, scores: NDArray[np.float32], word: NDArray[np.uint64]) -> None:
+    def _add_scores(self, scores: NDArray[np.float32], word: Iterable[np.uint64]) -> None:
         parts = [(segment, segment.postings(term)) for segment in self._segments for term in word]
         whole = len(self._row_of) == len(self._ids)
         frequency = sum(
