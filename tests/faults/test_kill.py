@@ -1,6 +1,6 @@
 """kill -9 at a random moment: what was acknowledged is there, what was not is whole or absent.
 
-`RAGSTONE_KILL_ROUNDS=200 pytest tests/faults/test_kill.py -s` is the long run; 200 rounds share one folder.
+`RAGSTONE_KILL_ROUNDS=200 pytest tests/faults/test_kill.py -s` is the long run; 100 rounds share one folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ragstone.stores.vectors.sqlite import SqliteVectorIndex
 ROUNDS = int(os.environ.get("RAGSTONE_KILL_ROUNDS", "8"))
 SAMPLE = 20
 """How many of the documents that a round did not touch are searched for again after it."""
-OF_ONE_FOLDER = 200
+OF_ONE_FOLDER = 100
 """Rounds after which a new folder begins: every round reads all that the folder has."""
 LIVE = "FROM chunks c JOIN documents d ON d.id = c.document_id AND d.version = c.version"
 CONTRADICTIONS = {
