@@ -32,7 +32,7 @@ FUNCTION_WORDS = (
 )
 STOP_WORDS = frozenset(FUNCTION_WORDS.split())
 
-IRREGULAR = frozenset("die lie tie".split())
+IRREGULAR = frozenset(["die", "lie", "tie"])
 """Stems that differ from a word of theirs before its last letter: dying, lying, tying."""
 
 # Han, kana, Hangul, Thai, Lao, Myanmar and Khmer: no spaces between words, or particles glued to them.

@@ -95,7 +95,7 @@ def scale_cosines(cosines: Iterable[float], query: Vector, unrelated: Matrix) ->
 
 def unrelated_level(query: Vector, unrelated: Matrix) -> float:
     """Return the cosine to a query of text that has nothing to do with it."""
-    return median((unrelated @ query).tolist())
+    return float(median((unrelated @ query).tolist()))
 
 
 class UnrelatedVectors:
