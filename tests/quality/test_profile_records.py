@@ -19,7 +19,10 @@ from ragstone.models.weights.catalogue import known_model
 from ragstone.settings.load import load_settings
 
 ROOT = Path(__file__).parents[2]
-DATA = {"takaro-docs": "cc0dd77b0dc85f3a52e845fe8cbbaff288ab5a67fdcbf7f739a4e5dc373a1d7b"}
+DATA = {
+    "takaro-docs": "cc0dd77b0dc85f3a52e845fe8cbbaff288ab5a67fdcbf7f739a4e5dc373a1d7b",
+    "synthetic 10k": "95d541c45c7a8632c453e1c5bb6ad90faaee0193849bc5a9463a48dd06ee17ed",
+}
 """The SHA-256 of data that is not part of the repository."""
 GRANITE = known_model(EMBEDDER)
 TAKARO = Record(
@@ -111,6 +114,17 @@ def test_tulia_answers_within_its_time() -> None:
 )
 def test_kosmos_finds_the_pages_in_its_time(figure: str) -> None:
     check_figure(read_records(ROOT / RECORDS)["kosmos"], figure)
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
+        pytest.param("p95_ms", marks=pytest.mark.req("R-EVL-18")),
+        pytest.param("memory_mb", marks=pytest.mark.req("R-EVL-20")),
+    ],
+)
+def test_rpg_searches_ten_thousand_chunks_in_its_time_and_memory(figure: str) -> None:
+    check_figure(read_records(ROOT / RECORDS)["rpg"], figure)
 
 
 def test_the_committed_record_has_every_target_of_its_profiles() -> None:
