@@ -14,13 +14,13 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, RemoteError, StoreBusy, StoreError
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import Embeddings
-from ragstone.core.protocols import Embedder, LexicalIndex, VectorIndex
+from ragstone.core.protocols import Embedder, EmbedderFor, LexicalIndex, VectorIndex
 from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, Vector
 from ragstone.language.relevance import UnrelatedVectors, unrelated_level
@@ -28,8 +28,6 @@ from ragstone.query.context import READ_BACK, Fused, RankedChunk, SearchContext,
 from ragstone.settings.retrieval import Fusion
 
 logger = logging.getLogger(__name__)
-EmbedderFor = Callable[[str], Awaitable[Embedder]]
-"""Gives the embedder of a Space's model, or raises `ModelError`."""
 
 
 class Arms:
@@ -62,19 +60,8 @@ class Arms:
             return None
         try:
             vectors = await self._embed(search, kb.space.model, texts)
-            with record.stage("dense", len(vectors)) as span, collect_notes() as remarks:
-                with self._deadline(search, "dense") as seconds:
-                    async with asyncio.timeout(seconds):
-                        lists = await asyncio.gather(
-                            *(self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors)
-                        )
-                found = best_of(lists, k)
-                if self._floor > 0:
-                    found = [candidate for candidate in found if candidate.score >= self._floor]
-                span.left = len(found)
-            for remark in remarks:
-                record.degrade(f"dense: {remark}")
-            return found
+            asked = [self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors]
+            return await self._search_index(search, "dense", asked, k, self._floor)
         except TimeoutError:
             logger.warning("dense search of kb '%s' timed out", kb.name)
             record.degrade("dense: out of time")
@@ -86,6 +73,22 @@ class Arms:
             logger.warning("Vector store unavailable: %s", error)
             record.degrade(f"dense: {error}")
         return None
+
+    async def _search_index(
+        self, search: SearchContext, arm: str, asked: Sequence[Awaitable[list[Candidate]]], k: int, floor: float = 0
+    ) -> list[Candidate]:
+        """Return the best of what an index finds for each wording, within the time of its arm."""
+        with search.record.stage(arm, len(asked)) as span, collect_notes() as remarks:
+            with self._deadline(search, arm) as seconds:
+                async with asyncio.timeout(seconds):
+                    lists = await asyncio.gather(*asked)
+            found = best_of(lists, k)
+            if floor > 0:
+                found = [candidate for candidate in found if candidate.score >= floor]
+            span.left = len(found)
+        for remark in remarks:
+            search.record.degrade(f"{arm}: {remark}")
+        return found
 
     @contextmanager
     def _deadline(self, search: SearchContext, arm: str) -> Iterator[float]:
@@ -135,17 +138,8 @@ class Arms:
     async def _by_word(self, search: SearchContext, texts: Sequence[str], k: int) -> list[Candidate] | None:
         record, kb, where = search.record, search.kb, search.request.where
         try:
-            with record.stage("lexical", len(texts)) as span, collect_notes() as remarks:
-                with self._deadline(search, "lexical") as seconds:
-                    async with asyncio.timeout(seconds):
-                        lists = await asyncio.gather(
-                            *(self._lexical.search(search.tenant, kb, text, k, where) for text in texts)
-                        )
-                found = best_of(lists, k)
-                span.left = len(found)
-            for remark in remarks:
-                record.degrade(f"lexical: {remark}")
-            return found
+            asked = [self._lexical.search(search.tenant, kb, text, k, where) for text in texts]
+            return await self._search_index(search, "lexical", asked, k)
         except TimeoutError:
             logger.warning("lexical search of kb '%s' timed out", kb.name)
             record.degrade("lexical: out of time")

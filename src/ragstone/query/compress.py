@@ -12,11 +12,10 @@ from itertools import islice
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError
 from ragstone.core.model_types import Message
-from ragstone.core.protocols import LLM, Embedder
+from ragstone.core.protocols import LLM, Embedder, EmbedderFor
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.relevance import weigh_terms, weighted_share
 from ragstone.language.sentences import sentence_spans
-from ragstone.query.arms import EmbedderFor
 from ragstone.query.context import RankedChunk, SearchContext
 from ragstone.settings.retrieval import Compress
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from ragstone.core.documents import origin_of, page_starts, placement, table_head, without_places
 from ragstone.core.ledger import Ledger
-from ragstone.core.protocols import LexicalIndex, Reranker, VectorIndex
+from ragstone.core.protocols import EmbedderFor, LexicalIndex, Reranker, VectorIndex
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Candidate, Chunk, Hit, KnowledgeBase, Vector
 from ragstone.language.detector import language_of_query
-from ragstone.query.arms import Arms, EmbedderFor, fuse, read_back
+from ragstone.query.arms import Arms, fuse, read_back
 from ragstone.query.compress import CompressStage
 from ragstone.query.context import (
     READ_BACK,
