@@ -113,7 +113,7 @@ def _calls_of(message: Any) -> Any:
 
 
 def asking_node(state: Mapping[str, Any]) -> str:
-    """The node whose message asked for the tools that have just run: it goes on there.
+    """Return the node whose message asked for the tools that have just run: it goes on there.
 
     A node puts its own name on the messages it adds, as `AIMessage(..., name="writer")`.
     """

@@ -94,7 +94,7 @@ class FindExamples(Arguments):
 
 
 def schema_of(arguments: type[Arguments]) -> dict[str, Any]:
-    """The JSON schema of a tool's arguments, without what only pydantic needs."""
+    """Return the JSON schema of a tool's arguments, without what only pydantic needs."""
     schema: dict[str, Any] = _drop_titles(arguments.model_json_schema())
     # What the class says about itself is for readers of the code; the tool has a description of its own.
     return {key: value for key, value in schema.items() if key != "description"}

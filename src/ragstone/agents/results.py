@@ -29,7 +29,7 @@ GAP = " … "
 
 
 def compress_text(text: str, query: str, limit: int = LONG) -> str:
-    """The text when it is short; of a long one the sentences nearest to the query, in order, gaps marked."""
+    """Return the text when it is short; of a long one the sentences nearest to the query, in order, gaps marked."""
     if len(text) <= limit:
         return text
     wanted = set(analyze_query(query))

@@ -86,7 +86,7 @@ class Toolbox:
         return self._invocation.calls
 
     def again(self, tools: Sequence[str] | None = None) -> Toolbox:
-        """A box for the next invocation in the same run, with the same tools unless others are named."""
+        """Return a box for the next invocation in the same run, with the same tools unless others are named."""
         box = object.__new__(Toolbox)
         box._tools = self._tools if tools is None else {name: find_tool(name) for name in tools}
         box._loop, box._context, box._permissions = self._loop, self._context, self._permissions
@@ -107,7 +107,7 @@ class Toolbox:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     def call_blocking(self, name: str, arguments: Mapping[str, Any] | None = None) -> str:
-        """The same as `call`, for code without async; the box must stand on a `Ragstone`."""
+        """Call a tool from code without async; the box must stand on a `Ragstone`."""
         if self._loop is None:
             raise InputError("a Workspace has no loop of its own", hint="make the Toolbox of a Ragstone")
         work = self._call_safely(name, arguments or {})
@@ -115,7 +115,7 @@ class Toolbox:
         return json.dumps(value, ensure_ascii=False)
 
     def callables(self) -> Callables:
-        """Each tool as an async function with its name, its description and a `schema`."""
+        """Return each tool as an async function with its name, its description and a `schema`."""
         return {tool.name: _callable(self, tool) for tool in self.tools}
 
     async def _call_safely(self, name: str, arguments: Mapping[str, Any]) -> Json:
@@ -203,7 +203,7 @@ def _call(tool: Tool, asked: Arguments) -> str:
 
 
 def _subject(asked: Arguments) -> str:
-    """The query, claim or topic: what every tool takes first."""
+    """Return the query, claim or topic: what every tool takes first."""
     return str(next(iter(asked.model_dump().values())))
 
 

@@ -150,7 +150,7 @@ def same_query(query: str) -> str:
 
 
 def net_grades(votes: Sequence[PassageVote]) -> dict[str, dict[str, int]]:
-    """By query, then by document: 1 where more said yes than no, 0 where it is judged and not so."""
+    """Return grades by query and document: 1 where more said yes than no, 0 where it is judged and not so."""
     said: dict[str, dict[str, int]] = {}
     for vote in votes:
         judged = said.setdefault(same_query(vote.query), {})

@@ -52,7 +52,7 @@ class ChunkMetadata:
 
     @classmethod
     def of(cls, live: LiveChunk) -> ChunkMetadata:
-        """The metadata of a chunk as the ledger has it."""
+        """Return the metadata of a chunk as the ledger has it."""
         chunk = live.chunk
         known = {
             "document_id": live.document_id,
@@ -132,5 +132,5 @@ def check_kb_name(name: str) -> str:
 
 
 def draft_name(collection: str) -> str:
-    """A name for the kb in which a collection is built: another one each time, so that no two builds meet."""
+    """Return a name for the kb in which a collection is built: another one each time, so that no two builds meet."""
     return draft_prefix(collection) + opaque_id()[:8]

@@ -75,26 +75,26 @@ def checked_facts(title: str, metadata: Metadata) -> None:
 
 
 def within(what: str, text: str, most: int) -> str:
-    """The text, or `InputError` when it is too long to be kept."""
+    """Return the text, or raise `InputError` when it is too long to be kept."""
     if len(text) > most:
         raise InputError(f"{what} has {len(text):,} characters; at most {most} are kept", hint="shorten it")
     return text
 
 
 def filename_of(metadata: Metadata, uri: str) -> str:
-    """The name a file came under, or the end of its address."""
+    """Return the name a file came under, or the end of its address."""
     name = metadata.get("filename")
     return (name if isinstance(name, str) and name else uri.rsplit("/", 1)[-1])[:FILENAME]
 
 
 def file_type_of(filename: str, media_type: str) -> str:
-    """As the name ends, or else what the content was found to be."""
+    """Return the ending of the name, or else what the content was found to be."""
     suffix = PurePosixPath(filename).suffix.lower().lstrip(".")
     return (suffix or _NAMED.get(media_type) or media_type.rsplit("/", 1)[-1])[:FILE_TYPE]
 
 
 def text_of(metadata: Metadata, key: str, most: int | None = None) -> str:
-    """A text, or nothing: files may say anything under any name."""
+    """Return a text, or nothing: files may say anything under any name."""
     value = metadata.get(key)
     return value[:most] if isinstance(value, str) else ""
 
@@ -206,7 +206,7 @@ def placement(live: LiveChunk) -> dict[str, Json]:
 
 
 def chunk_records(chunks: Sequence[LiveChunk], models: Mapping[str, str]) -> list[ChunkRecord]:
-    """All chunks of a document; `models` are those of the chunks that have a vector, by chunk id."""
+    """Return all chunks of a document; `models` are those of the chunks that have a vector, by chunk id."""
     ids = {live.chunk.index: live.id for live in chunks}
     return [_record(live, ids, models.get(live.id, "")) for live in chunks]
 
@@ -259,18 +259,18 @@ def page_starts(metadata: Metadata) -> tuple[PageStart, ...]:
 
 
 def table_head(metadata: Metadata) -> TableHead | None:
-    """The head of the table that a chunk begins in the middle of."""
+    """Return the head of the table that a chunk begins in the middle of."""
     kept = metadata.get(TABLE_HEAD)
     return TableHead(*kept) if kept else None
 
 
 def without_places(metadata: Metadata) -> dict[str, Json]:
-    """The metadata that is about what a chunk says."""
+    """Return the metadata that is about what a chunk says."""
     return {name: value for name, value in metadata.items() if name not in (PAGE_STARTS, TABLE_HEAD)}
 
 
 def page_at(place: int, first: int | None, starts: Sequence[PageStart]) -> int | None:
-    """The page of a place in the document, in a chunk that begins on page `first`."""
+    """Return the page of a place in the document, in a chunk that begins on page `first`."""
     return next((page.page for page in reversed(starts) if page.start <= place), first)
 
 
@@ -279,7 +279,7 @@ MAX_DEPTH = 32
 
 
 def clean_metadata(raw: Mapping[Any, Any]) -> Metadata:
-    """A copy that can be stored and filtered; refuses what cannot."""
+    """Return a copy that can be stored and filtered; refuse what cannot."""
     cleaned = {_key(key): _value(key, value) for key, value in raw.items()}
     if len(json.dumps(cleaned)) > MAX_BYTES:
         raise InputError(f"metadata is larger than {MAX_BYTES // 1024} KiB")

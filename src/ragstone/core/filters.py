@@ -80,7 +80,7 @@ def parse_filter(raw: object) -> Filter | None:
 
 
 def matches(where: Filter | None, fields: Mapping[str, Any]) -> bool:
-    """The meaning of a filter, in Python: the oracle that every store's translation is tested against."""
+    """Return whether metadata passes a filter: what every store's translation is tested against."""
     match where:
         case None:
             return True
@@ -163,7 +163,7 @@ def _scalar(field: str, value: object) -> Scalar:
 
 
 def canonical_number(value: float) -> Scalar:
-    """An integer that does not fit 64 bits as text, since no store keeps all its digits as a number."""
+    """Return an integer that does not fit 64 bits as text, since no store keeps all its digits as a number."""
     return str(value) if isinstance(value, int) and not -(2**63) <= value < 2**63 else value
 
 

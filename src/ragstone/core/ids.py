@@ -19,17 +19,17 @@ def content_hash(content: bytes | str) -> str:
 
 
 def document_id(tenant: str, kb: str, source: str, external_id: str) -> str:
-    """The one id of (tenant, kb, source, external id): twenty racing uploads agree on it."""
+    """Return the one id of (tenant, kb, source, external id): twenty racing uploads agree on it."""
     return _digest("document", tenant, kb, source, external_id)
 
 
 def chunk_id(document: str, version: int, number: int) -> str:
-    """The one id of a chunk of a document version, never used again: a tenant's chunks are numbered through."""
+    """Return the one id of a chunk of a document version, never used again: a tenant's chunks are numbered through."""
     return _digest("chunk", document, str(version), str(number))
 
 
 def opaque_id() -> str:
-    """A random id that says nothing about what it names."""
+    """Return a random id that says nothing about what it names."""
     return secrets.token_hex(16)
 
 

@@ -29,11 +29,11 @@ class Transaction(Protocol):
     """A unit of work: all of it commits, or none of it."""
 
     async def open_kb(self, name: str, *, draft: bool = False) -> KnowledgeBase:
-        """The kb of that name, made if it does not exist; one for a build to work in only as a `draft`."""
+        """Return the kb of that name, made if it does not exist; one for a build to work in only as a `draft`."""
         ...
 
     async def present(self, kb: KnowledgeBase) -> KnowledgeBase:
-        """The kb as it is now; `KbGone` when it was renamed or deleted."""
+        """Return the kb as it is now, or raise `KbGone` when it was renamed or deleted."""
         ...
 
     async def open_space(self, kb: KnowledgeBase, model: str, dimension: int) -> KnowledgeBase:
@@ -91,7 +91,7 @@ class Transaction(Protocol):
         ...
 
     async def existing(self, document_ids: Sequence[str]) -> set[str]:
-        """Those of the documents that there are, live or not yet."""
+        """Return those of the documents that there are, live or not yet."""
         ...
 
     async def live_contents(self, document_ids: Sequence[str]) -> Mapping[str, LiveContent]:
@@ -127,7 +127,7 @@ class Transaction(Protocol):
         ...
 
     async def holding(self, tickets: Sequence[Ticket]) -> set[Ticket]:
-        """Those of the jobs that are still this worker's."""
+        """Return those of the jobs that are still this worker's."""
         ...
 
     async def complete_all(self, finished: Mapping[Ticket, JobProgress]) -> None:
@@ -135,7 +135,7 @@ class Transaction(Protocol):
         ...
 
     async def identify(self, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-        """The id of a document by what its source calls it, live or not yet."""
+        """Return the id of a document by what its source calls it, live or not yet."""
         ...
 
     async def set_recipe(self, document_id: str, content_hash: str, recipe: str) -> None:

@@ -96,7 +96,7 @@ class Embedder(Protocol):
     def model(self) -> EmbeddingModel: ...
 
     async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
-        """One unit-length row per text, in order. Raises `ModelError` when none could be made."""
+        """Return one unit-length row per text, in order, or raise `ModelError` when none could be made."""
         ...
 
     async def close(self) -> None: ...
@@ -113,7 +113,7 @@ class Reranker(Protocol):
     def name(self) -> str: ...
 
     async def score(self, query: str, passages: Sequence[str]) -> Sequence[float]:
-        """One score per passage between 0 and 1."""
+        """Return one score per passage between 0 and 1."""
         ...
 
     async def close(self) -> None: ...
@@ -126,7 +126,7 @@ class Entailer(Protocol):
     def name(self) -> str: ...
 
     async def label(self, premises: Sequence[str], hypothesis: str) -> Sequence[Entailment]:
-        """One judgement per premise, in order. Raises `ModelError` or `RemoteError` when none could be made."""
+        """Return one judgement per premise, in order, or raise `ModelError` or `RemoteError`."""
         ...
 
     async def close(self) -> None: ...
@@ -139,11 +139,11 @@ class LLM(Protocol):
     def name(self) -> str: ...
 
     async def complete(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> str:
-        """The whole reply. Raises `RemoteError` when none came within `seconds`."""
+        """Return the whole reply, or raise `RemoteError` when none came within `seconds`."""
         ...
 
     def stream(self, messages: Sequence[Message], *, max_tokens: int, seconds: float) -> AsyncIterator[str]:
-        """The reply as it is written."""
+        """Yield the reply as it is written."""
         ...
 
     async def close(self) -> None: ...
@@ -183,7 +183,7 @@ class RecordSearch(Protocol):
         ...
 
     async def find(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
-        """The rows that share most words with the query, best first. Raises `SourceError` when none could be read."""
+        """Return the rows that share most words with the query, best first, or raise `SourceError`."""
         ...
 
 
@@ -193,7 +193,7 @@ class VectorIndex(Protocol):
     async def search(
         self, tenant: str, kb: KnowledgeBase, vector: Vector, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        """The k nearest chunks by cosine, best first, ties by id; the filter acts before the cut."""
+        """Return the k nearest chunks by cosine, best first, ties by id; the filter acts before the cut."""
         ...
 
 
@@ -203,7 +203,7 @@ class LexicalIndex(Protocol):
     async def search(
         self, tenant: str, kb: KnowledgeBase, query: str, k: int, where: Filter | None = None
     ) -> list[Candidate]:
-        """The k best chunks by BM25 over any term, best first, ties by id; the filter acts before the cut."""
+        """Return the k best chunks by BM25 over any term, best first, ties by id; the filter acts before the cut."""
         ...
 
 

@@ -34,6 +34,6 @@ class Registry:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A hint with the known name that looks most like this one; empty when none does."""
+    """Return a hint with the known name that looks most like this one; empty when none does."""
     close = difflib.get_close_matches(name, list(known), n=1)
     return f"did you mean '{close[0]}'?" if close else ""

@@ -206,7 +206,7 @@ def no_web_search() -> InputError:
 
 
 def web_hits(results: Sequence[WebResult]) -> tuple[Hit, ...]:
-    """The results as passages; those without a word are left out. Their score is their rank's."""
+    """Return the results as passages; those without a word are left out. Their score is their rank's."""
     return tuple(_hit(rank, result) for rank, result in enumerate(results, 1) if result.snippet)
 
 

@@ -29,7 +29,7 @@ class Quotas:
     """In US dollars, by calendar month."""
 
     def of(self, name: QuotaName) -> float | None:
-        """The limit of that name."""
+        """Return the limit of that name."""
         limit: float | None = getattr(self, name)
         return limit
 
@@ -223,7 +223,7 @@ class Admission(Protocol):
     """Admission of new content for a tenant, as the ingest pipeline asks for it."""
 
     async def write(self, tenant: str) -> str:
-        """The tenant's id, empty while there is none. Raises `TenantSuspended` when nothing may be written."""
+        """Return the tenant's id, empty while there is none, or raise `TenantSuspended` when nothing may be written."""
         ...
 
     async def seed(self, tenant: str) -> str:

@@ -115,7 +115,7 @@ class TenantAccess:
         return found.id if found else ""
 
     async def identity(self, tenant: str) -> str:
-        """The tenant's id, which stays when its name changes; empty while there is none."""
+        """Return the tenant's id, which stays when its name changes; empty while there is none."""
         found = await self._look_up(tenant)
         return found.tenant.id if found else ""
 
@@ -201,7 +201,7 @@ class TenantAccess:
             await self._book.charge_day(tenant, "vectors", month / days)
 
     async def settings_for(self, tenant: str) -> Settings:
-        """The engine's settings with the tenant's own over them."""
+        """Return the engine's settings with the tenant's own over them."""
         found = await self._look_up(tenant)
         return found.settings if found else self._settings
 

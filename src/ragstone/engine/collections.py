@@ -135,7 +135,7 @@ class Collections(WorkspacePart):
         return live, chunks
 
     async def _still_there(self, tenant: str, draft: KnowledgeBase) -> KnowledgeBase:
-        """The kb of a build as it is now; `KbGone` when another build removed it."""
+        """Return the kb of a build as it is now, or raise `KbGone` when another build removed it."""
         async with self._ledger.transaction(tenant) as tx:
             return await tx.present(draft)
 

@@ -47,7 +47,7 @@ class Corpus:
 
 
 def find_corpus(settings: Settings, tenant: str, corpus_path: str) -> Corpus:
-    """The corpus at a path, which is absolute or under the root and may begin with `data/` for the root.
+    """Return the corpus at a path, which is absolute or under the root and may begin with `data/` for the root.
 
     A path that leads out of the root is refused before anything is said about what is there.
     """
@@ -169,7 +169,7 @@ async def _embedder(components: Components, name: str) -> tuple[Embedder, str]:
 
 
 def read_corpus(found: FoundFile, limits: LimitSettings) -> Iterator[Item | Failure]:
-    """The documents of a corpus: most often one."""
+    """Yield the documents of a corpus: most often one."""
     from ragstone.ingest.sources.files.read import read_documents
 
     origin = Item(SOURCE, found.relative, found.shown, b"", metadata={"source_type": SOURCE})

@@ -45,7 +45,7 @@ class Dataset:
     """By query id, then by document id."""
 
     def documents(self) -> Iterator[CorpusDocument]:
-        """The corpus, one line at a time."""
+        """Yield the corpus, one line at a time."""
         seen: set[str] = set()
         for where, record in _records(self.folder / "corpus.jsonl"):
             document = CorpusDocument(
@@ -101,7 +101,7 @@ def load_queries(path: Path | str) -> Dataset:
 
 
 def documents_as_items(dataset: Dataset) -> Iterator[Item]:
-    """The corpus as the ingest pipeline takes it; `dataset_id` leads a hit back to its judgements.
+    """Yield the corpus as the ingest pipeline takes it; `dataset_id` leads a hit back to its judgements.
 
     As is usual with these collections, a document's text is its title and its text, one after the other.
     """

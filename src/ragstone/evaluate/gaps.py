@@ -58,7 +58,7 @@ def search_report(searches: Sequence[LoggedSearch], labels: Labels) -> SearchRep
 
 
 def labelled_queries(name: str, queries: Mapping[str, str], labels: Labels) -> Dataset | None:
-    """A data set of those queries that something answers; None when there is none.
+    """Return a data set of those queries that something answers; None when there is none.
 
     `queries` gives the words to ask with, by query as `same_query` has it.
     """
@@ -105,7 +105,7 @@ class _Group:
 
 
 def knowledge_gaps(searches: Sequence[LoggedSearch], labels: Labels, limit: int = 20) -> list[Gap]:
-    """The gaps that were run into most often, first."""
+    """Return the gaps that were run into most often, first."""
     unmet: dict[str, list[tuple[LoggedSearch, str]]] = defaultdict(list)
     nearest = fence(searches, labels)
     for search in searches:
@@ -123,7 +123,7 @@ def knowledge_gaps(searches: Sequence[LoggedSearch], labels: Labels, limit: int 
 
 
 def fence(searches: Sequence[LoggedSearch], labels: Labels) -> float:
-    """The similarity under which hardly any search is of use: cosines mean something else for every model.
+    """Return the similarity under which hardly any search is of use: cosines mean something else for every model.
 
     Searches that somebody found useful tell, else the searches themselves: those above the middle are taken for
     answered, and what lies twice as far below the middle as they lie above it, for not.
@@ -156,7 +156,7 @@ def why_unmet(search: LoggedSearch, labels: Labels, nearest: float = -1.0) -> st
 
 
 def _group(terms: frozenset[str], groups: list[_Group], by_term: dict[str, set[int]]) -> _Group:
-    """The first group about the same thing, or a new one."""
+    """Return the first group about the same thing, or a new one."""
     for number in sorted({number for term in terms for number in by_term[term]}):
         leader = groups[number].terms
         if len(terms & leader) >= ALIKE * len(terms | leader):
@@ -180,5 +180,5 @@ def _gap(group: _Group) -> Gap:
 
 
 def _bare(word: str) -> str:
-    """A word as it was typed, without the marks of the sentence around it."""
+    """Return a word as it was typed, without the marks of the sentence around it."""
     return word.casefold().lstrip(OPENING).rstrip(CLOSING) or word.casefold()

@@ -45,14 +45,14 @@ def known_items(documents: Iterable[tuple[str, str, str]]) -> Dataset | None:
 
 
 def _from_text(text: str) -> str:
-    """The beginning of the sentence in the middle: less is said in other words there than in the first one."""
+    """Return the beginning of the sentence in the middle: less is said in other words there than in the first one."""
     spans = sentence_spans(text[:READ_CHARS])
     said = [words for start, end in spans if (words := _sentence(text[start:end]))]
     return said[len(said) // 2] if said else ""
 
 
 def _sentence(text: str) -> str:
-    """The first words of a sentence; none of what nobody would type to find it."""
+    """Return the first words of a sentence; none of what nobody would type to find it."""
     return "" if CODE.search(text[:MOST_CHARS]) else _words(text)
 
 
@@ -77,7 +77,7 @@ MARKS = re.compile(r"<\s*+/?\s*+passage\s*+>", re.IGNORECASE)
 
 
 async def golden_queries(kb: str, documents: Sequence[tuple[str, str, str]], llm: LLM | None) -> list[GoldenQuery]:
-    """One query for each document of (id, title, text), as far as something can be asked about it."""
+    """Return one query for each document of (id, title, text), as far as something can be asked about it."""
     made: list[GoldenQuery] = []
     left: list[tuple[str, str, str]] = []
     for document in documents:
@@ -109,7 +109,7 @@ async def _question(text: str, llm: LLM) -> str:
 
 
 def checked_question(reply: str, passage: str) -> str:
-    """The question in a reply; empty when it is none, or is about something else, or quotes the passage."""
+    """Return the question in a reply; empty when it is none, or is about something else, or quotes the passage."""
     question = " ".join(reply.strip().strip("\"'“”").split())
     if not question.endswith("?") or len(question) > MOST_QUESTION_CHARS or len(question.split()) < FEWEST_WORDS:
         return ""

@@ -40,7 +40,7 @@ def precision(ranking: Sequence[str], grades: Grades, k: int) -> float:
 
 
 def reciprocal_rank(ranking: Sequence[str], grades: Grades, k: int) -> float:
-    """One over the rank of the first relevant document; 0 when none is among the first k."""
+    """Return one over the rank of the first relevant document; 0 when none is among the first k."""
     for rank, doc in enumerate(ranking[:k], start=1):
         if grades.get(doc, 0) > 0:
             return 1 / rank
@@ -63,7 +63,7 @@ _NAME = re.compile(r"([a-z]+)@([1-9][0-9]{0,3})")
 
 
 def parse_metric(name: str) -> tuple[Measure, int]:
-    """The measure and the cut-off that a name such as `ndcg@10` stands for."""
+    """Return the measure and the cut-off that a name such as `ndcg@10` stands for."""
     match = _NAME.fullmatch(name)
     if match is None or match[1] not in MEASURES:
         raise InputError(
@@ -79,7 +79,7 @@ def deepest(metrics: Sequence[str]) -> int:
 
 
 def score(ranking: Sequence[str], grades: Grades, metrics: Sequence[str] = REPORTED) -> dict[str, float]:
-    """One query's ranking under each of the metrics."""
+    """Return one query's ranking under each of the metrics."""
     scores = {}
     for name in metrics:
         measure, k = parse_metric(name)

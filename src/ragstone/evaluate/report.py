@@ -45,7 +45,7 @@ class Judgement:
 
 
 def judgements(targets: Mapping[str, Target], measured: Mapping[str, float]) -> tuple[Judgement, ...]:
-    """Every target with its figure."""
+    """Return every target with its figure."""
     return tuple(Judgement(name, target, measured.get(name)) for name, target in targets.items())
 
 
@@ -143,7 +143,7 @@ def machine() -> dict[str, Json]:
 
 
 def target_table(report: Report) -> Table:
-    """The profile's targets with what was measured, on how much, and on which machine."""
+    """Return the profile's targets with what was measured, on how much, and on which machine."""
     from rich.table import Table
     from rich.text import Text
 
@@ -162,7 +162,7 @@ def target_table(report: Report) -> Table:
 
 
 def report_table(report: Report) -> Table:
-    """The rows for a terminal, with the nDCG intervals under them."""
+    """Return the rows for a terminal, with the nDCG intervals under them."""
     from rich.table import Table
     from rich.text import Text  # unlike plain strings, these do not take a name with [brackets] for markup
 

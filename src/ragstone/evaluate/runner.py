@@ -36,11 +36,11 @@ class SystemScores:
     """Milliseconds of each stage, in the searches that it took part in."""
 
     def latency_ms(self, percentile: float) -> float:
-        """The time that this percentage of the queries stayed under."""
+        """Return the time that this percentage of the queries stayed under."""
         return float(np.percentile(self.latencies_ms, percentile))
 
     def stage_ms(self, stage: str, percentile: float) -> float:
-        """The same of one stage."""
+        """Return the time that one stage stayed under for this percentage of the queries."""
         return float(np.percentile(self.stages[stage], percentile))
 
 
@@ -85,7 +85,7 @@ async def evaluate(
 
 
 async def _documents(retriever: Retriever, result: SearchResult, query: str, depth: int) -> list[str]:
-    """The first `depth` documents; asks further, off the clock, while chunks of one crowd out others."""
+    """Return the first `depth` documents; ask further, off the clock, while chunks of one crowd out others."""
     asked = depth
     ranking = ranked_documents(result.hits)
     while len(ranking) < depth and len(result.hits) >= asked and asked < MAX_HITS:
@@ -96,10 +96,10 @@ async def _documents(retriever: Retriever, result: SearchResult, query: str, dep
 
 
 def ranked_documents(hits: Sequence[Hit]) -> list[str]:
-    """Each document once, where its best chunk stands."""
+    """Return each document once, where its best chunk stands."""
     return list(dict.fromkeys(dataset_id(hit) for hit in hits))
 
 
 def dataset_id(hit: Hit) -> str:
-    """The id that judgements know a hit by, in the form the ledger keeps text that reads as a date."""
+    """Return the id that judgements know a hit by, in the form the ledger keeps text that reads as a date."""
     return canonical_text(str(hit.metadata.get("dataset_id", hit.uri)))

@@ -21,7 +21,7 @@ PASSAGE_CHARS = 4000
 
 
 def learnt_terms(useful: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """By word of a query, the words of documents that it may stand for; `useful` has passages by query."""
+    """Return the words of documents that a word of a query may stand for; `useful` has passages by query."""
     passages = {query: _words(" ".join(text[:PASSAGE_CHARS] for text in texts)) for query, texts in useful.items()}
     asked_in: dict[str, list[str]] = defaultdict(list)
     for query, said in passages.items():
@@ -53,6 +53,6 @@ def _others(queries: Sequence[str], passages: Mapping[str, dict[str, str]], spre
 
 
 def _words(text: str) -> dict[str, str]:
-    """Words that say something, by their stems."""
+    """Return the words that say something, by their stems."""
     words = {word for word in WORD.findall(text.lower()) if word not in STOP_WORDS}
     return {stems[0]: word for word in sorted(words) if (stems := analyze(word))}

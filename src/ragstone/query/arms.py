@@ -219,7 +219,7 @@ def reciprocal_rank(arms: ArmLists, weights: Weights, rrf_k: int) -> dict[str, f
 
 
 def weighted_min_max(arms: ArmLists, weights: Weights) -> dict[str, float]:
-    """Each arm scaled to 0–1, times its weight; a chunk that only one arm found gets only that part."""
+    """Return sums of the arms, each scaled to 0–1 and weighted; a chunk that one arm found gets only that part."""
     total = sum(weights[arm] for arm in arms) or 1.0
     combined: dict[str, float] = {}
     for arm, candidates in arms.items():
@@ -233,7 +233,7 @@ def weighted_min_max(arms: ArmLists, weights: Weights) -> dict[str, float]:
 
 
 def weighted_spread(arms: ArmLists, weights: Weights, depth: int) -> dict[str, float]:
-    """Each arm in units of its own spread, times its weight; then a curve that keeps the sum under 1.
+    """Return sums of the arms, each in units of its own spread and weighted, on a curve that stays under 1.
 
     Raising a score never lowers the rank of its chunk, as it may with standard scores. What an arm did not bring
     counts as its weakest when the arm is full, because it may have scored as much, and else as nothing.

@@ -24,7 +24,7 @@ class Golden(NamedTuple):
 
 
 def corpus_path() -> Path:
-    """The folder with the sample documents."""
+    """Return the folder with the sample documents."""
     return Path(__file__).parent / "corpus"
 
 

@@ -45,12 +45,12 @@ logger = logging.getLogger(__name__)
 
 
 def langchain_tools(box: Toolbox) -> list[BaseTool]:
-    """The tools of a box. Without async they need a box that stands on a `Ragstone`."""
+    """Return the tools of a box. Without async they need a box that stands on a `Ragstone`."""
     return [_build_tool(box, tool) for tool in box.tools]
 
 
 def tool_node(box: Toolbox) -> ToolNode:
-    """A LangGraph node that runs the tools of a box; passages come in a `ToolMessage` under their packaged names."""
+    """Return a LangGraph node that runs the tools of a box; passages come in a `ToolMessage`, by packaged names."""
     from langgraph.prebuilt import ToolNode
 
     def execute(request: Any, run: Callable[[Any], Any]) -> Any:
@@ -73,7 +73,7 @@ def _read_call(request: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _refusal(call: Any, content: str) -> ToolMessage:
-    """The toolbox's own answer to a call of a tool that it does not hold: the node would answer in words."""
+    """Return the toolbox's own answer to a call of a tool that it does not hold: the node would answer in words."""
     return ToolMessage(content, name=call["name"], tool_call_id=call["id"], status="error")
 
 
@@ -114,7 +114,7 @@ def _build_tool(box: Toolbox, tool: Tool) -> StructuredTool:
 
 
 def _misfit(tool: Tool, fault: Any) -> InputError:
-    """In the words of the toolbox, which never sees a call that LangChain has refused."""
+    """Return the toolbox's words for a call that LangChain has refused, which the toolbox never sees."""
     wrong = "; ".join(
         f"{'.'.join(map(str, problem['loc'])) or 'arguments'}: {problem['msg']}" for problem in fault.errors()[:5]
     )
@@ -173,7 +173,7 @@ class RagstoneChat(BaseChatModel):
         return "ragstone"
 
     def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, AIMessage]:
-        """The model with these tools at hand."""
+        """Return the model with these tools at hand."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **options)
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any) -> ChatResult:

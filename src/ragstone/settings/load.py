@@ -37,7 +37,7 @@ def load_settings(
     overrides: Mapping[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Settings:
-    """The settings of this process. `overrides` maps dotted keys such as `retrieval.k` to values."""
+    """Return the settings of this process. `overrides` maps dotted keys such as `retrieval.k` to values."""
     env = os.environ if environment is None else environment
     arguments = _nest_keys({key: value for key, value in (overrides or {}).items() if value is not None})
     from_env = _from_environment(env)
@@ -64,7 +64,7 @@ def read_profile(name: str) -> Tree:
 
 
 def known_keys() -> list[str]:
-    """All dotted keys."""
+    """Return all dotted keys."""
     return list(_keys(Settings))
 
 

@@ -28,14 +28,14 @@ LONGEST_MODEL = 255
 
 
 def packed_settings(settings: Metadata) -> str:
-    """The settings as they are stored: every key known, every value checked."""
+    """Return the settings as they are stored: every key known, every value checked."""
     if len(settings) > MOST:
         raise SettingsError(f"a tenant cannot have more than {MOST} settings of its own")
     return json.dumps({key: _check_setting(key, value) for key, value in settings.items()}, sort_keys=True)
 
 
 def apply_tenant_settings(settings: Settings, own: Metadata, profile: Mapping[str, Any]) -> Settings:
-    """The engine's settings, with those of the tenant's profile over them and the tenant's own over both."""
+    """Return the engine's settings, with those of the tenant's profile over them and the tenant's own over both."""
     if not own:
         return settings
     retrieval = {

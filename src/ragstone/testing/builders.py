@@ -48,7 +48,7 @@ def make_version(
     metadata: Metadata | None = None,
     modified_at: datetime | None = None,
 ) -> NewVersion:
-    """A version of the document `external_id`, one chunk per text."""
+    """Return a version of the document `external_id`, one chunk per text."""
     text = BETWEEN.join(texts)
     chunks = make_chunks(texts, context=context)
     return NewVersion(

@@ -14,7 +14,7 @@ IDF_FLOOR = 1e-6
 
 
 def bm25(query: Sequence[str], texts: Mapping[str, Sequence[str]]) -> dict[str, float]:
-    """The BM25 score of every text, given as terms, that holds one of the query's terms."""
+    """Return the BM25 score of every text, given as terms, that holds one of the query's terms."""
     average = sum(map(len, texts.values())) / max(len(texts), 1)
     counts = {key: Counter(terms) for key, terms in texts.items()}
     scores: dict[str, float] = {}

@@ -129,7 +129,7 @@ class Reembedder:
         return await self._report(tenant, kb, space, "full", "rolled back", filled, started)
 
     async def spaces(self, tenant: str, kb_name: str) -> list[SpaceRecord]:
-        """All Spaces of a kb, oldest generation first."""
+        """Return all Spaces of a kb, oldest generation first."""
         return await self._book.of(tenant).all(await self._kb(tenant, kb_name))
 
     async def clean(self, tenant: str, kb_name: str, *, retired: bool = False, building: bool = False) -> int:
@@ -264,7 +264,7 @@ class SpaceComparer:
     async def compare(
         self, tenant: str, kb: KnowledgeBase, space: Space, labelled: Dataset | None
     ) -> SpaceComparison | None:
-        """By labelled queries, else by some made of the kb's own text; None when there is nothing to compare."""
+        """Compare by labelled queries, else by some made of the kb's own text; None without either."""
         if kb.space is None:
             return None
         dataset = labelled or await self._generate_queries(tenant, kb)

@@ -154,7 +154,7 @@ class Refresher:
 
 
 def describe_reembedding(report: ReembedReport) -> str:
-    """A re-embedding in a few words."""
+    """Describe a re-embedding in a few words."""
     what = f"{report.model}, generation {report.generation}"
     match report.outcome:
         case "promoted":

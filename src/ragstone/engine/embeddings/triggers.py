@@ -174,7 +174,7 @@ class Triggers:
         return DueRefresh(f"schedule {canonical(moment)}", because, sources=self._refresh.sources, full=True)
 
     async def _next_at(self, tenant: str, kb: KnowledgeBase, last: Job | None) -> datetime | None:
-        """The first time that the schedule names after the last refresh, or after the live Space was made."""
+        """Return the first time that the schedule names after the last refresh, or after the live Space was made."""
         if kb.space is None or next_run(self._refresh.every, now()) is None:
             return None
         made = [moment for space, moment in await self._book.of(tenant).outline(kb) if space.id == kb.space.id]
@@ -198,7 +198,7 @@ class Triggers:
         return DueRefresh(f"model {wanted}", because, model=name, model_id=wanted)
 
     async def _wanted_model(self, tenant: str) -> tuple[str, str]:
-        """The name and the id of the model that a tenant's settings ask for."""
+        """Return the name and the id of the model that a tenant's settings ask for."""
         name = (await self._access.settings_for(tenant)).embedding.model
         if name == self._settings.embedding.model:
             return name, self._embedders.default_id

@@ -26,7 +26,7 @@ class Interrupted(Exception):
 
 
 def exit_code(error: RagstoneError) -> int:
-    """The exit code that an error ends a command with."""
+    """Return the exit code that an error ends a command with."""
     match error:
         case InputError() | SettingsError():
             return USAGE
@@ -37,7 +37,7 @@ def exit_code(error: RagstoneError) -> int:
 
 
 def search_code(found: object, degraded: Sequence[str]) -> int:
-    """The exit code of a search: nothing was found only where everything could be searched."""
+    """Return the exit code of a search: nothing was found only where everything could be searched."""
     return OK if found else PARTIAL if degraded else NOTHING_FOUND
 
 

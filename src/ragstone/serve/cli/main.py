@@ -201,7 +201,7 @@ app.add_typer(models_app, name="models", rich_help_panel=SETUP)
 
 
 def run(arguments: list[str] | None = None) -> None:
-    """The entry point: runs one command and ends the process with its exit code."""
+    """Run one command and end the process with its exit code."""
     sys.exit(main(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -239,7 +239,7 @@ def _way_out(error: typer.TyperException, arguments: list[str]) -> str:
 
 
 def _select_program(arguments: list[str]) -> typer.Typer:
-    """The program with the command or group that is called and no other: making all of them ready takes its time."""
+    """Return the program with only the command or group that is called: making all of them ready takes its time."""
     part = copy.copy(app)
     part.registered_commands = [command for command in app.registered_commands if command.name in arguments[:1]]
     part.registered_groups = [group for group in app.registered_groups if group.name in arguments[:1]]

@@ -113,7 +113,7 @@ class Common:
 
 
 def read_where(where: str | None) -> dict[str, Any] | None:
-    """The filter that was typed after `--where`."""
+    """Return the filter that was typed after `--where`."""
     if where is None:
         return None
     try:

@@ -31,7 +31,7 @@ class CliSession:
         self.options = options
 
     def settings(self, **overrides: Any) -> Settings:
-        """The settings in force; overrides are for keys the command itself decides."""
+        """Return the settings in force; overrides are for keys the command itself decides."""
         from ragstone.settings.load import load_settings
 
         options = self.options
@@ -42,7 +42,7 @@ class CliSession:
     async def engine(
         self, settings: Settings | None = None, *, warm: bool = False, create: bool = False
     ) -> AsyncIterator[Engine]:
-        """An open engine. `warm` loads the model while the store is being opened.
+        """Yield an open engine. `warm` loads the model while the store is being opened.
 
         Only with `create` may there be no data yet: looking for something must not leave a folder behind.
         """
@@ -108,7 +108,7 @@ class CliSession:
             self.remark("warning", message)
 
     def remark(self, kind: str, message: str) -> None:
-        """One line on stderr for people."""
+        """Print one line on stderr for people."""
         if not (self.options.quiet or self.options.json):
             say(kind, message)
 

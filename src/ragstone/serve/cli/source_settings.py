@@ -58,21 +58,21 @@ async def list_kinds(session: CliSession) -> None:
 
 
 def kinds() -> list[Kind]:
-    """All kinds of source there are."""
+    """Return all kinds of source there are."""
     from ragstone.ingest.sources import KINDS, SCHEDULES, SOURCES
 
     return [Kind(kind, _about(SOURCES.load(kind)), SCHEDULES[kind], _settings(config_of(kind))) for kind in KINDS]
 
 
 def config_of(kind: str) -> type[SettingsModel]:
-    """The class that a kind of source is configured by; an unknown kind is refused."""
+    """Return the class that a kind of source is configured by; an unknown kind is refused."""
     from ragstone.ingest.sources import SOURCES, config_class
 
     return config_class(SOURCES.load(kind))
 
 
 def read_settings(kind: str, given: Sequence[str]) -> dict[str, Any]:
-    """The settings that were typed for a kind of source. What they mean is checked when the source is added."""
+    """Return the settings that were typed for a kind of source. What they mean is checked when the source is added."""
     fields = config_of(kind).model_fields
     values: dict[str, list[Any]] = {}
     for pair in given:
@@ -85,7 +85,7 @@ def read_settings(kind: str, given: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(typed: str) -> Any:
-    """JSON where it is JSON, else the text itself: a pattern may well begin with a bracket."""
+    """Return JSON where it is JSON, else the text itself: a pattern may well begin with a bracket."""
     if not typed.startswith(LOOKS_LIKE_JSON):
         return typed
     try:
@@ -103,7 +103,7 @@ def _fit(values: list[Any], annotation: Any) -> Any:
 
 
 def _resolve(value: Any, annotation: Any) -> Any:
-    """A path as it is from here, since a worker may run in another folder; one with a variable is left alone."""
+    """Return a path as it is from here, since a worker may run in another folder; one with a variable is left alone."""
     if not isinstance(value, str) or "${" in value or Path not in (annotation, *get_args(annotation)):
         return value
     return str(Path(value).expanduser().absolute())

@@ -20,7 +20,7 @@ class Prompt:
     text: str
 
     def as_mcp(self) -> Any:
-        """As the protocol lists it."""
+        """Return the prompt as the protocol lists it."""
         import mcp_types as types
 
         gap = types.PromptArgument(name=self.gap, description=self.about, required=True)
@@ -59,7 +59,7 @@ PROMPTS: Mapping[str, Prompt] = {
 
 
 async def fill_prompt(name: str, arguments: Mapping[str, str]) -> Any:
-    """A prompt with its gap filled."""
+    """Return a prompt with its gap filled."""
     import mcp_types as types
 
     prompt = PROMPTS.get(name)

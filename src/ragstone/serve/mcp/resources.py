@@ -27,7 +27,7 @@ class ResourceCatalog:
         self._kb = kb
 
     async def list_page(self, cursor: str | None) -> Any:
-        """The kb list and a page of documents; the cursor is the last document's id."""
+        """Return the kb list and a page of documents; the cursor is the last document's id."""
         import mcp_types as types
 
         documents = await self._workspace.documents.list(after=cursor or "", limit=PAGE, kb=self._kb)
@@ -48,7 +48,7 @@ class ResourceCatalog:
         return types.ListResourcesResult(resources=resources, next_cursor=following)
 
     async def read(self, uri: str) -> Any:
-        """The text behind an address, or `NotFoundError`."""
+        """Return the text behind an address, or raise `NotFoundError`."""
         import mcp_types as types
 
         if uri == KBS:
@@ -58,7 +58,7 @@ class ResourceCatalog:
         return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=kind, text=text)])
 
     async def _document_id(self, uri: str) -> str:
-        """The document that an address means, if it is in this kb."""
+        """Return the document that an address means, if it is in this kb."""
         if uri.startswith(BY_URI):
             wanted = {"uri": unquote(uri.removeprefix(BY_URI))}
             found = await self._workspace.documents.list(where=wanted, limit=1, kb=self._kb)

@@ -148,7 +148,7 @@ def _tool(types: Any, name: str) -> Any:
 
 
 def _result(types: Any, value: Json) -> Any:
-    """The JSON as text; an object also as structured content, which cannot hold a list."""
+    """Return the JSON as text; an object also as structured content, which cannot hold a list."""
     is_object = isinstance(value, dict)
     return types.CallToolResult(
         content=[types.TextContent(text=json.dumps(value, ensure_ascii=False))],

@@ -182,7 +182,7 @@ def _prune(connection: Connection, days: int, moment: datetime) -> bool:
 
 
 def _too_many(connection: Connection, kind: Kind) -> str:
-    """The moment up to which entries of a kind are more than are kept; empty when they are not."""
+    """Return the moment up to which entries of a kind are more than are kept; empty when they are not."""
     found = connection.execute(
         "SELECT moment FROM audit WHERE kind = ? ORDER BY moment DESC LIMIT 1 OFFSET ?", (kind, MOST)
     ).fetchone()

@@ -222,7 +222,7 @@ def read_reserved(connection: Connection, tenant_id: str, moment: datetime) -> d
 
 
 def usage_name(name: QuotaName) -> str:
-    """The row that a quota's use is added up in."""
+    """Return the row that a quota's use is added up in."""
     return f"{COST}other" if name == "cost_per_month" else name
 
 

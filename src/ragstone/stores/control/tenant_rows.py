@@ -27,7 +27,7 @@ REST_SECONDS = 600
 
 
 def register(connection: Connection, name: str, moment: datetime, who: Caller = NO_CALLER) -> str:
-    """The id of the tenant of that name, which is made if there is none and the name does not rest."""
+    """Return the id of the tenant of that name, which is made if there is none and the name does not rest."""
     check_name(name, "tenant")
     known = connection.execute("SELECT id FROM tenants WHERE name = ?", (name,)).fetchone()
     if known:
@@ -54,7 +54,7 @@ def read_tenant(connection: Connection, name: str) -> Tenant | None:
 
 
 def read_tenants(connection: Connection) -> list[Tenant]:
-    """In order of name."""
+    """Return the tenants in order of name."""
     return [_tenant(row) for row in connection.execute(f"{TENANT} ORDER BY name")]
 
 
@@ -70,7 +70,7 @@ def mark_ledger(connection: Connection, tenant_id: str) -> None:
 
 
 def existing(connection: Connection, name: str, *, deleting: bool = False) -> Tenant:
-    """The tenant of that name; one that is being deleted only if asked for."""
+    """Return the tenant of that name; one that is being deleted only if asked for."""
     found = read_tenant(connection, name)
     if found is None:
         raise unknown(name)
@@ -135,7 +135,7 @@ def finish_delete(connection: Connection, tenant_id: str) -> None:
 
 
 def packed_quotas(quotas: Quotas) -> str:
-    """Only the limits that there are, checked."""
+    """Return the limits that there are, checked."""
     limits = asdict(checked_quotas(quotas))
     return json.dumps({name: value for name, value in limits.items() if value is not None})
 

@@ -77,7 +77,7 @@ class SqlTenantBook:
         return await self._ledger.control_read(lambda connection: tenant_rows.read_tenant(connection, name), None)
 
     async def all(self) -> list[Tenant]:
-        """In order of name, those that are being deleted included."""
+        """Return the tenants in order of name, those that are being deleted included."""
         return await self._ledger.control_read(tenant_rows.read_tenants, [])
 
     async def rename(self, old: str, new: str) -> Tenant:
@@ -306,7 +306,7 @@ class SqlTenantBook:
         return await self._ledger.control_write(work)
 
     async def _erase(self, tenant: Tenant) -> None:
-        """Each step may be done again: until the last one, the tenant is still being deleted."""
+        """Erase a tenant step by step. Each may be done again: until the last one, it is still being deleted."""
         allowed = erasing.set(tenant.id)
         try:
             for erase in self._erasers:

@@ -100,7 +100,7 @@ def _version(row: tuple[Any, ...], *, is_live: bool) -> DocumentVersion:
 
 
 def document_of(row: tuple[Any, ...]) -> Document:
-    """A row of `DOCUMENT` as what it is."""
+    """Return the document of a row of `DOCUMENT`."""
     modified, created, updated = (parse_moment(moment) if moment else None for moment in row[14:])
     assert created is not None
     assert updated is not None

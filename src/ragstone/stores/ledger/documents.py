@@ -13,13 +13,13 @@ from ragstone.stores.sql.database import Connection, in_parts, last_number, mark
 
 
 def read_kb(connection: Connection, tenant_id: str, name: str) -> KnowledgeBase | None:
-    """The kb of that name with its live Space."""
+    """Return the kb of that name with its live Space."""
     found = _kbs(connection, "WHERE k.tenant_id = ? AND k.name = ?", (tenant_id, name))
     return found[0] if found else None
 
 
 def read_kbs(connection: Connection, tenant_id: str) -> list[KnowledgeBase]:
-    """All kbs in order of name."""
+    """Return all kbs in order of name."""
     return _kbs(connection, "WHERE k.tenant_id = ? ORDER BY k.name", (tenant_id,))
 
 
@@ -69,7 +69,7 @@ def count_waiting(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> 
 
 
 def read_sequence(connection: Connection, tenant_id: str) -> int:
-    """The last commit's place in the change feed, also when the feed has been shortened."""
+    """Return the last commit's place in the change feed, also when the feed has been shortened."""
     return last_number(connection, tenant_id, "changes")
 
 
@@ -104,7 +104,7 @@ def children(connection: Connection, tenant_id: str, document_id: str) -> list[s
 
 
 def identify(connection: Connection, tenant_id: str, kb: KnowledgeBase, source: str, external_id: str) -> str | None:
-    """The id of a document by what its source calls it, live or not yet."""
+    """Return the id of a document by what its source calls it, live or not yet."""
     row = connection.execute(
         "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND external_id = ?",
         (tenant_id, kb.id, source, external_id),
@@ -128,7 +128,7 @@ def has_document(connection: Connection, tenant_id: str, document_id: str) -> bo
 
 
 def existing(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> set[str]:
-    """Those of the documents that there are, live or not yet."""
+    """Return those of the documents that there are, live or not yet."""
     found: set[str] = set()
     for part in in_parts(list(dict.fromkeys(document_ids))):
         rows = connection.execute(
@@ -155,7 +155,7 @@ def live_contents(connection: Connection, tenant_id: str, document_ids: Sequence
 
 
 def live_chunks(connection: Connection, tenant_id: str, chunk_ids: Sequence[str]) -> set[str]:
-    """Those of the chunks that are of a live version."""
+    """Return those of the chunks that are of a live version."""
     found: set[str] = set()
     for part in in_parts(list(dict.fromkeys(chunk_ids))):
         rows = connection.execute(
@@ -168,7 +168,7 @@ def live_chunks(connection: Connection, tenant_id: str, chunk_ids: Sequence[str]
 
 
 def family(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
-    """A document and all that came in with it: an attachment may have some of its own."""
+    """Return a document and all that came in with it: an attachment may have some of its own."""
     found = {document_id: None}
     waiting = [document_id]
     while waiting:
@@ -238,7 +238,7 @@ def is_live(connection: Connection, tenant_id: str, document_id: str) -> bool:
 
 
 def move_document(connection: Connection, tenant_id: str, document_id: str, external_id: str, uri: str) -> None:
-    """The same document is found under another external id from now on; a path that is its `source` moves with it."""
+    """Have a document found under another external id; a path that is its `source` moves with it."""
     row = connection.execute(
         "SELECT uri, metadata FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
     ).fetchone()

@@ -87,7 +87,7 @@ def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Tra
 
 
 def tenant_samples(connection: Connection, tenant_id: str) -> list[Sample]:
-    """Some chunks of every kb."""
+    """Return some chunks of every kb."""
     found: list[Sample] = []
     for kb in read_kbs(connection, tenant_id):
         rows = connection.execute(
@@ -166,7 +166,7 @@ def _job_ids(
 
 
 def _samples(connection: Connection, tenant_id: str, kb: KnowledgeBase, numbers: Sequence[int]) -> tuple[Sample, ...]:
-    """A few chunks, from the first to the last."""
+    """Return a few chunks, from the first to the last."""
     step = max(1, len(numbers) // SAMPLES)
     chosen = list(numbers[::step][:SAMPLES])
     if not chosen:
@@ -211,7 +211,7 @@ def count_tenant(connection: Connection, tenant_id: str) -> dict[str, int]:
 
 
 def _postings(connection: Connection, tenant_id: str, traces: Traces) -> int:
-    """Of how many chunks the database's own lexical index still has words."""
+    """Count the chunks whose words the database's own lexical index still has."""
     if isinstance(connection.dialect, SqliteDialect):
         table = f"lexical_{int(traces.kb.id)}_docsize"
         if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is None:

@@ -86,7 +86,7 @@ def points(
 def staged_points(
     connection: Connection, tenant_id: str, space: Space, versions: Sequence[tuple[str, int]], *, words: bool = False
 ) -> list[Point]:
-    """The chunks of some document versions."""
+    """Return the chunks of some document versions."""
     select, average = _selection(connection, tenant_id, space, words)
     found: list[Point] = []
     for document_id, version in versions:
@@ -137,7 +137,7 @@ def changes(connection: Connection, tenant_id: str, kb_id: int, after: int) -> C
 
 
 def marks(connection: Connection, tenant_id: str, index: str) -> list[Mark]:
-    """Every Space that an index holds something of."""
+    """Return every Space that an index holds something of."""
     rows = connection.execute(
         "SELECT w.space_id, w.dimension, w.sequence, s.kb_id FROM watermarks w "
         "LEFT JOIN spaces s ON s.tenant_id = w.tenant_id AND s.id = w.space_id "
@@ -181,7 +181,7 @@ def set_layout(connection: Connection, tenant_id: str, owner: str, index: str, s
 
 
 def unmark(connection: Connection, tenant_id: str, index: str, space_id: int) -> None:
-    """An index holds nothing of a Space any more."""
+    """Record that an index holds nothing of a Space any more."""
     connection.execute(
         "DELETE FROM watermarks WHERE tenant_id = ? AND index_name = ? AND space_id = ?", (tenant_id, index, space_id)
     )
@@ -242,7 +242,7 @@ def nearest(
     k: int,
     where: Filter | None,
 ) -> list[Candidate]:
-    """The k nearest by a scan of the ledger's own vectors: exact, whatever the filter."""
+    """Return the k nearest by a scan of the ledger's own vectors: exact, whatever the filter."""
     parameters: list[Any] = [space.id, tenant_id, kb.id]
     filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
     cursor = connection.execute(f"SELECT c.id, v.vector {_WITH_VECTOR}{filtered}", parameters)
@@ -309,7 +309,7 @@ def _is_flat(value: object) -> bool:
 
 
 def word_length(connection: Connection, tenant_id: str, space_id: int) -> float:
-    """The average that points of a Space are written with."""
+    """Return the average that points of a Space are written with."""
     return last_number(connection, tenant_id, _average(space_id)) / SCALE or USUAL
 
 
@@ -339,7 +339,7 @@ def renew_word_length(
 
 
 def forget_word_length(connection: Connection, tenant_id: str, space_id: int) -> None:
-    """The Space is gone."""
+    """Forget the average of a Space that is gone."""
     connection.execute(
         "DELETE FROM counters WHERE tenant_id = ? AND name IN (?, ?)",
         (tenant_id, _average(space_id), _look_counter(space_id)),
@@ -347,7 +347,7 @@ def forget_word_length(connection: Connection, tenant_id: str, space_id: int) ->
 
 
 def _measure(connection: Connection, tenant_id: str, kb_id: int) -> float:
-    """The average number of words, by a look at some live chunks from all over the kb."""
+    """Return the average number of words, by a look at some live chunks from all over the kb."""
     first, last = connection.execute(
         "SELECT min(seq), max(seq) FROM chunks WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb_id)
     ).fetchone()

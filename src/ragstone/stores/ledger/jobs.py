@@ -102,7 +102,7 @@ def holds(connection: Connection, tenant_id: str, ticket: Ticket) -> bool:
 
 
 def holding(connection: Connection, tenant_id: str, tickets: Sequence[Ticket]) -> set[Ticket]:
-    """Those of the tickets that are still good."""
+    """Return those of the tickets that are still good."""
     good: set[Ticket] = set()
     for part in in_parts([ticket.job_id for ticket in tickets]):
         rows = connection.execute(
@@ -198,7 +198,7 @@ def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
 
 
 def _turn(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
-    """The job of a kb that had this turn already: whoever else thinks that it is due comes too late."""
+    """Return the job of a kb that had this turn already: whoever else thinks that it is due comes too late."""
     row = connection.execute(
         f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.external_id = ?", (tenant_id, kb.id, job.kind, job.external_id)
     ).fetchone()
@@ -225,7 +225,7 @@ def _hasten(connection: Connection, tenant_id: str, waiting: Job, job: NewJob, f
 
 
 def _announce(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> None:
-    """The document exists from now on, though nobody can find it yet."""
+    """Write the document of a job, which exists from now on though nobody can find it yet."""
     if has_document(connection, tenant_id, job.document_id):
         return
     moment = canonical(now())
@@ -275,7 +275,7 @@ def read_job(connection: Connection, tenant_id: str, job_id: str) -> Job | None:
 
 
 def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job | None:
-    """The last job there was for a document."""
+    """Return the last job there was for a document."""
     row = connection.execute(
         f"{JOB} AND j.document_id = ? ORDER BY j.seq DESC LIMIT 1", (tenant_id, document_id)
     ).fetchone()
@@ -283,7 +283,7 @@ def newest_job(connection: Connection, tenant_id: str, document_id: str) -> Job 
 
 
 def job_of(row: Sequence[Any]) -> Job:
-    """A row of `JOB` as what it is."""
+    """Return the job of a row of `JOB`."""
     facts, progress, attempts, token, worker, code, error, created, started, finished = row[11:]
     made = parse_moment(created)
     assert made is not None

@@ -92,7 +92,7 @@ class SqlLedger(ABC):
 
     @abstractmethod
     async def admit(self, tenant: str, measure: Work[[], S], decide: Callable[[Connection, S], T]) -> T:
-        """As `control_write`, given what `measure` reads in the tenant's rows while no other process can decide.
+        """Do as `control_write`, given what `measure` reads in the tenant's rows while no other process can decide.
 
         A process that commits to the tenant's rows and then releases a reservation counts in one of them or both.
         """

@@ -39,7 +39,7 @@ def held_condition(connection: Connection, of: str) -> str:
 
 
 def of_document(connection: Connection, tenant_id: str, document_id: str) -> list[str]:
-    """All files that jobs brought for a document."""
+    """Return all files that jobs brought for a document."""
     rows = connection.execute(
         f"SELECT DISTINCT {name_in(connection)} FROM jobs WHERE tenant_id = ? AND document_id = ?",
         (tenant_id, document_id),

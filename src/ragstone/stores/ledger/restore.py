@@ -27,7 +27,7 @@ Spaces = Sequence[Space | None]
 def restore_spaces(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, facts: Sequence[SpaceFacts], *, follow: bool
 ) -> tuple[KnowledgeBase, Spaces]:
-    """A kb with the given Spaces. One that was never live is left out where the kb has Spaces of its own.
+    """Return a kb with the given Spaces. One that was never live is left out where the kb has Spaces of its own.
 
     `follow` makes the Spaces of the kb what the given ones are, whatever they were; without it a live Space of another
     model is refused.

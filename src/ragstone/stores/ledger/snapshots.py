@@ -119,7 +119,7 @@ START = Key("", "")
 
 
 def read_kb_facts(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> tuple[KbFacts, tuple[int, ...]]:
-    """A kb with its Spaces, and the numbers that these have here."""
+    """Return a kb with its Spaces, and the numbers that these have here."""
     created = connection.execute(
         "SELECT created_at FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id)
     ).fetchone()
@@ -135,7 +135,7 @@ def read_kb_facts(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> 
 def read_heads(
     connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Sequence[int], after: tuple[str, str], limit: int
 ) -> list[Head]:
-    """Some documents behind a key, with what tells them from others."""
+    """Return some documents behind a key, with what tells them from others."""
     rows = connection.execute(
         "SELECT d.source, d.external_id, d.id, d.chunk_count, d.uri, d.title, d.content_hash, d.media_type, d.recipe, "
         "d.embedded, d.modified_at, d.created_at, d.updated_at, coalesce(d.parent_id, ''), d.metadata FROM documents d "
@@ -160,7 +160,7 @@ def read_heads(
 def read_snapshots(
     connection: Connection, tenant_id: str, spaces: Sequence[int], document_ids: Sequence[str]
 ) -> list[DocumentSnapshot]:
-    """Those of the documents that are live, in the order of their ids as given."""
+    """Return those of the documents that are live, in the order of their ids as given."""
     if not document_ids:
         return []
     marks = ",".join("?" * len(document_ids))
@@ -267,7 +267,7 @@ def _vectors(
 
 
 def _files(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> dict[str, KeptFile]:
-    """The last original of each document that is to be kept."""
+    """Return the last original of each document that is to be kept."""
     rows = connection.execute(
         "SELECT document_id, uri, content_hash, size, facts, created_at, finished_at FROM jobs WHERE tenant_id = ? "
         f"AND document_id IN ({marks(document_ids)}) AND state = 'completed' "

@@ -32,7 +32,7 @@ def publish(
 
 
 def next_version(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion, moment: str) -> int:
-    """A number for a new version of a document, which is made if there is none."""
+    """Return a number for a new version of a document, which is made if there is none."""
     row = connection.execute(
         "UPDATE documents SET last_version = last_version + 1 WHERE tenant_id = ? AND id = ? "
         "RETURNING last_version, kb_id",

@@ -47,7 +47,7 @@ _cut: dict[tuple[type, str, int, int], list[Sample]] = {}
 
 
 def document_of(*blocks: tuple[BlockKind, str], title: str = "") -> Parsed:
-    """A document of these blocks, one to a page; a heading's depth is its number of `#`."""
+    """Return a document of these blocks, one to a page; a heading's depth is its number of `#`."""
     parts: list[Block] = []
     text = ""
     for page, (kind, content) in enumerate(blocks, start=1):
@@ -61,7 +61,7 @@ def document_of(*blocks: tuple[BlockKind, str], title: str = "") -> Parsed:
 
 
 def table_of(rows: int) -> str:
-    """A Markdown table of two columns."""
+    """Return a Markdown table of two columns."""
     return "\n".join(("| name | price |", "|---|---|", *(f"| part {row} | {row}.50 |" for row in range(rows))))
 
 
@@ -99,11 +99,11 @@ class ChunkerSuite:
     """Inherit, name the class `Test…`, and say how a chunker is made and how it counts."""
 
     def make_chunker(self, size: int, overlap: int) -> Chunker:
-        """The chunker under test, limited to `size` and `overlap` in its own unit."""
+        """Return the chunker under test, limited to `size` and `overlap` in its own unit."""
         raise NotImplementedError
 
     def measure(self, text: str) -> int:
-        """The size of a text in that unit."""
+        """Return the size of a text in that unit."""
         raise NotImplementedError
 
     def test_text_is_what_stands_at_the_offsets(self) -> None:

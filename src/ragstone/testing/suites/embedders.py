@@ -49,7 +49,7 @@ class EmbedderSuite:
 
     @pytest_asyncio.fixture
     async def embedder(self) -> AsyncIterator[Embedder]:
-        """A new embedder, closed after the test."""
+        """Yield a new embedder, closed after the test."""
         made = self.make_embedder()
         yield made
         await made.close()

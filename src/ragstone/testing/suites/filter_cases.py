@@ -49,7 +49,7 @@ COMMON: Mapping[str, Filter] = {
 
 
 def sample_payloads() -> list[dict[str, Json]]:
-    """Every kind of value in one field, beside other kinds in the next, and fields that are not there."""
+    """Return every kind of value in one field, beside other kinds in the next, and fields that are not there."""
     values: list[Json] = [*SCALARS, *LISTS, None]
     payloads: list[dict[str, Json]] = [
         {"a": value, "b.c": values[at - 7], "d-e": values[at - 19]} for at, value in enumerate(values)

@@ -72,7 +72,7 @@ class KeywordSuite:
     """Inherit and say how to open a ledger together with the index that follows it."""
 
     async def open(self, folder: Path) -> Stores:
-        """A fresh ledger and its lexical index."""
+        """Return a fresh ledger and its lexical index."""
         raise NotImplementedError
 
     @pytest.fixture

@@ -131,7 +131,7 @@ class WordWeightSuite(LexicalSuite):
 
 
 async def terms_in(ledger: Ledger, kb: KnowledgeBase) -> dict[str, list[str]]:
-    """The terms of every live chunk by its id, in the language of its document."""
+    """Return the terms of every live chunk by its id, in the language of its document."""
     terms: dict[str, list[str]] = {}
     for document in await ledger.of("default").documents(kb, limit=1000):
         language = str(document.metadata.get("language") or "")
@@ -141,7 +141,7 @@ async def terms_in(ledger: Ledger, kb: KnowledgeBase) -> dict[str, list[str]]:
 
 
 async def texts_of(ledger: Ledger, kb: KnowledgeBase, where: Filter | None) -> tuple[dict[str, list[str]], set[str]]:
-    """The analysed text of every live chunk by its id, and those that a filter lets through."""
+    """Return the analysed text of every live chunk by its id, and those that a filter lets through."""
     texts: dict[str, list[str]] = {}
     allowed = set()
     for document in await ledger.of("default").documents(kb, limit=1000):

@@ -26,17 +26,17 @@ HOSTILE = (
 
 
 def new_partition(dimension: int = DIMENSION, *, tenant: str = "") -> VectorPartition:
-    """A partition that nothing was ever written to."""
+    """Return a partition that nothing was ever written to."""
     return VectorPartition(tenant or opaque_id(), opaque_id(), dimension)
 
 
 def id_of(number: int) -> str:
-    """The chunk id of the number-th point."""
+    """Return the chunk id of the number-th point."""
     return chunk_id("document", 1, number)
 
 
 def make_points(vectors: Matrix, *given: Mapping[str, Json], first: int = 0) -> list[Point]:
-    """A point for each row, with a payload of its own or one that says its number."""
+    """Return a point for each row, with a payload of its own or one that says its number."""
     return [
         Point(id_of(first + at), row, given[at] if given else {"number": first + at, "text": f"t{first + at}"})
         for at, row in enumerate(vectors)
@@ -44,7 +44,7 @@ def make_points(vectors: Matrix, *given: Mapping[str, Json], first: int = 0) -> 
 
 
 async def all_ids(provider: VectorProvider, partition: VectorPartition) -> list[str]:
-    """The ids of a partition, sorted."""
+    """Return the ids of a partition, sorted."""
     return sorted([chunk_id async for page in provider.ids(partition) for chunk_id in page])
 
 
@@ -85,7 +85,7 @@ def checked_nearest(
 async def passing(
     provider: VectorProvider, partition: VectorPartition, query: Vector, raw: Mapping[str, Json]
 ) -> set[str]:
-    """The ids that pass a filter: by the engine or, where it refuses the filter, by what it gives back."""
+    """Return the ids that pass a filter: by the engine or, where it refuses the filter, by what it gives back."""
     where = parse_filter(raw)
     assert where is not None
     if provider.can_filter(where):
@@ -100,7 +100,7 @@ class OpensProvider:
     isolations: ClassVar[tuple[Isolation, ...]] = ("collection", "namespace", "filter")
 
     async def open(self, folder: Path, isolation: Isolation) -> VectorProvider:
-        """A provider whose data live with this folder; the same data when the folder was used before."""
+        """Return a provider whose data live with this folder; the same data when the folder was used before."""
         raise NotImplementedError
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:

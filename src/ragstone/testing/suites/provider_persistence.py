@@ -67,7 +67,7 @@ class ProviderPersistenceSuite(OpensProvider):
     """True when a child that was forked after its parent used it may open it; otherwise it must say so, not hang."""
 
     def writer(self, folder: Path) -> Sequence[str]:
-        """The command of a process that opens the provider on this folder and calls `write_until_killed`."""
+        """Return the command of a process that opens the provider on this folder and calls `write_until_killed`."""
         raise NotImplementedError
 
     async def test_all_is_there_after_close_and_open(self, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ class RerankerSuite:
 
     @pytest_asyncio.fixture
     async def reranker(self) -> AsyncIterator[Reranker]:
-        """A new reranker, closed after the test."""
+        """Yield a new reranker, closed after the test."""
         made = self.make_reranker()
         yield made
         await made.close()

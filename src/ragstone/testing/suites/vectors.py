@@ -45,7 +45,7 @@ class VectorSuite:
     """Inherit and say how to open a ledger together with the index that follows it."""
 
     async def open(self, folder: Path) -> Stores:
-        """A fresh ledger and its vector index."""
+        """Return a fresh ledger and its vector index."""
         raise NotImplementedError
 
     @pytest.fixture

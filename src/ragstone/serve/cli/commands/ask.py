@@ -113,7 +113,7 @@ async def _show_live(session: CliSession, events: AsyncIterator[AnswerEvent], *,
 
 
 def draw_answer(out: Console, answer: Answer, *, sources: bool = True) -> None:
-    """The sentences with their marks, what each mark stands for, and what speaks against them."""
+    """Draw the sentences with their marks, what each mark stands for, and what speaks against them."""
     draw_rest(out, answer, answer.answer, sources=sources)
 
 

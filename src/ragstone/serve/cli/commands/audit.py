@@ -120,7 +120,7 @@ def _draw_alerts(out: Console, alerts: Sequence[Alert]) -> None:
 
 
 def read_since(since: str | None) -> datetime | None:
-    """The moment that `--since` means."""
+    """Return the moment that `--since` means."""
     from datetime import timedelta
 
     from ragstone.core.clock import now, parse_moment
@@ -164,12 +164,12 @@ def _draw(out: Console, entries: Sequence[AuditEntry]) -> None:
 
 
 def _moment(moment: datetime) -> str:
-    """The day only where it is not today."""
+    """Return a time, with its day only where that is not today."""
     from ragstone.core.clock import now
 
     return f"{moment:%H:%M:%S}" if moment.date() == now().date() else f"{moment:%Y-%m-%d %H:%M}"
 
 
 def _outcome(entry: AuditEntry) -> str:
-    """A denial needs no reason."""
+    """Return the outcome with its reason; a denial needs none."""
     return f"{entry.outcome}: {entry.detail}" if entry.detail and entry.outcome == "failed" else entry.outcome

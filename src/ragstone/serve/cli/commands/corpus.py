@@ -89,7 +89,7 @@ async def show_chunk(
 
 
 def _read_settings(session: CliSession, path: Path, root: Path | None) -> Settings:
-    """The settings with the folder that may be read from."""
+    """Return the settings with the folder that may be read from."""
     if root is not None and not root.is_dir():
         raise InputError(f"there is no folder {root}", hint="--root names the folder that the corpus is in")
     if path.is_dir():
@@ -102,7 +102,7 @@ def _read_settings(session: CliSession, path: Path, root: Path | None) -> Settin
 
 
 def _locate(path: str) -> str:
-    """A path as it is meant here: from where one stands, if it leads somewhere."""
+    """Return a path from the current folder if it leads somewhere, else as it was typed."""
     return str(Path(path).absolute()) if Path(path).exists() else path
 
 

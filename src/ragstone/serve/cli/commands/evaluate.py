@@ -175,7 +175,7 @@ async def evaluate(
 
 
 def chosen_systems(names: str | None, settings: Settings, *, comparing: bool = False) -> list[str]:
-    """The systems that were asked for, or those that the settings can show."""
+    """Return the systems that were asked for, or those that the settings can show."""
     if names is None and comparing:
         return [settings.retrieval.mode]
     if names is None:

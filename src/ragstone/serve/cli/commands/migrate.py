@@ -73,7 +73,7 @@ def _adapter(kind: str, *, option: list[str] | None, **address: Any) -> Adapter:
 
 
 def _secret(name: str, given: str | None) -> str | None:
-    """A secret, or the value of the variable that is named instead: what is typed can be seen by others."""
+    """Return a secret, or the value of the variable that is named instead: what is typed can be seen by others."""
     if not given or not given.startswith("$"):
         return given
     import os

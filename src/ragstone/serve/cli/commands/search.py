@@ -75,7 +75,7 @@ async def search(
 
 
 def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
-    """The hits, best first, then rows, then what the web has to say; the stages under them when asked for."""
+    """Draw the hits, best first, then rows, then what the web has to say; the stages under them when asked for."""
     from ragstone.core.search import web_hits
 
     if not (result.hits or result.records or result.web):
@@ -111,7 +111,7 @@ def draw_hit(out: Console, rank: str, hit: Hit, query: str) -> None:
 
 
 def draw_trace(out: Console, stages: tuple[Stage, ...], took_ms: float) -> None:
-    """One row per stage, in the order they ended."""
+    """Draw one row per stage, in the order they ended."""
     rows = table("stage", "ms", "in", "out", "skipped", right=("ms", "in", "out"))
     for stage in stages:
         rows.add_row(stage.stage, f"{stage.ms:.1f}", str(stage.entered), str(stage.left), text(stage.skipped))
@@ -160,7 +160,7 @@ async def explain(
 
 
 def draw_explanation(out: Console, explanation: Explanation) -> None:
-    """The verdict in a sentence, then a row per stage."""
+    """Draw the verdict in a sentence, then a row per stage."""
     verdict = explanation.reason if explanation.found else f"lost at {explanation.lost_at}"
     reason = "" if explanation.found else f": {explanation.reason}"
     out.print(text(one_line(explanation.title), "bold").append(f" – {verdict}{reason}"))
@@ -207,7 +207,7 @@ async def research(
 
 
 def draw_research(out: Console, found: Research) -> None:
-    """The findings under their sources, then what was looked for without finding it."""
+    """Draw the findings under their sources, then what was looked for without finding it."""
     if not found.findings:
         where = " in what could be searched" if found.degraded else ""
         out.print(f"Nothing about this topic was found{where}.")

@@ -131,7 +131,7 @@ def summarize(checked: CheckedText) -> str:
 
 
 def draw_verdict(out: Console, verdict: Verdict) -> None:
-    """The status, each part of a compound claim, then the evidence: what decides, or else what comes near."""
+    """Draw the status, each part of a compound claim, then the evidence: what decides, or else what comes near."""
     head = text(verdict.status, COLOURS[verdict.status])
     said = SUPPORTED[verdict.status] if verdict.stance == "supported" else SAID[verdict.stance]
     sources = f"{verdict.sources} independent source{'' if verdict.sources == 1 else 's'}"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def draw_failures(out: Console, failures: Sequence[Failure]) -> None:
-    """A line for each with its reason, those that one quota refused as one; the hints below."""
+    """Draw a line for each with its reason, those that one quota refused as one; the hints below."""
     reasons = table("failed", "code", "reason")
     for group in _by_limit(failures):
         first = group[0]
@@ -28,12 +28,12 @@ def draw_failures(out: Console, failures: Sequence[Failure]) -> None:
 
 
 def reason(out: Console, uri: str, error: str) -> str:
-    """The error; on a terminal, where a line is short, without the name that stands beside it."""
+    """Return the error; on a terminal, where a line is short, without the name that stands beside it."""
     return error.removeprefix(f"{uri} ") if out.is_terminal else error
 
 
 def draw_hints(out: Console, advised: Iterable[tuple[str, str]]) -> None:
-    """Each hint once, and for what it is unless it is for all."""
+    """Draw each hint once, and for what it is unless it is for all."""
     failed = list(advised)
     names: dict[str, list[str]] = {}
     for name, hint in failed:

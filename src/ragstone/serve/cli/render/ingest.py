@@ -20,7 +20,7 @@ MOST_FILES = 100
 
 
 def outcome(report: IngestReport) -> int:
-    """The exit code: 3 when some failed, 1 when all did."""
+    """Return the exit code: 3 when some failed, 1 when all did."""
     if not report.failed:
         return OK
     return PARTIAL if report.added + report.updated + report.unchanged else FAILURE
@@ -38,14 +38,14 @@ def remarks(report: IngestReport) -> list[str]:
 
 
 def in_words(report: IngestReport) -> str:
-    """The counts that are not zero: `2 added, 1 removed`."""
+    """Return the counts that are not zero: `2 added, 1 removed`."""
     counts = {name: getattr(report, name) for name in ("added", "updated", "unchanged", *SOMETIMES)}
     counts["failed"] = len(report.failed)
     return ", ".join(f"{count:,} {name}" for name, count in counts.items() if count) or "nothing to do"
 
 
 def draw_report(out: Console, report: IngestReport, kb: str, took: float, *, stages: bool = False) -> None:
-    """The counts, the failures with their reasons, and what the kb holds now; `took` is in seconds."""
+    """Draw the counts, the failures with their reasons, and what the kb holds now; `took` is in seconds."""
     draw_counts(out, report)
     if stages:
         out.print()
@@ -56,7 +56,7 @@ def draw_report(out: Console, report: IngestReport, kb: str, took: float, *, sta
 
 
 def draw_counts(out: Console, report: IngestReport) -> None:
-    """A row of counts, and the failures with their reasons."""
+    """Draw a row of counts, and the failures with their reasons."""
     names = ["added", "updated", "unchanged", *(name for name in SOMETIMES if getattr(report, name))]
     counts = table(*names, "failed", right=(*names, "failed"))
     failed = text(f"{len(report.failed):,}", "bold red" if report.failed else "")

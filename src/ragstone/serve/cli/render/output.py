@@ -25,12 +25,12 @@ CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 
 
 def clean(text: str) -> str:
-    """The text without what could move the cursor or change colours."""
+    """Return the text without what could move the cursor or change colours."""
     return text.translate(CONTROLS)
 
 
 def one_line(text: str) -> str:
-    """The text with all white space as single blanks."""
+    """Return the text with all white space as single blanks."""
     return " ".join(clean(text).split())
 
 
@@ -50,7 +50,7 @@ def _dump(shape: Schema, indent: int | None) -> str:
 
 
 def say(kind: str, message: str) -> None:
-    """One line on stderr: `warning: …`, coloured by its kind on a terminal."""
+    """Print one line on stderr: `warning: …`, coloured by its kind on a terminal."""
     label = f"{kind}:"
     if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
         label = f"\x1b[1;{COLOURS.get(kind, '0')}m{label}\x1b[0m"
@@ -58,7 +58,7 @@ def say(kind: str, message: str) -> None:
 
 
 def say_plainly(message: str) -> None:
-    """One line on stderr as it is."""
+    """Print one line on stderr as it is."""
     print(clean(message), file=sys.stderr, flush=True)  # noqa: T201
 
 
@@ -71,7 +71,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def table(*columns: str, right: Sequence[str] = (), whole: Sequence[str] = ("id",)) -> Table:
-    """An empty table; those in `right` are numbers, no line end cuts those in `whole`. No frame when piped."""
+    """Return an empty table; those in `right` are numbers, no line end cuts those in `whole`. No frame when piped."""
     from rich import box
     from rich.table import Table
 
@@ -84,7 +84,7 @@ def table(*columns: str, right: Sequence[str] = (), whole: Sequence[str] = ("id"
 
 
 def text(content: str, style: str = "") -> Text:
-    """Words that are printed as they are, whatever brackets they hold; the style is that of these words only."""
+    """Return words that are printed as they are, whatever brackets they hold; the style is that of these words only."""
     from rich.text import Text
 
     return Text().append(clean(content), style)

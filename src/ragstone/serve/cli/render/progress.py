@@ -205,7 +205,7 @@ def _show_lines(progress: IngestProgress) -> Iterator[None]:
 
 @contextmanager
 def fill_progress(session: CliSession) -> Iterator[OnFill | None]:
-    """A bar over the chunks that have a vector, with the time that is left; nothing when nobody watches."""
+    """Show a bar over the chunks that have a vector, with the time that is left; nothing when nobody watches."""
     if not session.shows_progress:
         yield None
         return
@@ -228,7 +228,7 @@ def fill_progress(session: CliSession) -> Iterator[OnFill | None]:
 
 @contextmanager
 def move_progress(session: CliSession) -> Iterator[OnMove | None]:
-    """A bar for each thing that a move does."""
+    """Show a bar for each thing that a move does."""
     if not session.shows_progress:
         yield None
         return
@@ -247,7 +247,7 @@ def move_progress(session: CliSession) -> Iterator[OnMove | None]:
 
 @contextmanager
 def query_progress(session: CliSession, system: str) -> Iterator[Advance | None]:
-    """A bar over the queries that one system has answered."""
+    """Show a bar over the queries that one system has answered."""
     if not session.shows_progress:
         yield None
         return
@@ -259,7 +259,7 @@ def query_progress(session: CliSession, system: str) -> Iterator[Advance | None]
 
 
 def short(uri: str) -> str:
-    """The end of a long address: that is where the file's name stands."""
+    """Return the end of a long address: that is where the file's name stands."""
     line = one_line(uri)
     return line if len(line) <= WIDTH else f"…{line[1 - WIDTH :]}"
 

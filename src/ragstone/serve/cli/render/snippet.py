@@ -28,7 +28,7 @@ MOST_MARKS = 500
 
 
 def snippet(passage: str, query: str, heading: str = "", width: int = 240) -> Snippet:
-    """The window of about `width` characters that holds most of the words of the query, and most often.
+    """Return the window of about `width` characters that holds most of the words of the query, and most often.
 
     `heading` is shown elsewhere, so it is left out when the passage begins with it.
     """

@@ -59,7 +59,7 @@ class Lane:
         return self._session, how(self._session)
 
     def transact(self, how: Callable[[Session], T], work: Callable[[Session, T], U]) -> U:
-        """All of a transaction, on the lane's thread."""
+        """Do all of a transaction, on the lane's thread."""
         session, begun = self.begin(how)
         try:
             result = work(session, begun)
@@ -70,7 +70,7 @@ class Lane:
         return result
 
     def transact_patiently(self, how: Callable[[Session], T], work: Callable[[Session, T], U]) -> U:
-        """The same for what may make or drop tables, which waits a second at a time lest others wait behind it."""
+        """Do a transaction that may make or drop tables, waiting a second at a time lest others wait behind it."""
         end = monotonic() + LOCK_SECONDS
         while True:
             try:
@@ -113,7 +113,7 @@ class Lanes:
 
     @asynccontextmanager
     async def lane(self) -> AsyncIterator[Lane]:
-        """A lane of one's own; others get it when what was asked of it is done."""
+        """Yield a lane of one's own; others get it when what was asked of it is done."""
         await self._free.acquire()
         lane = self._idle.pop()  # the one that was used last: its connection is open
         try:

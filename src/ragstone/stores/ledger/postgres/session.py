@@ -51,12 +51,12 @@ class PostgresConnection:
 
 @lru_cache(maxsize=1024)
 def to_client_sql(sql: str) -> str:
-    """The ledger's SQL with the client's marks; no literal of ours has a question mark in it."""
+    """Return the ledger's SQL with the client's marks; no literal of ours has a question mark in it."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 
 def connect(dsn: str) -> psycopg.Connection:
-    """A connection on which nothing is begun. What it needs is set by each transaction for itself."""
+    """Return a connection on which nothing is begun. What it needs is set by each transaction for itself."""
     given = conninfo_to_dict(dsn)
     missing = {name: value for name, value in DEFAULTS.items() if name not in given}
     return psycopg.connect(make_conninfo(dsn, client_encoding="utf8", **missing), autocommit=True)
@@ -160,7 +160,7 @@ class Session:
         return self._require_tenant(tenant, self._begin(tenant, WRITE, DURABLE, TENANT_LOCK, TENANT), erased)
 
     def write_log(self, tenant: str) -> str:
-        """The same for what a crash of the server may cost the last of: the commit waits for no disk."""
+        """Begin a write that a crash of the server may cost the last of: the commit waits for no disk."""
         return self._require_tenant(tenant, self._begin(tenant, WRITE, RELAXED, TENANT_LOCK, TENANT))
 
     def read_control(self) -> None:
@@ -227,7 +227,7 @@ class Session:
         return {"role": role, "search_path": path} | LIMITS
 
     def _begin(self, tenant: str, *statements: str) -> tuple[str, str, str] | None:
-        """One visit to the server for all of it; what the last statement found."""
+        """Begin a transaction in one visit to the server; return what the last statement found."""
         first, *others = (sql.SQL(text).format(name=tenant, local=True) for text in statements)
         try:
             return self._last(sql.SQL("; ").join([first, _set(self._settings), *others]))

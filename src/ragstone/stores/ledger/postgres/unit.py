@@ -98,7 +98,7 @@ class PostgresUnit:
 
 
 def register(lane: Lane, tenant: str, moment: datetime, who: Caller) -> str:
-    """The id of the tenant of that name, which is made with its partitions if there is none."""
+    """Return the id of the tenant of that name, which is made with its partitions if there is none."""
     return lane.transact_patiently(
         Session.write_control, lambda session, _: tenant_rows.register(session.rows, tenant, moment, who)
     )

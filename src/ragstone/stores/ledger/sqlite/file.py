@@ -179,13 +179,13 @@ class SqliteFile:
             self._idle.put(connection)
 
     def version(self) -> int:
-        """A number that changes whenever anyone commits. Costs microseconds; only for the loop's own thread."""
+        """Return a number that changes whenever anyone commits. Costs microseconds; only for the loop's own thread."""
         with translate_errors(self.path):
             # SQLite counts for each connection: a number of another opening must not look like one of this.
             return self._opening << 32 | int(self._watcher.execute("PRAGMA data_version").fetchone()[0])
 
     def glance(self, sql: str, parameters: Sequence[str]) -> tuple[Any, ...] | None:
-        """One row. Costs microseconds; only for the loop's own thread."""
+        """Return one row. Costs microseconds; only for the loop's own thread."""
         with translate_errors(self.path):
             row: tuple[Any, ...] | None = self._watcher.execute(sql, parameters).fetchone()
             return row

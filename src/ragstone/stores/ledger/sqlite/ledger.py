@@ -67,7 +67,7 @@ class SqliteLedger(SqlLedger):
 
     @asynccontextmanager
     async def file(self, tenant: str, *, make: bool = False) -> AsyncIterator[TenantFile]:
-        """The tenant's file; it stays open at least while the block runs. Only a writer may make a new one."""
+        """Yield the tenant's file; it stays open at least while the block runs. Only a writer may make a new one."""
         opened = self.at_hand(tenant)
         if opened is None:
             async with self._opening:
@@ -88,7 +88,7 @@ class SqliteLedger(SqlLedger):
                 self._close_left()
 
     def at_hand(self, tenant: str) -> TenantFile | None:
-        """The open file of a tenant, if its name still leads there: names change hands, and tenants go.
+        """Return the open file of a tenant, if its name still leads there: names change hands, and tenants go.
 
         It may be closed as soon as the caller awaits something: who does that asks for `file`.
         """
@@ -197,7 +197,7 @@ class SqliteLedger(SqlLedger):
             self._retired.clear()
 
     async def control(self, make: bool = False) -> SqliteFile | None:
-        """The file that knows the tenants; None while there is none."""
+        """Return the file that knows the tenants; None while there is none."""
         path = self._folder / "control.db"
         async with self._opening_control:
             if self._control and self._control.is_stale:
