@@ -1,4 +1,7 @@
-"""EMBED: vectors for waves of chunks, from the model of the kb, with checkpoints in long documents."""
+"""EMBED: vectors from the model of the kb, with checkpoints in long documents.
+
+A wave is some documents whose chunks go to the model together.
+"""
 
 from __future__ import annotations
 

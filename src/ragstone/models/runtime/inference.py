@@ -138,7 +138,7 @@ class BatchLanes:
         return work()
 
     def run_batch(self, work: Callable[[], T]) -> T:
-        """Run a batch when there is a lane for it."""
+        """Run a batch when one more may run."""
         with self._changed:
             while self._running >= self._most():
                 self._changed.wait(QUERY_SECONDS)

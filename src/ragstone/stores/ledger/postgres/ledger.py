@@ -26,7 +26,7 @@ from ragstone.stores.vault import Vault
 
 try:
     from ragstone.stores.ledger.postgres.errors import describe_database, translate_errors
-    from ragstone.stores.ledger.postgres.lanes import Lanes
+    from ragstone.stores.ledger.postgres.pool import ConnectionPool
     from ragstone.stores.ledger.postgres.session import Session
     from ragstone.stores.ledger.postgres.unit import PostgresUnit, forget_tenant, left_of_tenant, register
     from ragstone.stores.migrations.postgres import ensure
@@ -57,8 +57,8 @@ class PostgresLedger(SqlLedger):
         self._clock = clock
         # Apart, since who writes may read meanwhile: from one pool, all could hold one and wait for another.
         writers = max(1, pool_size // 2)
-        self._writers = Lanes(dsn, writers, self._prepare)
-        self._readers = Lanes(dsn, max(1, pool_size - writers), self._prepare)
+        self._writers = ConnectionPool(dsn, writers, self._prepare)
+        self._readers = ConnectionPool(dsn, max(1, pool_size - writers), self._prepare)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._old_files = OldFiles(folder)
         self._taken_over: set[str] = set()
@@ -69,8 +69,8 @@ class PostgresLedger(SqlLedger):
     @asynccontextmanager
     async def unit(self, tenant: str) -> AsyncIterator[PostgresUnit]:
         await self._take_over(tenant)
-        async with self._turn(tenant), self._writers.lane() as lane:
-            yield PostgresUnit(lane, tenant, self._indexes, self._files, self._clock, erasing.get())
+        async with self._turn(tenant), self._writers.borrow() as thread:
+            yield PostgresUnit(thread, tenant, self._indexes, self._files, self._clock, erasing.get())
 
     async def read(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         await self._take_over(check_name(tenant, "tenant"))
@@ -111,9 +111,9 @@ class PostgresLedger(SqlLedger):
         except UnknownTenant:
             if not make:
                 raise
-        async with self._writers.lane() as lane:
+        async with self._writers.borrow() as thread:
             who = caller()
-            return self._files(await lane.run(lambda lane: register(lane, tenant, self._clock(), who)))
+            return self._files(await thread.run(lambda thread: register(thread, tenant, self._clock(), who)))
 
     async def work_signals(self) -> Mapping[str, int]:
         known = "SELECT name, bell FROM tenants WHERE state = 'active' ORDER BY name"
@@ -142,9 +142,9 @@ class PostgresLedger(SqlLedger):
     async def outside(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what cannot be part of a transaction, such as building an index while others write."""
         check_name(tenant, "tenant")
-        async with self._writers.lane() as lane:
-            return await lane.run(
-                lambda lane: lane.outside(
+        async with self._writers.borrow() as thread:
+            return await thread.run(
+                lambda thread: thread.outside(
                     tenant, lambda session, tenant_id: work(session.rows, tenant_id, *args, **kwargs)
                 )
             )
@@ -178,17 +178,17 @@ class PostgresLedger(SqlLedger):
             self._taken_over.add(tenant)
 
     async def _read(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
-        async with self._readers.lane() as lane:
-            return await lane.run(lambda lane: lane.transact(how, work))
+        async with self._readers.borrow() as thread:
+            return await thread.run(lambda thread: thread.transact(how, work))
 
     async def _write(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
-        async with self._writers.lane() as lane:
-            return await lane.run(lambda lane: lane.transact(how, work))
+        async with self._writers.borrow() as thread:
+            return await thread.run(lambda thread: thread.transact(how, work))
 
     async def _control(self, work: Callable[[Session], T]) -> T:
-        async with self._writers.lane() as lane:
-            return await lane.run(
-                lambda lane: lane.transact_patiently(Session.write_control, lambda session, _: work(session))
+        async with self._writers.borrow() as thread:
+            return await thread.run(
+                lambda thread: thread.transact_patiently(Session.write_control, lambda session, _: work(session))
             )
 
     def _turn(self, tenant: str) -> asyncio.Lock:

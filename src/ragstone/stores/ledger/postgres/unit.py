@@ -1,4 +1,4 @@
-"""Removing everything that a PostgreSQL ledger holds of a tenant."""
+"""A unit of work on PostgreSQL, and tenants: registered with their partitions, removed with everything of theirs."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.control import tenant_rows
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.erasure import count_tenant
-from ragstone.stores.ledger.postgres.lanes import Lane
+from ragstone.stores.ledger.postgres.pool import ConnectionThread
 from ragstone.stores.ledger.postgres.session import Session
 from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.sql.database import Connection
 
+T = TypeVar("T")
 GUARDED = (
     "SELECT relname FROM pg_class WHERE relnamespace = 'ragstone'::regnamespace AND relkind = 'r' "
     "AND relrowsecurity AND NOT relispartition ORDER BY relname"
@@ -39,22 +40,19 @@ def left_of_tenant(connection: Connection, tenant_id: str) -> dict[str, int]:
     return {**count_tenant(connection, tenant_id), "activity": activity}
 
 
-T = TypeVar("T")
-
-
 class PostgresUnit:
-    """Implements `UnitOfWork` for whoever has a lane. The tenant's lock is taken by the first call."""
+    """Implements `UnitOfWork` on a borrowed connection. The tenant's lock is taken by the first call."""
 
     def __init__(
         self,
-        lane: Lane,
+        thread: ConnectionThread,
         tenant: str,
         indexes: Sequence[TransactionalIndex],
         blobs: Callable[[str], Blobs],
         clock: Callable[[], datetime],
         erased: str = "",
     ) -> None:
-        self._lane = lane
+        self._thread = thread
         self._tenant = tenant
         self._blobs = blobs
         self._clock = clock
@@ -71,34 +69,34 @@ class PostgresUnit:
         return self._blobs(self.tenant_id)
 
     async def run(self, work: Callable[[Connection], T]) -> T:
-        def begin_and_work(lane: Lane) -> T:
+        def begin_and_work(thread: ConnectionThread) -> T:
             if self._session is None:
-                self._session, self.tenant_id = self._begin(lane)
+                self._session, self.tenant_id = self._begin(thread)
             elif not self._session.is_open:
                 raise StoreError("the transaction was undone by an earlier failure", hint="begin another")
             return work(self._session.rows)
 
         self._asked = True
-        return await self._lane.run(begin_and_work)
+        return await self._thread.run(begin_and_work)
 
     async def end(self, *, commit: bool) -> None:
-        def end_session(_: Lane) -> None:
+        def end_session(_: ConnectionThread) -> None:
             if self._session:
                 self._session.commit() if commit else self._session.rollback()
 
         if self._asked:
-            await self._lane.run(end_session)
+            await self._thread.run(end_session)
 
-    def _begin(self, lane: Lane) -> tuple[Session, str]:
+    def _begin(self, thread: ConnectionThread) -> tuple[Session, str]:
         try:
-            return lane.begin(lambda session: session.write(self._tenant, self._erased))
+            return thread.begin(lambda session: session.write(self._tenant, self._erased))
         except UnknownTenant:
-            register(lane, self._tenant, self._clock(), self._caller)
-            return lane.begin(lambda session: session.write(self._tenant, self._erased))
+            register(thread, self._tenant, self._clock(), self._caller)
+            return thread.begin(lambda session: session.write(self._tenant, self._erased))
 
 
-def register(lane: Lane, tenant: str, moment: datetime, who: Caller) -> str:
+def register(thread: ConnectionThread, tenant: str, moment: datetime, who: Caller) -> str:
     """Return the id of the tenant of that name, which is made with its partitions if there is none."""
-    return lane.transact_patiently(
+    return thread.transact_patiently(
         Session.write_control, lambda session, _: tenant_rows.register(session.rows, tenant, moment, who)
     )

@@ -1,7 +1,7 @@
-"""Threads with a connection each, lent to one user at a time: the ledger's connection pool.
+"""The ledger's connection pool: threads with a connection each, lent to one user at a time.
 
-What is asked of a lane is done in order. So whoever is cancelled may walk away: what it has begun is ended before
-the next one's turn, and a lane is lent again once it is through.
+What is asked of a thread is done in order. So a caller may be cancelled at any time: what it has begun is ended before
+the thread is lent again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 
-class Lane:
+class ConnectionThread:
     """One thread and its connection, opened when it is first needed and again when it was lost."""
 
     def __init__(self, dsn: str, prepare: Callable[[], None]) -> None:
@@ -33,8 +33,8 @@ class Lane:
         self._session: Session | None = None
         self._last: asyncio.Future[object] | None = None
 
-    def run(self, work: Callable[[Lane], T]) -> asyncio.Future[T]:
-        """Have something done on the lane's thread after what was asked before; it is done whoever waits for it."""
+    def run(self, work: Callable[[ConnectionThread], T]) -> asyncio.Future[T]:
+        """Do something on its thread after what was asked before; it is done even if nobody waits for it any more."""
 
         def run_work() -> T:
             with translate_errors(self._place):
@@ -47,7 +47,7 @@ class Lane:
         return asyncio.shield(future)
 
     def begin(self, how: Callable[[Session], T]) -> tuple[Session, T]:
-        """Begin a transaction, on the lane's thread. A connection that was lost meanwhile is replaced."""
+        """Begin a transaction, on its thread. A connection that was lost meanwhile is replaced."""
         if self._session and not self._session.is_lost:
             try:
                 return self._session, how(self._session)
@@ -59,7 +59,7 @@ class Lane:
         return self._session, how(self._session)
 
     def transact(self, how: Callable[[Session], T], work: Callable[[Session, T], U]) -> U:
-        """Do all of a transaction, on the lane's thread."""
+        """Do all of a transaction, on its thread."""
         session, begun = self.begin(how)
         try:
             result = work(session, begun)
@@ -80,7 +80,7 @@ class Lane:
                     raise
 
     def outside(self, tenant: str, work: Callable[[Session, str], U]) -> U:
-        """Statements that cannot be part of a transaction, on the lane's thread."""
+        """Run statements that cannot be part of a transaction, on its thread."""
         session, _ = self.begin(Session.read_control)
         session.rollback()  # the connection is there: that was all
         with session.outside(tenant) as tenant_id:
@@ -103,28 +103,28 @@ class Lane:
             self._session = None
 
 
-class Lanes:
-    """So many lanes; who finds none free waits for one, first come first served."""
+class ConnectionPool:
+    """A number of connections; a caller that finds none free waits for one, first come first served."""
 
     def __init__(self, dsn: str, count: int, prepare: Callable[[], None]) -> None:
-        self._all = [Lane(dsn, prepare) for _ in range(count)]
+        self._all = [ConnectionThread(dsn, prepare) for _ in range(count)]
         self._idle = list(self._all)
         self._free = asyncio.Semaphore(count)
 
     @asynccontextmanager
-    async def lane(self) -> AsyncIterator[Lane]:
-        """Yield a lane of one's own; others get it when what was asked of it is done."""
+    async def borrow(self) -> AsyncIterator[ConnectionThread]:
+        """Yield a connection that no other caller has; it is lent again when what was asked of it is done."""
         await self._free.acquire()
-        lane = self._idle.pop()  # the one that was used last: its connection is open
+        thread = self._idle.pop()  # the one that was used last: its connection is open
         try:
-            yield lane
+            yield thread
         finally:
-            lane.when_done(lambda: self._give_back(lane))
+            thread.when_done(lambda: self._give_back(thread))
 
-    def _give_back(self, lane: Lane) -> None:
-        self._idle.append(lane)
+    def _give_back(self, thread: ConnectionThread) -> None:
+        self._idle.append(thread)
         self._free.release()
 
     async def close(self) -> None:
-        for lane in self._all:
-            await asyncio.to_thread(lane.close)
+        for thread in self._all:
+            await asyncio.to_thread(thread.close)
