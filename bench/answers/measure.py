@@ -12,7 +12,7 @@ from bench.answers.doubles import ScriptedLLM
 from bench.answers.grade import grade, words_of
 from bench.answers.payloads import leaks
 from bench.answers.tables import GRADED, Failure, Table, is_unanswerable
-from ragstone.answer import Answerer
+from ragstone.answer.ask import Answerer
 from ragstone.core.answers import Answer, AnswerReady, SentenceReady, Verdict
 from ragstone.core.search import Question
 from ragstone.core.types import Hit

@@ -69,6 +69,14 @@ def test_importing_the_package_loads_nothing_heavy(statement: str) -> None:
     assert done.stdout == "[]\n"
 
 
+def test_searching_does_not_wait_for_the_rules_of_answers() -> None:
+    code = "import sys, ragstone.engine.engine, ragstone.engine.workspace; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [
+        name for name in done.stdout.split() if name.startswith(("ragstone.answer.ask", "ragstone.answer.verify"))
+    ] == []
+
+
 EXPLICIT = {"search", "ask", "stream", "explain", "session", "erase"}
 """Methods of a workspace that `Ragstone` spells out."""
 LEFT_OUT = {"work_and_report"}

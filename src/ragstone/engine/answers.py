@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ragstone.answer.ask import KbState, Part, drop_repeats, interleave, look_up
 from ragstone.answer.cache import Asked
+from ragstone.answer.parts import KbState, Part, drop_repeats, interleave, look_up
 from ragstone.answer.quotes import all_words
 from ragstone.core.answers import (
     DEPTHS,

@@ -29,7 +29,7 @@ from ragstone.stores.factory import open_stores
 
 if TYPE_CHECKING:
     # Only some calls need these: they are imported when they are built, and a search starts the sooner.
-    from ragstone.answer import Answerer
+    from ragstone.answer.ask import Answerer
     from ragstone.answer.research import Researcher
     from ragstone.answer.verify import ClaimVerifier
     from ragstone.core.activity import SearchReport
@@ -324,7 +324,7 @@ class Components:
 
     @cached_property
     def answerer(self) -> Answerer:
-        from ragstone.answer import Answerer
+        from ragstone.answer.ask import Answerer
 
         settings, tokenizer = self.settings, tokenizer_of(self.embedder)
         return Answerer(self.embedder, self.llm, settings.answer, settings.llm, tokenizer, self.entailer)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
-from ragstone.answer import Answerer
+from ragstone.answer.ask import Answerer
 from ragstone.answer.styles import NO_EVIDENCE, dangling_marks
 from ragstone.core.answers import Answer
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError, SettingsError

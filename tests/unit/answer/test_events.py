@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
-from ragstone.answer import Answerer
+from ragstone.answer.ask import Answerer
 from ragstone.core.answers import AnswerReady, CitationsReady, SentenceReady
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Entailment, Message, Relation

@@ -9,9 +9,9 @@ from typing import Any, get_args
 import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged
 
-from ragstone.answer import Answerer
-from ragstone.answer.ask import AnsweredParts, KbState, Part
+from ragstone.answer.ask import Answerer
 from ragstone.answer.extract import Extraction
+from ragstone.answer.parts import AnsweredParts, KbState, Part
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.answer.styles import NO_EVIDENCE, NOT_ALL_DONE, Writer

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ragstone.answer import Answerer
-from ragstone.answer.ask import AnsweredParts, Part, look_up
+from ragstone.answer.ask import Answerer
+from ragstone.answer.parts import AnsweredParts, Part, look_up
 from ragstone.core.protocols import Embedder
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from tests.unit.answer.receipts import FACTS, checked, live
 
-from ragstone.answer import Answerer
+from ragstone.answer.ask import Answerer
 from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import Wording, make_receipt
 from ragstone.core.protocols import Embedder

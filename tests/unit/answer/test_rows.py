@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged, live
 
-from ragstone.answer import Answerer
-from ragstone.answer.ask import Judge
+from ragstone.answer.ask import Answerer, Judge
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor, find_candidates
 from ragstone.answer.pack import pack

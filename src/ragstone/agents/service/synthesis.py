@@ -11,10 +11,11 @@ from decimal import Decimal, InvalidOperation
 from ragstone.agents.service.analysis import speaks_of_rules
 from ragstone.agents.service.retrieval import RetrievalResult, is_named
 from ragstone.agents.service.rows import SYMBOLS, say_sentences
-from ragstone.answer.ask import Judge, drop_repeats
+from ragstone.answer.ask import Judge
 from ragstone.answer.budget import cut_passages
 from ragstone.answer.contradict import build_contradiction, find_contradictions
 from ragstone.answer.pack import pack
+from ragstone.answer.parts import drop_repeats
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.sanitize import has_link
 from ragstone.answer.score import leans
