@@ -38,14 +38,11 @@ KEYS = 1000
 class RedisCache:
     """Implements `core.protocols.SharedCache`."""
 
-    def __init__(
-        self, url: SecretStr, namespace: Callable[[], str], vault: Vault, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, url: SecretStr, namespace: Callable[[], str], vault: Vault) -> None:
         """`namespace` names what else a value depends on; it is asked for when the first one is kept or looked for."""
         self._url = url
         self._find_namespace = namespace
         self._vault = vault
-        self._clock = clock
         self._rests_until = float("-inf")
 
     async def get(self, tenant_id: str, key: str) -> bytes | None:
@@ -106,12 +103,12 @@ class RedisCache:
         """Return the answer of Redis; None when there is none in time, and until the pause after that is over."""
         from redis.exceptions import RedisError
 
-        if self._clock() < self._rests_until:
+        if time.monotonic() < self._rests_until:
             return None
         try:
             return await call()
         except (RedisError, OSError) as error:
-            self._rests_until = self._clock() + PAUSE_SECONDS
+            self._rests_until = time.monotonic() + PAUSE_SECONDS
             logger.warning("cannot %s the cache in Redis, next try in %.0f s: %s", what, PAUSE_SECONDS, error)
             return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -51,12 +51,11 @@ RULES: Mapping[str, str] = {
 class AlertWatch:
     """Looks at the rules of all tenants and of the service itself."""
 
-    def __init__(self, components: Components, book: SqlAlertBook, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, components: Components, book: SqlAlertBook) -> None:
         self._components = components
         self._settings = components.settings.alerts
         self._book = book
-        self._clock = clock
-        self._last = clock()
+        self._last = time.monotonic()
         self._turn = asyncio.Lock()
         self._next_tenant = ""
         at_once = components.settings.fetch.model_copy(update={"retries": 0})
@@ -65,10 +64,10 @@ class AlertWatch:
 
     async def tick(self) -> None:
         """Look at all rules and send what is to be told, if it is time for that; what fails is logged."""
-        if self._turn.locked() or self._clock() - self._last < self._settings.every_seconds:
+        if self._turn.locked() or time.monotonic() - self._last < self._settings.every_seconds:
             return
         async with self._turn:
-            self._last = self._clock()
+            self._last = time.monotonic()
             try:
                 await self.evaluate()
             except RagstoneError as error:
@@ -81,11 +80,11 @@ class AlertWatch:
     async def evaluate(self) -> list[Alert]:
         """Look at the rules of the service and of all tenants; return the alerts that began or ended."""
         changed = await self._update("", "", await self._look_at_service())
-        until = self._clock() + SECONDS
+        until = time.monotonic() + SECONDS
         tenants = sorted(await self._components.stores.tenants.all(), key=lambda tenant: tenant.name)
         later = [tenant for tenant in tenants if tenant.name >= self._next_tenant]
         for tenant in [*later, *tenants[: len(tenants) - len(later)]]:
-            if self._clock() > until:
+            if time.monotonic() > until:
                 self._next_tenant = tenant.name
                 break
             if tenant.state != "active":

@@ -53,9 +53,8 @@ class Readiness:
 class ReadinessMonitor:
     """Looks at the parts of an engine."""
 
-    def __init__(self, components: Components, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, components: Components) -> None:
         self._components = components
-        self._clock = clock
         self._known: Readiness | None = None
         self._known_at = 0.0
         self._turn = asyncio.Lock()
@@ -65,11 +64,11 @@ class ReadinessMonitor:
     async def check(self) -> Readiness:
         """Return the state of each part, as it was found now or a moment ago."""
         async with self._turn:
-            if self._known is None or self._clock() - self._known_at >= FRESH_SECONDS:
+            if self._known is None or time.monotonic() - self._known_at >= FRESH_SECONDS:
                 looks = self._looks()
                 states = await asyncio.gather(*(_look(look) for look in looks.values()))
                 self._known = Readiness(dict(zip(looks, states, strict=True)))
-                self._known_at = self._clock()
+                self._known_at = time.monotonic()
             return self._known
 
     def _looks(self) -> dict[str, Look]:

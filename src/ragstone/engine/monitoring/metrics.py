@@ -174,19 +174,18 @@ class Metrics:
 class QueueMeter:
     """Counts the jobs of all tenants, now and then: each has a ledger of its own, and probes must cost little."""
 
-    def __init__(self, queue: Queue, metrics: Metrics, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, queue: Queue, metrics: Metrics) -> None:
         self._queue = queue
         self._metrics = metrics
-        self._clock = clock
         self._counted_at = float("-inf")
         self._turn = asyncio.Lock()
 
     async def measure(self) -> None:
         """Count the jobs, unless that was done just now; what cannot be read in time is left out and said so."""
         async with self._turn:
-            if self._clock() - self._counted_at < COUNTED_EVERY:
+            if time.monotonic() - self._counted_at < COUNTED_EVERY:
                 return
-            self._counted_at = self._clock()
+            self._counted_at = time.monotonic()
             totals, left = dict.fromkeys(STATES, 0), 0
             try:
                 async with asyncio.timeout(COUNT_SECONDS):
