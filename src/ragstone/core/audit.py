@@ -126,7 +126,7 @@ class AuditChain:
     pruned: int
     """Entries that were removed by age or number, which the record itself says."""
     head: str
-    """The hash of the last entry: who notes it elsewhere can prove later that the record was not written anew."""
+    """The hash of the last entry: noted elsewhere, it proves later that the record was not rewritten."""
     broken_at: int | None = None
     """The number of the first entry that is not as it was written, or of the last good one if others are missing."""
     problem: str = ""

@@ -46,7 +46,7 @@ from ragstone.core.remedies import Action, Remedy, advise
 class RagstoneError(Exception):
     """The root: a message for people, a stable `code` for programs, and what to do next.
 
-    That is a `hint` in words, a `remedy` as data, or both; `advice` is the text of both for whoever reads it.
+    That is a `hint` in words, a `remedy` as data, or both; `advice` is the text of both, for the reader.
     """
 
     code: str = "error"
@@ -224,7 +224,7 @@ class FetchError(RemoteError):
 
 
 class BudgetSpent(ModelError, RemoteError):
-    """A paid model or service is not asked. Whoever can do without it does, as if it had failed."""
+    """A paid model or service is not asked. Callers that can do without it do, as if it had failed."""
 
     code = "budget_spent"
     retryable = False

@@ -100,7 +100,7 @@ class Bill(defaultdict[str, float]):
         super().__init__(float, usd)
         self.units: dict[str, float] = defaultdict(float)
         self.refusal = refusal
-        """The error for whoever wants to pay although nothing is left."""
+        """The error that is raised for a cost although nothing is left."""
 
 
 _bill: ContextVar[Bill | None] = ContextVar("ragstone_bill", default=None)
@@ -129,7 +129,7 @@ def add_cost(kind: str, usd: float, units: float = 0) -> None:
 
 
 def require_budget() -> None:
-    """Raise `BudgetSpent` if whoever pays has nothing left; called before every request that costs money."""
+    """Raise `BudgetSpent` if the tenant has nothing left; called before every request that costs money."""
     bill = _bill.get()
     if bill is not None and bill.refusal is not None:
         raise bill.refusal

@@ -71,7 +71,7 @@ class Source(Protocol):
         """Yield the pages of items that are new since `cursor` (None at first).
 
         Raises `SourceError` or `FetchError` when the source as a whole cannot be read; an item that cannot is a
-        `Failure` among the items. A page that was yielded is never taken back: whoever stored its cursor goes on there.
+        `Failure` among the items. A page that was yielded is never taken back: a stored cursor goes on there.
         """
         ...
 

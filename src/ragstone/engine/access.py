@@ -148,7 +148,7 @@ class TenantAccess:
             await asyncio.shield(self._let_go(reserving))
 
     async def _let_go(self, reserving: asyncio.Future[Reservation]) -> None:
-        """Release what was reserved, also if whoever wanted it was cancelled before it was."""
+        """Release what was reserved, also if its caller was cancelled before it was."""
         await asyncio.wait([reserving])
         if not reserving.exception():
             await self._book.release(reserving.result())

@@ -154,7 +154,7 @@ class Dialogue(WorkspacePart):
         return kept.document if kept else {}
 
     async def write_settings(self, agent: str, document: dict[str, Json]) -> None:
-        """Write the settings of an agent in place of those it has; whoever calls this has checked them."""
+        """Write the settings of an agent in place of those it has; the caller has checked them."""
         tenant = self._scope.tenant
         if not await self._access.write(tenant):
             await self._components.ledger.blobs(tenant, make=True)  # the first thing that is written for a tenant

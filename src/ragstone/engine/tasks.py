@@ -173,7 +173,7 @@ async def forget_tasks(components: Components, tenant: str, *, everything: bool 
 async def run_task(components: Components, tenant: str, job: Job, tell: Tell) -> tuple[str, TaskResult]:
     """Do a task; return what it came to, and the file that it made."""
     facts = job.facts
-    # Whoever has queued it may have done so over the network.
+    # It may have been queued over the network.
     scope = TenantScope(components, tenant, str(facts.get("actor", "")), str(facts.get("request_id", "")), remote=True)
     await forget_tasks(components, tenant)
     folder = components.settings.data_dir / FOLDER / job.id

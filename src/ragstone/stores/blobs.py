@@ -149,8 +149,8 @@ class Blobs:
             try:
                 if self._vault.is_current(_head(place)):
                     return "current"
-                # The draft is there before the original is read. Who removes the original after that removes
-                # the draft too, and who did it before leaves nothing to read: what is deleted stays deleted.
+                # The draft is there before the original is read. A caller that removes the original after that removes
+                # the draft too, and one that did so before leaves nothing to read: what is deleted stays deleted.
                 with os.fdopen(_open_new(draft), "wb") as file:
                     content = self.get(document_id, name)
                     _write(file, self._vault.seal(content, self._owner(document_id, name)))

@@ -92,7 +92,7 @@ async def criticize(pipeline: Pipeline, state: ArticleState) -> Update:
 
 
 async def _rewrite(pipeline: Pipeline, state: ArticleState, node: AgentName, parts: dict[str, str]) -> Update:
-    """Have an agent return the draft anew; one that returns nothing leaves it as it is."""
+    """Have an agent write the draft again; one that returns nothing leaves it as it is."""
     update, text = await take_turn(pipeline, state, node, _write_prompt(pipeline, node, **parts))
     if text is None:
         return update

@@ -1,6 +1,6 @@
 """A kb moves to another model: build a Space beside the live one, compare the two, flip one pointer.
 
-Nothing but the ledger remembers how far it is: whoever runs the same again goes on where the last one stopped.
+Only the ledger remembers how far it is: running the same again goes on where the last run stopped.
 Searches read the live Space all the while, and what is written meanwhile lacks a vector like everything else.
 """
 

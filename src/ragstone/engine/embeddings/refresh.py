@@ -123,7 +123,7 @@ class Refresher:
         return await self._reembedder.run(tenant, kb.name, model, mode="full", on_progress=on_progress)
 
     async def do(self, tenant: str, job: Job, tell: Tell, sample: int, reread: Reread | None) -> str:
-        """Do a job that `Triggers` has queued; what it came to, for whoever reads the notice."""
+        """Do a job that `Triggers` has queued; return what it came to, for the notice."""
 
         def on_progress(done: FillProgress) -> None:
             percent = int(done.done * 99 / done.total) if done.total else 0
@@ -139,7 +139,7 @@ class Refresher:
         try:
             async with self._access.paying(tenant):
                 if model := str(job.facts["model"]):
-                    # Who queued it may have had other settings than this worker.
+                    # The process that queued it may have had other settings than this worker.
                     named = None if job.facts["model_id"] == self._embedders.default_id else model
                     moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
                     said.append(describe_reembedding(moved))

@@ -181,7 +181,7 @@ class TenantShop(WorkspacePart):
                 f"{starts_at.isoformat(sep=' ', timespec='minutes')} is not a time at which '{service.name}' can begin",
                 hint="choose one of its free slots",
             )
-        # Most of those who come too late need not wait for whoever writes now.
+        # Most callers that come too late need not wait for the current writer.
         if await self._appointments.taken(service.id, slot.starts_at, slot.ends_at):
             raise slot_taken(slot)
         made = await self._appointments.book(slot, name, of_ledger=not self._is_mapped("services"))

@@ -102,7 +102,7 @@ def address_of(connection: HTTPConnection) -> str:
 
 
 def rate_headers(limit: float, left: float, seconds: float) -> Mapping[str, str]:
-    """Return the headers that tell a caller of a limit, what is left of it and when it begins anew."""
+    """Return the headers that tell a caller of a limit, what is left of it and when it begins again."""
     return {
         "RateLimit-Limit": f"{limit:.0f}",
         "RateLimit-Remaining": f"{left:.0f}",

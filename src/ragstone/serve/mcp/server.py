@@ -56,7 +56,7 @@ def build_server(
     tools: Sequence[str] = DEFAULT_TOOLS,
     budget: Budget | None = None,
 ) -> Server[Any]:
-    """Return a server of these tools for whoever asks, with a budget for each session and invocation."""
+    """Return a server of these tools, with a budget for each session and invocation."""
     types, server_class = _mcp()
     sessions, offered = Sessions(), [_tool(types, name) for name in tools]
 

@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 STDIN = 0
 LAST_ANSWERS_SECONDS = 1.0
-"""For whoever sends everything and closes: the MCP package drops what is under way when its input ends."""
+"""For clients that send everything and close: the MCP package drops what is under way when its input ends."""
 
 
 @contextmanager

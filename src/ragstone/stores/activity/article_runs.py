@@ -44,7 +44,7 @@ class RunSnapshot:
 
 
 class ArticleRunRepository(TenantRepository):
-    """Keeps runs. Whoever takes one up gets a token; what an earlier holder writes is refused."""
+    """Keeps runs. A worker that takes one up gets a token; what an earlier holder writes is refused."""
 
     @in_transaction
     def add(

@@ -317,7 +317,7 @@ class SqlTenantBook:
             await remove(tenant.id)
         await self._ledger.forget(tenant.name, tenant.id)
         await self._finish(tenant)
-        # Once more, for whoever had been let in before: with the name gone, nobody can come after this.
+        # Once more, for callers that had been let in before: with the name gone, none can come after this.
         await self._ledger.forget(tenant.name, tenant.id)
         for remove in self._files:
             await remove(tenant.id)

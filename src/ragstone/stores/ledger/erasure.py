@@ -107,7 +107,7 @@ def sources_of(connection: Connection, tenant_id: str, kb: KnowledgeBase, name: 
 
 
 def delete_source(connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, name: str) -> list[str]:
-    """Remove a source, what it brought and its jobs; whoever still reads it can write nothing more for it."""
+    """Remove a source, what it brought and its jobs; a sync that still reads it can write nothing more."""
     roots = connection.execute(
         "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND parent_id IS NULL",
         (tenant_id, kb.id, name),

@@ -51,7 +51,7 @@ class Changes(NamedTuple):
     """The last change of each chunk of a kb after a place in the feed."""
 
     sequence: int
-    """The feed's end: whoever has applied this has seen everything up to here."""
+    """The end of the feed: an index that has applied these changes has everything up to here."""
     arrived: list[str]
     gone: list[str]
     again: frozenset[str] = frozenset()
@@ -153,7 +153,7 @@ def marks(connection: Connection, tenant_id: str, index: str) -> list[Mark]:
 def mark(connection: Connection, tenant_id: str, index: str, space: Space, layout: int) -> None:
     """Write down that an index is about to hold something of a Space.
 
-    It has followed from the beginning: should filling it fail half-way, whoever follows next starts over.
+    It has followed from the beginning: should filling it fail half-way, the next follower starts over.
     """
     made = connection.execute(
         "INSERT INTO watermarks (tenant_id, index_name, space_id, dimension, sequence) VALUES (?, ?, ?, ?, 0) "
@@ -324,7 +324,7 @@ def renew_word_length(
 ) -> bool:
     """Weigh by the present average from now on, if the one in use is off by more than a factor; whether it was.
 
-    All points are then to be written anew. Should that be cut short, whoever follows next starts over.
+    All points are then to be written again. Should that be cut short, the next follower starts over.
     """
     _set(connection, tenant_id, _look_counter(space_id), last_number(connection, tenant_id, "chunks"))
     now, then = _measure(connection, tenant_id, kb_id), word_length(connection, tenant_id, space_id)

@@ -138,7 +138,7 @@ def end_job(
     hint: str = "",
     remedy: Remedy | None = None,
 ) -> None:
-    """End a job that did not complete; whoever holds it finds its ticket void."""
+    """End a job that did not complete; the ticket of its holder becomes void."""
     moment = canonical(now())
     connection.execute(
         "UPDATE jobs SET state = ?, token = token + 1, error_code = ?, error = ?, finished_at = ? "
@@ -178,7 +178,7 @@ def _notice(connection: Connection, tenant_id: str, job_id: str, message: str, m
 
 
 def supersede(connection: Connection, tenant_id: str, by: Mapping[str, ReadTime | None]) -> None:
-    """Newer content came in, and was read then: whoever works on the old one must not finish it."""
+    """Cancel jobs with older content than was read at these times: their workers must not finish them."""
     for job_id, read in by.items():
         job = read_job(connection, tenant_id, job_id)
         if job and job.state in ACTIVE and not (read and read.precedes(job.read)):
@@ -198,7 +198,7 @@ def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJ
 
 
 def _turn(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:
-    """Return the job of a kb that had this turn already: whoever else thinks that it is due comes too late."""
+    """Return the job that a kb was given for this turn already, by another process that found it due."""
     row = connection.execute(
         f"{JOB} AND j.kb_id = ? AND j.kind = ? AND j.external_id = ?", (tenant_id, kb.id, job.kind, job.external_id)
     ).fetchone()

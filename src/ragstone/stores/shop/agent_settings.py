@@ -21,7 +21,7 @@ class AgentDocument(NamedTuple):
 
 
 class AgentSettingsRepository(TenantRepository):
-    """Keeps the settings of agents by their names; whoever writes them has checked them."""
+    """Keeps the settings of agents by their names; the caller has checked what it writes."""
 
     @in_snapshot_or(lambda: None)
     def get(self, connection: Connection, tenant_id: str, agent: str) -> AgentDocument | None:

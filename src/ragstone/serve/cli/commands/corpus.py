@@ -96,7 +96,7 @@ def _read_settings(session: CliSession, path: Path, root: Path | None) -> Settin
         raise InputError(f"{path} is a folder", hint="name one file; ragstone ingest takes folders")
     settings = session.settings(**{"ingestion.corpus_root": root and str(root)})
     if settings.ingestion.corpus_root is None and path.is_file():
-        # Whoever types a path may read what is there; the root is for those who only send one.
+        # Somebody with a shell may read any path; the root is for callers that only send one.
         return session.settings(**{"ingestion.corpus_root": str(path.absolute().parent)})
     return settings
 

@@ -135,7 +135,7 @@ async def _run_ingest(
 
 
 async def _survey(progress: IngestProgress, paths: list[Path]) -> None:
-    """Count the documents for whoever watches."""
+    """Count the documents for the progress bar."""
     import asyncio
 
     from ragstone.ingest.sources.files.read import survey_files

@@ -234,7 +234,7 @@ async def work(
 
     from ragstone.agents.article.task import add_article_task
 
-    # Who starts one without a terminal, and not only for what is queued, reads its log.
+    # A worker without a terminal that does not end with the queue is read by its log.
     logs = settings.service.log != "auto" or not (until_idle or sys.stderr.isatty())
     async with session.engine(settings, create=True) as engine:
         until = "nothing is left" if until_idle else "Ctrl-C"

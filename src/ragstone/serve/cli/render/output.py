@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 COLOURS = {"error": "31", "failed": "31", "warning": "33", "hint": "36", "completed": "32"}
 UNBROKEN = 100_000
-"""Columns when the output is not a terminal: whoever reads it wants whole lines."""
+"""Columns when the output is not a terminal: its reader wants whole lines."""
 # Document text may carry terminal commands; tabs and line ends are the only control characters let through.
 CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)])
 

@@ -192,7 +192,7 @@ class PostgresLedger(SqlLedger):
             )
 
     def _turn(self, tenant: str) -> asyncio.Lock:
-        """Held by whoever writes for a tenant in this process, so that the others need no connection to wait."""
+        """Held while this process writes for a tenant, so that other writers wait without a connection."""
         return self._turns.setdefault(check_name(tenant, "tenant"), asyncio.Lock())
 
     def _files(self, tenant_id: str) -> Blobs:

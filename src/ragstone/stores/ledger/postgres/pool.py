@@ -94,7 +94,7 @@ class ConnectionThread:
             self._last.add_done_callback(lambda _: then())
 
     def close(self) -> None:
-        """Finish what runs, then let go of the connection."""
+        """Finish what runs, then close the connection."""
         if self._thread:
             self._thread.shutdown()
             self._thread = None

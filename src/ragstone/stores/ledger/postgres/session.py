@@ -32,7 +32,7 @@ DEFAULTS = {
 
 
 class PostgresConnection:
-    """Implements `stores.database.Connection`. The transaction is begun and ended by whoever lends it."""
+    """Implements `stores.database.Connection`. The transaction is begun and ended by the session."""
 
     dialect = PostgresDialect()
 

@@ -134,7 +134,7 @@ class SqliteFile:
         self._searching = ReaderPool(READERS + 1, path.name)
         self._looking = ReaderPool(READERS, path.name)
         self.turn = asyncio.Lock()
-        """Held by whoever has a transaction open: one writer at a time, first come first served."""
+        """Held while a transaction is open: one writer at a time, first come first served."""
 
     @property
     def is_read_only(self) -> bool:
@@ -286,7 +286,7 @@ class SqliteFile:
         return connection
 
     def close(self) -> None:
-        """Finish what runs, then let go of the file."""
+        """Finish what runs, then close the file."""
         if self._closed:
             return
         self._closed = True

@@ -90,7 +90,7 @@ class SqliteLedger(SqlLedger):
     def at_hand(self, tenant: str) -> TenantFile | None:
         """Return the open file of a tenant, if its name still leads there: names change hands, and tenants go.
 
-        It may be closed as soon as the caller awaits something: who does that asks for `file`.
+        It may be closed as soon as the caller awaits something: then use `file`.
         """
         opened, control = self._tenants.get(tenant), self._control
         if opened is None or control is None:
@@ -226,7 +226,7 @@ class SqliteLedger(SqlLedger):
             return await self.control_write(decide_here)
 
     async def forget(self, tenant: str, tenant_id: str) -> None:
-        self.at_hand(tenant)  # lets go of it
+        self.at_hand(tenant)  # drops a file whose tenant is gone
         for file in [file for file in self._leaving if file.tenant_id == tenant_id]:
             try:
                 async with asyncio.timeout(BUSY_SECONDS):
@@ -303,7 +303,7 @@ class SqliteLedger(SqlLedger):
         state = "SELECT state FROM tenants WHERE id = ?"
         found = await self.control_read(lambda db: db.execute(state, (tenant_id,)).fetchone(), None)
         if found is None:
-            # Opening may have made the file anew after whoever deleted it had looked for the last time.
+            # Opening may have made the file again after its deletion had looked for the last time.
             await asyncio.to_thread(_remove, self._folder / "tenants" / tenant_id)
             raise UnknownTenant(tenant)
         if found[0] == "deleting" and tenant_id != erasing.get():
@@ -335,6 +335,6 @@ def _require_ledger(path: Path, tenant: str) -> None:
 
 def _remove(folder: Path) -> None:
     with translate_errors(folder):
-        # Without it, what is left is not taken for a database by whoever goes on after a crash.
+        # Without it, what is left is not taken for a database after a crash.
         (folder / "ledger.db").unlink(missing_ok=True)
     remove_folder(folder)

@@ -39,7 +39,7 @@ class TenantFile(SqliteFile):
 
 
 class SqliteUnit:
-    """Implements `UnitOfWork` for whoever has the file's turn. The write lock is taken by the first write."""
+    """Implements `UnitOfWork` for the caller that holds the file's turn. The write lock is taken by the first write."""
 
     def __init__(self, file: TenantFile, indexes: Sequence[TransactionalIndex]) -> None:
         self._file = file
@@ -149,7 +149,7 @@ class LogFile:
                     upgrade(self._path, "log")
                     connection.close()
                     connection = self._open()  # it would take tables it has not seen for those of the ledger
-            # Read-only, or BEGIN IMMEDIATE would wait for whoever writes to the ledger.
+            # Read-only, or BEGIN IMMEDIATE would wait for a writer of the ledger.
             connection.execute("ATTACH ? AS ledger", (f"{self._ledger.resolve().as_uri()}?mode=ro",))
         except BaseException:
             connection.close()
