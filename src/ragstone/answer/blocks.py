@@ -30,6 +30,7 @@ _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</|^[ \t]{0,20}(?:\$|#|>>>|//|/\*|;)[ \t
 _TAIL = 8
 _FEWEST_COMMENTS = 3
 _LEAST_WORD_SHARE = 0.72
+_NO_WORD = re.compile(r"[\W_]+")
 _SPEAKS = re.compile(r"[^\W\d_]")
 _IDENTIFIER = re.compile(r"--?\w|`[^`]+`|\S*(?:\w[_=]\w|\w\(\)|\w<)")
 """The beginning of a line that names an option, a setting or a function."""
@@ -245,11 +246,16 @@ def _states(words: str) -> bool:
     return _STATES.search(words[-_TAIL:]) is not None
 
 
+def measure_word_share(text: str) -> float:
+    """Return the share of letters and digits in what is visible of a text; 1 where nothing is."""
+    visible = len("".join(text.split()))
+    return len(_NO_WORD.sub("", text)) / visible if visible else 1.0
+
+
 def looks_like_code(words: str, *, announced: bool = False) -> bool:
     """Return whether a paragraph is code; one that a colon announces need not look much like it."""
     prose = _INLINE_CODE.sub("", words)
-    visible = sum(not char.isspace() for char in prose)
-    share = sum(char.isalnum() for char in prose) / visible if visible else 1.0
+    share = measure_word_share(prose)
     if _states(words) and words[:1].isupper() and share >= _LEAST_WORD_SHARE:
         return False
     if share < _LEAST_WORD_SHARE or _CODE.search(prose) is not None:

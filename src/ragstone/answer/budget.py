@@ -30,8 +30,16 @@ class StepBudget:
 
     def __init__(self, steps: int = MOST_STEPS) -> None:
         self._left = steps
+        self._unread_chars = 2 * MOST_CHARS
         self.unread = 0
-        """Sentences that were left out because the steps were used up."""
+        """Sentences and passages that were left out, or read in part, because the budget was used up."""
+
+    def cut(self, hits: Sequence[Hit]) -> list[Hit]:
+        """Return as much of passages as may be read for one part of a claim: half of what is left for all parts."""
+        kept, lost = cut_passages(hits, self._unread_chars // 2)
+        self._unread_chars -= sum(len(hit.text) for hit in kept)
+        self.unread += lost
+        return kept
 
     def spend(self, claim: str, *sentences: str, reserve: int = 0) -> bool:
         """Take the steps of comparing; False, taking nothing, when no more than the reserve would be left."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 
-from ragstone.answer.blocks import PassageBlock, find_blocks
+from ragstone.answer.blocks import PassageBlock, find_blocks, measure_word_share
 from ragstone.answer.budget import MOST_SENTENCES
 from ragstone.answer.quotes import Quote, rows
 from ragstone.answer.sanitize import has_image, has_link
@@ -268,7 +268,5 @@ def is_sentence(text: str, fewest: int = _FEWEST_WORDS) -> bool:
         return False
     words = len(_WORD.findall(text)) + len(_CJK.findall(text)) // 2
     prose = _EMPHASIS.sub("", _INLINE_CODE.sub("", text))
-    visible = sum(not char.isspace() for char in prose)
-    share = sum(char.isalnum() for char in prose) / visible if visible else 1.0
     is_code = _CODE.search(prose) is not None and not (prose[:1].isupper() and prose.endswith("."))
-    return words >= fewest and share >= _LEAST_WORD_SHARE and not is_code
+    return words >= fewest and measure_word_share(prose) >= _LEAST_WORD_SHARE and not is_code

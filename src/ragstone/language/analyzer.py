@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextvars import ContextVar
+from functools import lru_cache
 from itertools import chain, pairwise
 
 import Stemmer
@@ -84,6 +85,8 @@ TermsOfWord = Callable[[str], Iterable[str]]
 reader: ContextVar[Callable[[str], list[str]] | None] = ContextVar("reader", default=None)
 """Gives the terms of a text while a question in another language than English is answered."""
 _local = threading.local()
+_SHORT = 2000
+"""Characters of the longest text whose terms are kept."""
 
 
 def analyze(text: str) -> list[str]:
@@ -94,7 +97,13 @@ def analyze(text: str) -> list[str]:
 
 def analyze_english(text: str) -> list[str]:
     """Return the terms of a text as English."""
-    return _terms(text) or _terms(text, keep_stop_words=True)
+    return list(_terms_of_short(text)) if len(text) <= _SHORT else _terms(text) or _terms(text, keep_stop_words=True)
+
+
+@lru_cache(1024)
+def _terms_of_short(text: str) -> tuple[str, ...]:
+    """Return the terms of a text, kept: sentences that are compared are read many times."""
+    return tuple(_terms(text) or _terms(text, keep_stop_words=True))
 
 
 def analyze_query(text: str) -> list[str]:

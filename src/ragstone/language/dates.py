@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 
 from ragstone.language.numbers import SMALL_NUMBERS, number
@@ -64,7 +64,7 @@ _SIDES = {"before": "before", "until": "before", "till": "before", "after": "aft
 _NEXT_WORD = re.compile(r"\s([^\W\d_]{1,20})")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Moment:
     """A date or a time of day as far as it is told; None where it is not."""
 
@@ -83,11 +83,18 @@ class Moment:
     habit: bool = field(default=False, compare=False)
     """True for a day on which things are done repeatedly: on Saturdays."""
 
+    @cached_property
+    def parts(self) -> tuple[frozenset[int], ...]:
+        """Return its year, month, day, minute and days of the week, empty where it does not tell them."""
+        kinds = ((self.year,), (self.month,), (self.day,), (self.minute, self.either))
+        year, month, day, minute = (frozenset(part for part in kind if part is not None) for kind in kinds)
+        return (year, month | self.months, day, minute, self.weekdays)
+
     def fits(self, other: Moment) -> bool:
         """Return whether a source that states `other` states this: it tells all that this tells."""
         if (self.zone and self.zone != other.zone) or (self.minute is not None and self.either != other.either):
             return False
-        return all(mine <= theirs for mine, theirs in zip(list_parts(self), list_parts(other), strict=True))
+        return all(mine <= theirs for mine, theirs in zip(self.parts, other.parts, strict=True))
 
     def rivals(self, other: Moment) -> bool:
         """Return whether both tell the same kind of thing and differ in it."""
@@ -95,27 +102,17 @@ class Moment:
             return self.minute == other.minute
         if self.on_other_days(other):
             return False
-        pairs = zip(list_parts(self), list_parts(other), strict=True)
+        pairs = zip(self.parts, other.parts, strict=True)
         return any(mine and theirs and mine.isdisjoint(theirs) for mine, theirs in pairs)
 
     def meets(self, other: Moment) -> bool:
         """Return whether both may be the same time: they tell the same kind of thing and nothing that differs."""
-        pairs = [
-            (mine, theirs) for mine, theirs in zip(list_parts(self), list_parts(other), strict=True) if mine and theirs
-        ]
+        pairs = [(mine, theirs) for mine, theirs in zip(self.parts, other.parts, strict=True) if mine and theirs]
         return bool(pairs) and all(mine & theirs for mine, theirs in pairs)
 
     def on_other_days(self, other: Moment) -> bool:
         """Return whether both tell habits of different days, which do not exclude each other."""
         return self.habit and other.habit and self.weekdays.isdisjoint(other.weekdays)
-
-
-@lru_cache(4096)
-def list_parts(moment: Moment) -> tuple[frozenset[int], ...]:
-    """Return year, month, day, minute and days of the week of a moment, empty where it does not tell them."""
-    kinds = ((moment.year,), (moment.month,), (moment.day,), (moment.minute, moment.either))
-    year, month, day, minute = (frozenset(part for part in kind if part is not None) for kind in kinds)
-    return (year, month | moment.months, day, minute, moment.weekdays)
 
 
 def compare_moment(claimed: Moment, sentence: str) -> Outcome:
@@ -134,7 +131,7 @@ def _is_during(claimed: Moment, sentence: str) -> bool:
     """Return whether a time or a year lies between two that the source joins by "to" or "until"."""
     for (span, first), (following, last) in pairwise(date_spans(sentence)):
         if re.fullmatch(rf"{_TO}|\sand\s", sentence[span[1] : following[0]]):
-            ends = zip(list_parts(claimed), list_parts(first), list_parts(last), strict=True)
+            ends = zip(claimed.parts, first.parts, last.parts, strict=True)
             if any(mine and low and high and max(low) < min(mine) <= max(mine) < min(high) for mine, low, high in ends):
                 return True
     return False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 
@@ -110,6 +111,21 @@ _VERBAL = re.compile(
 )
 """Endings that few nouns have."""
 _TOKEN = re.compile(r"[^\W_][\w'’.-]{0,60}(?<![.'’-])")
+_KINDS: tuple[tuple[frozenset[str], Kind], ...] = (
+    (BE | HAVE | MODALS, "auxiliary"),
+    (OWNING | QUANTIFYING, "determiner"),
+    (SUBJECTS, "pronoun"),
+    (OBJECTS, "object"),
+    (PREPOSITIONS, "preposition"),
+    (LINKS, "link"),
+    (ADVERBS, "adverb"),
+    (NUMBERS, "number"),
+    (PASTS, "past"),
+    (PARTICIPLES, "participle"),
+)
+_CLOSED = {word: kind for words, kind in reversed(_KINDS) for word in words}
+"""The kind of each word that is listed; of one in two lists, that of the first."""
+_PAST_FORMS = PASTS | PARTICIPLES | PURE_PARTICIPLES
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,34 +142,20 @@ class Token:
         return self.kind in ("word", "s", "name", "number", "pronoun")
 
 
-def tokenize(text: str) -> list[Token]:
+@lru_cache(512)
+def tokenize(text: str) -> tuple[Token, ...]:
     """Return the words of a text in order."""
-    return [
+    return tuple(
         Token(match.group().lower(), *match.span(), _kind(match.group(), match.start() == 0))
         for match in _TOKEN.finditer(text)
-    ]
+    )
 
 
 def _kind(written: str, first: bool) -> Kind:
     word = written.lower()
     if written == "May" and not first:
         return "name"
-    closed: tuple[tuple[frozenset[str], Kind], ...] = (
-        (BE | HAVE | MODALS, "auxiliary"),
-        (OWNING | QUANTIFYING, "determiner"),
-        (SUBJECTS, "pronoun"),
-        (OBJECTS, "object"),
-        (PREPOSITIONS, "preposition"),
-        (LINKS, "link"),
-        (ADVERBS, "adverb"),
-        (NUMBERS, "number"),
-        (PASTS, "past"),
-        (PARTICIPLES, "participle"),
-    )
-    for words, kind in closed:
-        if word in words:
-            return kind
-    return _open_kind(written, word, first)
+    return _CLOSED.get(word) or _open_kind(written, word, first)
 
 
 def _open_kind(written: str, word: str, first: bool) -> Kind:
@@ -177,13 +179,13 @@ def is_known_verb(word: str) -> bool:
 
 def is_verb_form(word: str) -> bool:
     """Return whether a word is a known verb in a regular or an irregular form."""
-    return word in PASTS | PARTICIPLES | PURE_PARTICIPLES or is_known_verb(word)
+    return word in _PAST_FORMS or is_known_verb(word)
 
 
 def is_past_form(word: str) -> bool:
     """Return whether a word is a past tense or a participle."""
     regular = word.endswith("ed") and len(word) > 3 and not word.endswith("eed")
-    return regular or word in PASTS | PARTICIPLES | PURE_PARTICIPLES
+    return regular or word in _PAST_FORMS
 
 
 def _stems(word: str) -> set[str]:
@@ -238,13 +240,18 @@ def first_verb(words: Sequence[Token], *, shared: bool = False) -> Verb | None:
         place = next((n for n, word in enumerate(words) if word.kind != "adverb"), 0)
         return _verb_at(words, place, shared=True) if words else None
     end = next((n for n, word in enumerate(words) if n and word.word in LINKS), len(words))
-    found = [verb for n in range(1, end) if (verb := _verb_at(words[:end], n, shared=False))]
-    return next((verb for verb in found if verb.sure), found[0] if found else None)
+    clause, first = words[:end], None
+    for place in range(1, end):
+        verb = _verb_at(clause, place, shared=False)
+        if verb and verb.sure:
+            return verb
+        first = first or verb
+    return first
 
 
 def _verb_at(words: Sequence[Token], place: int, *, shared: bool) -> Verb | None:
     token = words[place]
-    before = next((word for word in reversed(words[:place]) if word.kind != "adverb"), None)
+    before = next((words[n] for n in range(place - 1, -1, -1) if words[n].kind != "adverb"), None)
     after = words[place + 1] if place + 1 < len(words) else None
     if before is None and not shared:
         return None

@@ -120,6 +120,10 @@ class Roots:
         root = find_root(word)
         return root in self._shorter or not self._roots.isdisjoint(_shorten(root))
 
+    def meet(self, other: Roots) -> bool:
+        """Return whether `has` is true of one of the words of another."""
+        return not self._roots.isdisjoint(other._shorter) or not self._shorter.isdisjoint(other._roots)
+
 
 def _shorten(root: str) -> list[str]:
     """Return a root and what is left of it without its last letters."""

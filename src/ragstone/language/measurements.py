@@ -42,6 +42,8 @@ _BOUNDS: tuple[tuple[Bound, str], ...] = (
 _BEFORE = re.compile("|".join(f"(?P<b{n}>{words})" for n, (_, words) in enumerate(_BOUNDS)), re.I)
 _NOT_COUNTED = frozenset(f"{FUNCTION_WORDS} per between until who also out off more less fewer other further".split())
 _REACH = 24
+_BEFORE_IT, _BEHIND_IT = 100, 200
+"""Characters around a number among which stands all that it is read with."""
 MOST = 60
 """Quantities looked at in one text."""
 
@@ -67,8 +69,18 @@ def quantity_spans(text: str) -> Spans:
             read = whole.end()
             found.append(((match.start(), read), _out_of(text, match, whole)))
         elif not _is_loose(text, match):
-            found.append((match.span(), _quantity(text, match)))
+            first = max(0, match.start() - _BEFORE_IT)
+            around = text[first : match.end() + _BEHIND_IT]
+            found.append((match.span(), _read_quantity(around, match.start() - first)))
     return join_quantities(text, found)
+
+
+@lru_cache(8 * REMEMBERED)
+def _read_quantity(text: str, start: int) -> Quantity:
+    """Return the quantity at a place, kept: parts of a text have the same numbers between the same words."""
+    match = NUMBER.match(text, start)
+    assert match is not None, "it was found there"
+    return _quantity(text, match)
 
 
 def _is_loose(text: str, match: re.Match[str]) -> bool:
@@ -211,6 +223,7 @@ def _lead(before: str) -> str:
     return (_find_counted(words[-1]) or " ".join(words)) if words else ""
 
 
+@lru_cache(1024)
 def _find_bound(before: str) -> Bound:
     """Return how the words right before a number qualify it."""
     last: Bound = "is"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from ragstone.language.analyzer import analyze
-from ragstone.language.dates import Moment, date_spans, find_moments
+from ragstone.language.dates import REMEMBERED, Moment, date_spans, find_moments
 from ragstone.language.measurements import quantity_spans
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import has_alike
+from ragstone.language.synonyms import AlikeWords
 
 _OPPOSITES = (
     "increase decrease, higher lower, high low, more less, more fewer, rise fall, raise lower, gain loss, "
@@ -140,7 +140,8 @@ def restate(claim: str, sentence: str) -> str:
     return said
 
 
-def find_figures(text: str) -> list[Figure]:
+@lru_cache(REMEMBERED)
+def find_figures(text: str) -> tuple[Figure, ...]:
     """Return the figures of a text in order, without those inside another figure."""
     figures: list[Figure] = [
         (start, start + len(quantity.words), quantity) for (start, _), quantity in quantity_spans(text)
@@ -150,7 +151,7 @@ def find_figures(text: str) -> list[Figure]:
     for figure in sorted(figures, key=lambda spanned: spanned[:2]):
         if not found or figure[0] >= found[-1][1]:
             found.append(figure)
-    return found
+    return tuple(found)
 
 
 def _is_meant(sentence: str, figure: Figure) -> bool:
@@ -285,8 +286,6 @@ _THAN = re.compile(
     r"(?P<less>.{1,300})",
     re.I | re.S,
 )
-
-
 _CLAUSE = re.compile(r"[,;:]\s|\b(?:if|when|because|since|although|though|while)\b", re.I)
 
 
@@ -297,7 +296,8 @@ class Denial:
     scope: tuple[str, ...]
 
 
-def find_denials(text: str) -> list[Denial]:
+@lru_cache(REMEMBERED)
+def find_denials(text: str) -> tuple[Denial, ...]:
     """Return the negations of a text; two that cancel each other are none."""
     cues = list(_CUE.finditer(text))
     plain = _drop_figures(text) if cues else text
@@ -311,7 +311,7 @@ def find_denials(text: str) -> list[Denial]:
             continue
         found.append(Denial(_scope(plain, cue) or _scope(text, cue)))
         place += 1
-    return found
+    return tuple(found)
 
 
 def _drop_figures(text: str) -> str:
@@ -383,14 +383,13 @@ def denies_more(claim: str, source: str) -> bool:
 
 def _has_unmatched(denials: Iterable[Denial], other: Sequence[Denial], terms: set[str]) -> bool:
     """Return whether a denial concerns terms that the other text has, and finds no denial of its own there."""
-    free = list(other)
+    free, known = list(other), AlikeWords(terms)
     for denial in denials:
-        partner = next((theirs for theirs in free if any(has_alike(theirs.scope, term) for term in denial.scope)), None)
+        scope = AlikeWords(denial.scope)
+        partner = next((theirs for theirs in free if any(map(scope.has, theirs.scope))), None)
         if partner is not None:
             free.remove(partner)
-        elif (2 * sum(has_alike(terms, term) for term in denial.scope) >= max(len(denial.scope), 1)) or any(
-            has_alike(terms, term) for term in denial.scope[:1]
-        ):
+        elif (told := list(map(known.has, denial.scope))) and (told[0] or 2 * sum(told) >= len(told)):
             return True
     return False
 
@@ -434,12 +433,12 @@ def drops_hedge(claim: str, source: str) -> bool:
     """Return whether a source says only that what a claim states may be so."""
     if is_hedged(claim):
         return False
-    terms = set(analyze(claim))
+    known = AlikeWords(analyze(claim))
     for hedge in _HEDGE.finditer(source):
         if hedge.group().lower() == "either" and _OR.search(claim):
             continue
         scope = _scope(source, hedge)
-        if scope and 2 * sum(has_alike(terms, term) for term in scope) >= len(scope):
+        if scope and 2 * sum(map(known.has, scope)) >= len(scope):
             return True
     return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 
 SMALL_NUMBERS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
@@ -51,6 +52,7 @@ def value_of(match: re.Match[str]) -> Fraction:
     return -value if match["sign"] else value
 
 
+@lru_cache(1024)
 def number(written: str) -> Fraction:
     """Return a number in digits or as a word."""
     if written[0].isdigit():

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from ragstone.language.numbers import scale_of
@@ -51,16 +52,21 @@ _FURTHER = re.compile(
     re.I,
 )
 _STOP = re.compile(r"[.;!?]\s")
-_WINDOW = 80
+_WINDOW, _REACH = 80, 40
+"""Characters before and behind a number that may tell a change."""
 
 
 def find_move(text: str, start: int, end: int) -> Move:
     """Return the kind of change a number tells; "unsure" if the words around it speak of a change elsewhere."""
-    before = clause_before(text, start)
+    return _find_move(clause_before(text, start), text[end : end + _REACH])
+
+
+@lru_cache(1024)
+def _find_move(before: str, after: str) -> Move:
     at = _AT.search(before)
     if at is None and _BY.search(before):
         return "by"
-    if _FURTHER.match(text, end):
+    if _FURTHER.match(after):
         return "by"
     if at is not None:
         return "to" if at["to"] and _MOVES.search(before) else ""

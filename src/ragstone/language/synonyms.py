@@ -217,16 +217,28 @@ def groups_of(word: str) -> frozenset[int]:
     return frozenset[int]().union(*(groups.get(find_root(base), frozenset()) for base in base_forms(word)))
 
 
-@lru_cache(50_000)
+class AlikeWords:
+    """Words in lower case, to look up whether one of them is a form of another word or means the same."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        known = frozenset(words)
+        self._bases = frozenset[str]().union(*map(base_forms, known))
+        self._groups = frozenset[int]().union(*map(groups_of, known))
+        self._roots = Roots(self._bases)
+
+    def has(self, word: str) -> bool:
+        """Return whether one of the words is alike to a word in lower case."""
+        other = _read_word(word)
+        if not self._bases.isdisjoint(other._bases) or not self._groups.isdisjoint(other._groups):
+            return True
+        return self._roots.meet(other._roots)
+
+
+@lru_cache(4096)
+def _read_word(word: str) -> AlikeWords:
+    return AlikeWords((word,))
+
+
 def are_alike(one: str, other: str) -> bool:
     """Return whether two words in lower case are forms of one word or mean the same."""
-    if one == other or not base_forms(one).isdisjoint(base_forms(other)):
-        return True
-    if any(map(Roots(base_forms(one)).has, base_forms(other))):
-        return True
-    return not groups_of(one).isdisjoint(groups_of(other))
-
-
-def has_alike(words: Iterable[str], word: str) -> bool:
-    """Return whether one of the words is alike to a word."""
-    return any(are_alike(word, other) for other in words)
+    return one == other or _read_word(one).has(other)

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice
 
 from ragstone.language.analyzer import STOP_WORDS, fold
@@ -28,7 +28,7 @@ from ragstone.language.inflection import Roots, base_forms
 from ragstone.language.names import is_identifier
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import groups_of
+from ragstone.language.synonyms import AlikeWords, groups_of
 
 REMEMBERED = 256
 MOST_WORDS = 4000
@@ -69,6 +69,7 @@ _LIGHT = (
     )
 ) - words_of("hundred thousand million")
 """Words that carry grammar, degree or time: other checks read those of them that matter."""
+_HELPING = BE | HAVE | MODALS
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +88,29 @@ class Word:
         return _fold_word(self.text)
 
 
+class Phrase(tuple[Word, ...]):
+    """Words of a text, to look up whether one of them is another word."""
+
+    @cached_property
+    def _folded(self) -> frozenset[str]:
+        return frozenset(word.folded for word in self)
+
+    @cached_property
+    def _plain(self) -> AlikeWords:
+        return AlikeWords(word.folded for word in self if not word.is_name)
+
+    def has(self, word: Word) -> bool:
+        """Return whether one of them is the word, or for a plain word one that is alike; names are the same or not."""
+        return word.folded in self._folded or (not word.is_name and self._plain.has(word.folded))
+
+
 @lru_cache(16 * REMEMBERED)
 def _fold_word(word: str) -> str:
     return fold(word).casefold().removesuffix("'s").removesuffix("’s").rstrip("'’.")
 
 
 @lru_cache(REMEMBERED)
-def content_words(text: str) -> tuple[Word, ...]:
+def content_words(text: str) -> Phrase:
     """Return the words of a text that tell something, without figures and dates."""
     bare = _blank_figures(text)
     matches = list(_WORD.finditer(bare))[:MOST_WORDS]
@@ -102,11 +119,14 @@ def content_words(text: str) -> tuple[Word, ...]:
     found = []
     for place, match in enumerate(matches):
         written = match.group()
+        folded = _fold_word(written)
+        if not folded or folded in _LIGHT:
+            continue
         named = not shouting and _is_name(bare, matches, place)
-        word = Word(written, *match.span(), named, not shouting and not named and _may_be_name(bare, matches, place))
-        if word.folded and word.folded not in _LIGHT and (word.is_name or len(word.folded) > 1):
-            found.append(word)
-    return tuple(found)
+        if named or len(folded) > 1:
+            may_be_name = not shouting and not named and _may_be_name(bare, matches, place)
+            found.append(Word(written, *match.span(), named, may_be_name))
+    return Phrase(found)
 
 
 def _blank_figures(text: str) -> str:
@@ -153,7 +173,7 @@ def _may_be_name(text: str, matches: list[re.Match[str]], place: int) -> bool:
     following = matches[place + 1].group()
     if written.endswith(("s", "ing", "ly", "ed")) and not written.endswith(("is", "us", "ss")):
         return False
-    return following in BE | HAVE | MODALS or (following.endswith(("s", "ed")) and is_known_verb(following))
+    return following in _HELPING or (following.endswith(("s", "ed")) and is_known_verb(following))
 
 
 class Vocabulary:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Literal
 
@@ -13,7 +14,7 @@ from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.dates import find_moments
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.negation import find_denials
-from ragstone.language.synonyms import has_alike
+from ragstone.language.synonyms import AlikeWords
 
 _SOURCE = re.compile(
     r"(?<!even )(?<!as )\bif\b"
@@ -51,7 +52,7 @@ MOST = 12
 """Conditions of one text that are read; a sentence of more states nothing that could be told apart."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Condition:
     """The terms of a condition, and whether they must not be so."""
 
@@ -59,6 +60,10 @@ class Condition:
     denied: bool
     last: str = ""
     """The term that tells most: is flashing."""
+
+    @cached_property
+    def words(self) -> AlikeWords:
+        return AlikeWords(self.terms)
 
 
 def drops_condition(claim: str, sentence: str) -> bool:
@@ -112,12 +117,12 @@ def _terms_in_order(words: str) -> list[str]:
 
 def _are_same(mine: Condition, theirs: Condition) -> bool:
     """Return whether one is the other in other words; "otherwise" points back and has none of its own."""
-    shared = sum(has_alike(mine.terms, term) for term in theirs.terms)
+    shared = sum(map(mine.words.has, theirs.terms))
     if shared < len(theirs.terms) == len(mine.terms):
         return False  # one word was put for another: a steady red light for a flashing one
     if len(theirs.terms) >= _LONG and mine.denied == theirs.denied and shared >= _KEPT_OF_LONG * len(theirs.terms):
         return True
-    if theirs.last and not has_alike(mine.terms, theirs.last):
+    if theirs.last and not mine.words.has(theirs.last):
         return False
     return mine.denied == theirs.denied and shared >= _KEPT * len(theirs.terms)
 
@@ -191,27 +196,27 @@ def find_framing(claim: str, sentence: str) -> Objection | None:
         return Objection(ObjectionKind.UNREAL)
     if drops_condition(claim, part):
         return Objection(ObjectionKind.CONDITIONAL)
-    here = set(analyze(claim))
+    here = AlikeWords(terms := analyze(claim))
     denies = bool(find_denials(claim))
     for word in _TAKEN_BACK.finditer(part):
         if denies and find_denials(word.group()):
             continue  # both deny it
-        if not any(has_alike(here, term) for term in analyze(word.group())) and _stands_near(word, here):
+        if not any(map(here.has, analyze(word.group()))) and _stands_near(word, here):
             return Objection(ObjectionKind.TAKEN_BACK, word.group().lower())
-    there = set(analyze(sentence))
-    if any(not any(has_alike(there, term) for term in analyze(word.group())) for word in _BARELY.finditer(claim)):
+    there = AlikeWords(analyze(sentence))
+    if any(not any(map(there.has, analyze(word.group()))) for word in _BARELY.finditer(claim)):
         return Objection(ObjectionKind.WITHOUT_LIMIT)
     sole = _ONLY.search(part)
-    if sole and sole[1].lower() not in STOP_WORDS and not here.intersection(analyze(sole[1])):
+    if sole and sole[1].lower() not in STOP_WORDS and set(terms).isdisjoint(analyze(sole[1])):
         return Objection(ObjectionKind.ONLY_OF_ANOTHER)
     return None
 
 
-def _stands_near(word: re.Match[str], terms: Set[str]) -> bool:
+def _stands_near(word: re.Match[str], terms: AlikeWords) -> bool:
     """Return whether a claim has one of the words right behind or before a word, to which that one may belong."""
     behind = analyze(word.string[word.end() : word.end() + _NEAR])[:_NEAR_TERMS]
     before = analyze(word.string[max(0, word.start() - _NEAR) : word.start()])[-1:]
-    return any(has_alike(terms, term) for term in (*behind, *before))
+    return any(map(terms.has, (*behind, *before)))
 
 
 def strong_part(claim: str, sentence: str) -> str:

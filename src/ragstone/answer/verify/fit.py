@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
@@ -31,7 +31,7 @@ from ragstone.language.grammar import (
 )
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import are_alike, has_alike
+from ragstone.language.synonyms import AlikeWords, are_alike
 from ragstone.language.vocabulary import Word, content_words, is_measured
 
 Figure = Quantity | Moment
@@ -80,7 +80,7 @@ class Name:
         return not self.words.isdisjoint(other.words)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Clause:
     """A clause, the words that tell what it says, its names and its figures."""
 
@@ -89,6 +89,10 @@ class Clause:
     names: tuple[Name, ...]
     figures: tuple[Figure, ...]
     points_back: bool
+
+    @cached_property
+    def words(self) -> AlikeWords:
+        return AlikeWords(self.plain)
 
 
 @lru_cache(512)
@@ -177,15 +181,15 @@ def count_shared(mine: Clause, theirs: Clause) -> int:
 
 
 def _count_told(mine: Clause, theirs: Clause) -> int:
-    return _count_words(mine.plain, theirs.plain) + _count_same(mine.figures, theirs.figures)
+    return _count_words(mine, theirs) + _count_same(mine.figures, theirs.figures)
 
 
 def _count_names(mine: Clause, theirs: Clause) -> int:
     return sum(any(name.meets(other) for other in theirs.names) for name in mine.names)
 
 
-def _count_words(mine: Sequence[str], theirs: Sequence[str]) -> int:
-    return sum(has_alike(theirs, word) for word in mine)
+def _count_words(mine: Clause, theirs: Clause) -> int:
+    return sum(map(theirs.words.has, mine.plain))
 
 
 def _count_same(mine: Sequence[Figure], theirs: Sequence[Figure]) -> int:
@@ -237,6 +241,9 @@ class BoundFigure:
     counted: tuple[str, ...]
     lead: str
 
+    def counts(self, word: str) -> bool:
+        return any(are_alike(word, other) for other in self.counted)
+
 
 @lru_cache(512)
 def read_bound_figures(text: str) -> tuple[BoundFigure, ...]:
@@ -275,8 +282,8 @@ def _counts_for_another(mine: BoundFigure, same: Sequence[BoundFigure], rivals: 
     if not mine.counted or not same or not isinstance(mine.figure, Quantity) or is_measured(mine.figure):
         return False
     head = mine.counted[-1]
-    elsewhere = all(bound.counted and not has_alike(bound.counted, head) for bound in same)
-    return elsewhere and any(has_alike(bound.counted, head) for bound in rivals)
+    elsewhere = all(bound.counted and not bound.counts(head) for bound in same)
+    return elsewhere and any(bound.counts(head) for bound in rivals)
 
 
 def _leads_to_another(mine: BoundFigure, same: Sequence[BoundFigure], rivals: Sequence[BoundFigure]) -> bool:
@@ -292,7 +299,7 @@ def _is_of_another_time(clause: Clause, sentences: Sequence[str]) -> bool:
     if not dates:
         return False
     read = [read_sentence(sentence) for sentence in sentences]
-    counts = [_count_words(clause.plain, one.plain) + _count_names(clause, one) for one in read]
+    counts = [_count_words(clause, one) + _count_names(clause, one) for one in read]
     most = max(counts, default=0)
     if most < _MOST_APART:
         return False
@@ -322,7 +329,7 @@ def _is_rival(mine: Figure, theirs: Figure) -> bool:
     return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.rivals(theirs)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Piece:
     """A part of a clause around one figure, and the words in it with their places."""
 
@@ -331,6 +338,10 @@ class Piece:
     words: tuple[Word, ...]
     said: tuple[Word, ...]
     """Words of the part before it that it leaves out."""
+
+    @cached_property
+    def known(self) -> AlikeWords:
+        return AlikeWords(word.folded for word in (*self.words, *self.said))
 
     def weigh(self, figure: Figure) -> dict[str, float]:
         """Return the words with their weights, which fall with the distance from a figure."""
@@ -380,8 +391,6 @@ def _take_over(
 
 def _is_closer(weights: dict[str, float], rival: Piece, piece: Piece) -> bool:
     """Return whether more of the weight falls on words that stand only with the rival than only with the figure."""
-    own = [word.folded for word in (*piece.words, *piece.said)]
-    others = [word.folded for word in (*rival.words, *rival.said)]
-    mine = sum(weight for word, weight in weights.items() if has_alike(own, word) and not has_alike(others, word))
-    theirs = sum(weight for word, weight in weights.items() if has_alike(others, word) and not has_alike(own, word))
+    mine = sum(weight for word, weight in weights.items() if piece.known.has(word) and not rival.known.has(word))
+    theirs = sum(weight for word, weight in weights.items() if rival.known.has(word) and not piece.known.has(word))
     return theirs > mine

@@ -14,7 +14,7 @@ from ragstone.language.grammar import is_verb_form
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_extents, find_figures
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import are_alike, has_alike
+from ragstone.language.synonyms import AlikeWords, are_alike
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
 
 MOST_WORDS = 80
@@ -65,18 +65,19 @@ def read_tokens(text: str) -> tuple[tuple[str, int], ...]:
 
 def lay_along(statement: str, sentences: Sequence[str]) -> Frame | None:
     """Return the statement along the sentence that has most of its words in the same order, or None."""
-    mine = [word for word, _ in read_tokens(statement)]
-    best: Frame | None = None
-    for sentence in sentences:
-        theirs = [word for word, _ in read_tokens(sentence)]
-        known = set(theirs)
-        if not mine or sum(word in known for word in mine) < SAME_FRAME * len(mine):
-            continue
-        pairs = _match_in_order(mine, theirs)
-        share = len(pairs) / len(mine)
-        if best is None or (share, -len(sentence)) > (best.share, -len(best.sentence)):
-            best = Frame(statement, sentence, share, pairs, _find_others(pairs, len(mine), len(theirs)))
-    return best
+    frames = [frame for sentence in sentences if (frame := _lay_along_one(statement, sentence))]
+    return max(frames, key=lambda frame: (frame.share, -len(frame.sentence)), default=None)
+
+
+@lru_cache(512)
+def _lay_along_one(statement: str, sentence: str) -> Frame | None:
+    mine, theirs = ([word for word, _ in read_tokens(text)] for text in (statement, sentence))
+    known = set(theirs)
+    if not mine or sum(word in known for word in mine) < SAME_FRAME * len(mine):
+        return None
+    pairs = _match_in_order(mine, theirs)
+    others = _find_others(pairs, len(mine), len(theirs))
+    return Frame(statement, sentence, len(pairs) / len(mine), pairs, others)
 
 
 def _match_in_order(mine: Sequence[str], theirs: Sequence[str]) -> tuple[tuple[int, int], ...]:
@@ -115,12 +116,13 @@ def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> li
     mine, telling = read_tokens(statement), {word.start: word for word in content_words(statement)}
     theirs = content_words(frame.sentence)
     known, passage = [word.folded for word in theirs], read_vocabulary(evidence)
+    alike = AlikeWords(known)
     others = read_tokens(frame.sentence)
     for first, last, start, end in frame.others:
         extents = [find_extents(" ".join(word for word, _ in words)) for words in (mine[first:last], others[start:end])]
         if all(extents) and extents[0].isdisjoint(extents[1]):
             found.append(Objection(ObjectionKind.NOT_OF_ALL))
-        new = [word for _, at in mine[first:last] if (word := telling.get(at)) and not has_alike(known, word.folded)]
+        new = [word for _, at in mine[first:last] if (word := telling.get(at)) and not alike.has(word.folded)]
         said = [word.folded for word in telling.values()]
         gone = [word for word in _between(frame.sentence, theirs, start, end) if not _is_kept(word.folded, said, known)]
         if gone and new:

@@ -86,22 +86,30 @@ async def _judge(
     if entailer is not None:
         chosen = readings[:PREMISES]
         try:
-            labels = await entailer.label([reading.premise for reading in chosen], claim)
+            premises = await asyncio.to_thread(lambda: [reading.premise for reading in chosen])
+            labels = await entailer.label(premises, claim)
             made = (judge_by_entailment(reading, label) for reading, label in zip(chosen, labels, strict=True))
             return tuple(made), entailer.name
         except (ModelError, RemoteError) as error:
             logger.warning("checking a claim without %s: %s", entailer.name, error)
             notes.append(f"entailment: {error}")
-    judgements = []
-    for reading in select_readings(readings):
+    judgements, is_english = await asyncio.to_thread(_judge_by_words, claim, select_readings(readings))
+    notes.extend([] if is_english else [NOT_ENGLISH])
+    return judgements, CHECKS
+
+
+def _judge_by_words(claim: str, readings: Sequence[SentenceReading]) -> tuple[tuple[SentenceJudgement, ...], bool]:
+    """Judge sentences without a model; return the judgements, and whether all that was compared is in English."""
+    judgements, is_english = [], True
+    for reading in readings:
         quote = reading.quote
         said = render_row(quote.text, quote.head.text) if quote.head else quote.text
-        if await asyncio.to_thread(is_foreign, claim, said, quote.hit.text):
-            notes.append(NOT_ENGLISH)
+        if is_foreign(claim, said, quote.hit.text):
+            is_english = False
             judgements.append(judge_by_figures(reading, differs=differs_in_figures(claim, quote.text)))
         else:
             judgements.append(judge_by_checks(reading))
-    return tuple(judgements), CHECKS
+    return tuple(judgements), is_english
 
 
 def select_readings(readings: Sequence[SentenceReading]) -> list[SentenceReading]:

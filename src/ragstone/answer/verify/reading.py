@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 import numpy as np
 
 from ragstone.answer.blocks import looks_like_code
-from ragstone.answer.budget import MOST_STEPS, StepBudget, cut_passages
+from ragstone.answer.budget import MOST_SENTENCES, MOST_STEPS, StepBudget
 from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.score import read_in_context
@@ -132,8 +132,7 @@ class SentenceReader:
     ) -> tuple[list[SentenceReading], list[str]]:
         """Return the `most` sentences that bear most on the claim, strongest first, and what could not be done."""
         budget = budget or StepBudget()
-        read, lost = cut_passages(hits)
-        budget.unread += lost
+        read = budget.cut(hits)
         # Texts may be made to take long: nothing of this runs on the event loop.
         chosen = await asyncio.to_thread(_shortlist, claim, read)
         notes: list[str] = []
@@ -171,13 +170,13 @@ def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
     """Return the parts of the hits that state something, each place once, with what stands over and around them."""
     found = [unit for unit in find_units(hits, addresses=True) if unit.kind not in ("list", "code")]
     units = [part for unit in found for part in split_entry(unit)]
-    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    covered: dict[str, set[int]] = defaultdict(set)
     for document, start, end in (unit.quote.place for unit in found):
-        spans[document].append((start, end))
-    for quote in _find_sentences(hits):
+        covered[document].update(range(start, end))
+    for quote in islice(_find_sentences(hits), MOST_SENTENCES):
         document, start, end = quote.place
-        if not any(first < end and start < last for first, last in spans[document]):
-            spans[document].append((start, end))
+        if covered[document].isdisjoint(range(start, end)) and _states_something(quote):
+            covered[document].update(range(start, end))
             units.append(AnswerUnit(quote, "sentence", 0))
     return units
 
@@ -226,9 +225,13 @@ def _find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
         in_tables = rows(hit)
         for start, end in sentence_spans(hit.text):
             quote = in_tables.get(start, Quote(hit, start, min(end, start + _MAX_CHARS)))
-            stating = quote is not None and not quote.text.endswith("?") and not looks_like_code(quote.text)
-            if quote and stating and len(analyze(quote.text)) >= _FEWEST_TERMS:
+            if quote:
                 yield quote
+
+
+def _states_something(quote: Quote) -> bool:
+    text = quote.text
+    return not text.endswith("?") and not looks_like_code(text) and len(analyze(text)) >= _FEWEST_TERMS
 
 
 @dataclass(frozen=True, slots=True)

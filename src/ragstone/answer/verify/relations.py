@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from ragstone.language.grammar import (
     ADVERBS,
@@ -23,7 +23,7 @@ from ragstone.language.grammar import (
     is_past_form,
     words_of,
 )
-from ragstone.language.vocabulary import Word, content_words
+from ragstone.language.vocabulary import Phrase, Word, content_words
 
 MOST_TOKENS = 120
 _TOKEN = re.compile(r"[^\W_](?:[\w'’&]|[-./](?=\w)){0,60}|[,;:()–—]|--")
@@ -38,6 +38,8 @@ _TAGS = {
     "adverb": ADVERBS | words_of("further very more most much early late long yet"),
     "stop": frozenset(";:"),
 }
+_PRONOUNS = SUBJECTS | OBJECTS
+_APOSTROPHE = re.compile("['’]")
 _CLAUSE_ENDS = ("verb", "be", "auxiliary", "relative", "break", "stop")
 _PARTICLES = words_of("up out off down over away on")
 _SAME_WAY = {"into": "to", "onto": "to", "toward": "to", "towards": "to", "upon": "on", "within": "in", "during": "in"}
@@ -57,20 +59,28 @@ _MOST_READ = 40
 """Tokens beside a verb that may belong to it."""
 
 
-@dataclass(frozen=True, slots=True)
+_NO_WORDS = Phrase()
+
+
+@dataclass(frozen=True)
 class Relation:
     """A verb with the words in their roles: who acts ("subject"), what is acted on ("object"), "to", "from", "by"."""
 
     verb: str
-    roles: Mapping[str, tuple[Word, ...]]
+    roles: Mapping[str, Phrase]
     points_back: bool = False
     """True where a pronoun stands for who acts or is acted on."""
     denied: bool = False
     possible: bool = False
     """True where it may or would be so."""
 
-    def get(self, role: str) -> tuple[Word, ...]:
-        return self.roles.get(role, ())
+    def get(self, role: str) -> Phrase:
+        return self.roles.get(role, _NO_WORDS)
+
+    @cached_property
+    def words(self) -> Phrase:
+        """Return the words of all roles."""
+        return Phrase(word for words in self.roles.values() for word in words)
 
 
 @dataclass(slots=True)
@@ -137,7 +147,7 @@ def _tag(clause: _Clause, place: int) -> str:
 
 def _is_pronoun(spelt: str) -> bool:
     """Return whether a token stands for something told before: a pronoun, or a number of things."""
-    return spelt[0].isdigit() or re.split("['’]", spelt)[0] in SUBJECTS | OBJECTS
+    return spelt[0].isdigit() or _APOSTROPHE.split(spelt, 1)[0] in _PRONOUNS
 
 
 def _is_verb(clause: _Clause, place: int) -> bool:
@@ -148,7 +158,7 @@ def _is_verb(clause: _Clause, place: int) -> bool:
         return False
     if spelt.endswith("ing"):
         led = before in ("be", "preposition", "mark", "", "and", "break", "auxiliary") and lead != "of"
-        hung = before == "word" and (after in PREPOSITIONS | OWNING or lead[0].isdigit())
+        hung = before == "word" and (after in PREPOSITIONS or after in OWNING or lead[0].isdigit())
         return len(spelt) > 5 and (led or hung)
     if is_past_form(spelt):
         return before not in ("preposition", "light", "")
@@ -292,7 +302,7 @@ def _read_verb(clause: _Clause, place: int, left: _Subject) -> Relation:
     verb = clause.words[place]
     name = verb.folded if verb is not None else clause.tokens[place]
     name = name if clause.tags[place] == "verb" else "be"
-    found = {role: tuple(words[:_MOST_WORDS]) for role, words in roles.items() if words}
+    found = {role: Phrase(words[:_MOST_WORDS]) for role, words in roles.items() if words}
     return Relation(name, found, left.points_back, _is_denied(clause, place), _is_possible(clause, place))
 
 

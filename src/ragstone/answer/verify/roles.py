@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 from ragstone.answer.verify.objections import Rival
@@ -14,7 +14,7 @@ from ragstone.language.grammar import is_verb_form, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.synonyms import are_alike
 from ragstone.language.units import unit_of
-from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
+from ragstone.language.vocabulary import Phrase, Vocabulary, content_words, read_vocabulary
 
 _CORE = ("subject", "object", "to", "from", "by", "for", "with")
 _MUTUAL = words_of(
@@ -68,15 +68,15 @@ def find_other_actor(claim: str, sentence: str) -> Rival | None:
     known = content_words(sentence)
     for mine in read_relations(claim):
         actor = [word for word in mine.get("subject") if word.is_name]
-        if not actor or not mine.get("object") or any(_has(known, word) for word in actor) or mine.verb == "be":
+        if not actor or not mine.get("object") or any(known.has(word) for word in actor) or mine.verb == "be":
             continue
         told = read_relations(sentence)
         for theirs, following in zip(told, (*told[1:], None), strict=False):
             other = [word for word in theirs.get("subject") if word.is_name]
             same = _are_forms(mine.verb, theirs.verb) and mine.denied == theirs.denied
             # "He wrote and released it": what was released was written.
-            done = theirs.get("object") or (following.get("object") if following else ())
-            if other and same and all(_has(done, word) for word in mine.get("object")):
+            done = theirs.get("object") or (following or theirs).get("object")
+            if other and same and all(map(done.has, mine.get("object"))):
                 return Rival(" ".join(word.text for word in actor), " ".join(word.text for word in other))
     return None
 
@@ -91,8 +91,7 @@ def _are_same_verb(one: str, other: str) -> bool:
 
 
 def _count_common(mine: Relation, theirs: Relation) -> int:
-    there = [word for words in theirs.roles.values() for word in words]
-    return sum(_has(there, word) for words in mine.roles.values() for word in words)
+    return sum(map(theirs.words.has, mine.words))
 
 
 def _is_reversed(mine: Relation, theirs: Relation) -> bool:
@@ -103,7 +102,7 @@ def _is_reversed(mine: Relation, theirs: Relation) -> bool:
         for here, words in mine.roles.items()
         for word in words
         for there in theirs.roles
-        if there != here and _has(theirs.get(there), word) and not _has(theirs.get(here), word)
+        if there != here and theirs.get(there).has(word) and not theirs.get(here).has(word)
     }
     pairs = [(here, there) for here, there in moved if (there, here) in moved]
     if any(not mutual or {here, there} != {"subject", "object"} for here, there in pairs):
@@ -116,8 +115,8 @@ def _name_sides(relation: Relation, other: Relation) -> Relation:
     words = relation.get("subject")
     if not words or relation.get("object"):
         return relation
-    acted = sum(_has(other.get("object"), word) for word in words)
-    if other.get("subject") and acted <= sum(_has(other.get("subject"), word) for word in words):
+    acted = sum(map(other.get("object").has, words))
+    if other.get("subject") and acted <= sum(map(other.get("subject").has, words)):
         return relation
     if not other.get("object"):
         return relation
@@ -129,23 +128,17 @@ def _name_sides(relation: Relation, other: Relation) -> Relation:
 def _has_moved_name(mine: Relation, theirs: Relation) -> bool:
     """Return whether a name acts that is acted on in the source, or the reverse."""
     actors = theirs.get("subject")
-    others = [word for role in _CORE[1:] for word in theirs.get(role)]
-    acts = [word for word in mine.get("subject") if _has(others, word) and not _has(actors, word)]
-    own = [word for role in _CORE[1:] for word in mine.get(role)]
-    suffers = [word for word in own if _has(actors, word) and not _has(others, word)]
-    both = [word for word in mine.get("subject") if _has(own, word)]
-    led = [word for role in ("on", "to", "from") for word in theirs.get(role)]
-    if any(word.is_name and _has(led, word) and not _has((*actors, *both), word) for word in mine.get("subject")):
+    others = Phrase(word for role in _CORE[1:] for word in theirs.get(role))
+    acts = [word for word in mine.get("subject") if others.has(word) and not actors.has(word)]
+    own = Phrase(word for role in _CORE[1:] for word in mine.get(role))
+    suffers = [word for word in own if actors.has(word) and not others.has(word)]
+    both = Phrase(word for word in mine.get("subject") if own.has(word))
+    led = Phrase(word for role in ("on", "to", "from") for word in theirs.get(role))
+    if any(
+        word.is_name and led.has(word) and not actors.has(word) and not both.has(word) for word in mine.get("subject")
+    ):
         return True
-    return bool(actors) and any(word.is_name and not _has(both, word) for word in (*acts, *suffers))
-
-
-def _has(words: Sequence[Word], word: Word) -> bool:
-    return any(_are_same(word, other) for other in words)
-
-
-def _are_same(one: Word, other: Word) -> bool:
-    return one.folded == other.folded if one.is_name or other.is_name else are_alike(one.folded, other.folded)
+    return bool(actors) and any(word.is_name and not both.has(word) for word in (*acts, *suffers))
 
 
 _CONVERSE = (
@@ -163,7 +156,7 @@ def is_converse(statement: str, sentence: str) -> bool:
     for mine in read_relations(statement):
         for theirs in read_relations(sentence):
             if any(_are_sides(mine.verb, theirs.verb, pair) for pair in (*_CONVERSE, *(p[::-1] for p in _CONVERSE))):
-                receiver = (*theirs.get("to"), *(word for word in theirs.get("object") if word.is_name))
+                receiver = Phrase((*theirs.get("to"), *(word for word in theirs.get("object") if word.is_name)))
                 if _overlap(mine.get("subject"), receiver) or _overlap(mine.get("to"), theirs.get("subject")):
                     return not _overlap(mine.get("subject"), theirs.get("subject"))
     return False
@@ -173,14 +166,16 @@ def _are_sides(one: str, other: str, pair: Sequence[frozenset[str]]) -> bool:
     return not base_forms(one).isdisjoint(pair[0]) and not base_forms(other).isdisjoint(pair[1])
 
 
-def _overlap(mine: Sequence[Word], theirs: Sequence[Word]) -> bool:
+def _overlap(mine: Phrase, theirs: Phrase) -> bool:
     """Return whether two phrases share a word; of two names more than one of two words."""
     names = [word for word in mine if word.is_name]
-    others = [word for word in theirs if word.is_name]
-    same = sum(_has(others, word) for word in names)
+    others = {word.folded for word in theirs if word.is_name}
+    same = sum(word.folded in others for word in names)
     if names and others and same:
-        return 2 * same > min(len(names), len(others)) or any(_has(theirs, word) for word in mine if not word.is_name)
-    return any(_has(theirs, word) for word in mine)
+        return 2 * same > min(len(names), sum(word.is_name for word in theirs)) or any(
+            theirs.has(word) for word in mine if not word.is_name
+        )
+    return any(map(theirs.has, mine))
 
 
 _FROM_TO = re.compile(r"\bfrom\s(?P<start>[^;]{1,80}?),?\s(?:to|into)\s(?P<end>[^;,]{1,60})", re.I)
@@ -188,21 +183,35 @@ _FROM_TO = re.compile(r"\bfrom\s(?P<start>[^;]{1,80}?),?\s(?:to|into)\s(?P<end>[
 
 def is_way_reversed(statement: str, sentences: Sequence[str]) -> bool:
     """Return whether "from" and "to" are exchanged."""
-    for mine in _FROM_TO.finditer(statement):
-        for sentence in sentences:
-            for theirs in _FROM_TO.finditer(sentence):
-                straight = _share(mine["start"], theirs["start"]) + _share(mine["end"], theirs["end"])
-                crossed = _share(mine["start"], theirs["end"]) + _share(mine["end"], theirs["start"])
-                if crossed > straight:
-                    return True
+    mine = _find_ways(statement)
+    told = [way for sentence in sentences for way in _find_ways(sentence)] if mine else []
+    for start, end in mine:
+        for first, last in told:
+            if _share(start, last) + _share(end, first) > _share(start, first) + _share(end, last):
+                return True
     return False
 
 
-def _share(mine: str, theirs: str) -> int:
-    """Return how many words and numbers of one text the other has."""
-    here, there = content_words(mine), content_words(theirs)
-    numbers = set(_NUMBER.findall(theirs))
-    return sum(_has(there, word) for word in here) + sum(number in numbers for number in _NUMBER.findall(mine))
+def _find_ways(text: str) -> list[tuple[_Side, _Side]]:
+    return [(_read_side(way["start"]), _read_side(way["end"])) for way in _FROM_TO.finditer(text)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The words and numbers of a part of a sentence."""
+
+    words: Phrase
+    numbers: tuple[str, ...]
+
+
+def _read_side(text: str) -> _Side:
+    return _Side(content_words(text), tuple(_NUMBER.findall(text)))
+
+
+def _share(mine: _Side, theirs: _Side) -> int:
+    """Return how many words and numbers of one part the other has."""
+    known = set(theirs.numbers)
+    return sum(map(theirs.words.has, mine.words)) + sum(number in known for number in mine.numbers)
 
 
 _ORDER = re.compile(
@@ -264,13 +273,15 @@ def _pairs_of_all(sentences: Sequence[str], marks: re.Pattern[str]) -> list[tupl
 
 def is_order_reversed(statement: str, sentences: Sequence[str]) -> bool:
     """Return whether the sources tell what a statement puts first as the later one."""
-    pairs = _pairs_of_all(sentences, _ORDER)
-    for first, then in _pairs(statement, _ORDER):
-        if any(_is_crossed((first, then), pair) for pair in pairs):
+    mine = list(_pairs(statement, _ORDER))
+    pairs = _pairs_of_all(sentences, _ORDER) if mine else []
+    read = _read_pairs(pairs)
+    told = [_read_side(f"{one} {other}") for one, other in pairs]
+    for first, then in mine:
+        if _is_crossed((first, then), read):
             return True
-        if not any(_share(f"{first} {then}", f"{one} {other}") > 1 for one, other in pairs) and _comes_later(
-            first, then, sentences
-        ):
+        both = _read_side(f"{first} {then}")
+        if not any(_share(both, other) > 1 for other in told) and _comes_later(first, then, sentences):
             return True
     return False
 
@@ -288,12 +299,14 @@ def _find_places(part: str, other: str, sentences: Sequence[str]) -> list[tuple[
     """Return the places of the words of a part that another has not and that the sentences have once."""
     known = content_words(other)
     found = []
-    for word in (word for word in content_words(part) if not _has(known, word)):
+    for word in (word for word in content_words(part) if not known.has(word)):
+        alike = Phrase((word,))
         places = [
             (number, same.start)
             for number, sentence in enumerate(sentences)
+            if content_words(sentence).has(word)
             for same in content_words(sentence)
-            if _are_same(word, same)
+            if alike.has(same)
         ]
         found += places if len(places) == 1 else []
     return found
@@ -301,39 +314,56 @@ def _find_places(part: str, other: str, sentences: Sequence[str]) -> list[tuple[
 
 def is_cause_changed(statement: str, sentences: Sequence[str]) -> bool:
     """Return whether a statement gives another cause than its sources, or one where they give none."""
-    for cause, effect in _pairs(statement, _CAUSE):
-        near = [sentence for sentence in sentences if _share(cause + " " + effect, sentence)]
-        if not any(_MAY_BE_CAUSE.search(sentence) for sentence in near):
+    mine = list(_pairs(statement, _CAUSE))
+    pairs = _read_pairs(_pairs_of_all(sentences, _CAUSE)) if mine else []
+    occasions = _read_pairs(_pairs_of_all(sentences, _OCCASION)) if mine else []
+    may_be = [_read_side(sentence) for sentence in sentences if mine and _MAY_BE_CAUSE.search(sentence)]
+    for cause, effect in mine:
+        both = _read_side(f"{cause} {effect}")
+        if not any(_share(both, sentence) for sentence in may_be):
             return True
-        pairs = _pairs_of_all(sentences, _CAUSE)
-        if any(_is_crossed((cause, effect), pair) for pair in [*pairs, *_pairs_of_all(sentences, _OCCASION)]):
+        if _is_crossed((cause, effect), [*pairs, *occasions]):
             return True
-        told = [told for told, result in pairs if _share(effect, result)]
-        if told and not any(_share(cause, reason) for reason in told):
+        told = [told for told, result in pairs if _share(_read_side(effect), result)]
+        if told and not any(_share(_read_side(cause), reason) for reason in told):
             return True
     return False
 
 
-def _is_crossed(mine: tuple[str, str], theirs: tuple[str, str]) -> bool:
-    """Return whether what stands on one side of a mark stands on the other in the source, but for common words."""
-    first, second = (_distinct(mine[0], mine[1]), _distinct(mine[1], mine[0]))
-    straight = _share(first, theirs[0]) + _share(second, theirs[1])
-    crossed = [_share(first, theirs[1]), _share(second, theirs[0])]
-    return all(crossed) and (sum(crossed) > straight or _are_verbs_crossed((first, second), theirs))
+def _read_pairs(pairs: Sequence[tuple[str, str]]) -> list[tuple[_Side, _Side]]:
+    return [(_read_side(one), _read_side(other)) for one, other in pairs]
 
 
-def _are_verbs_crossed(mine: tuple[str, str], theirs: tuple[str, str]) -> bool:
-    """Return whether what is done first is done later in the source, whatever else stands on either side."""
-    first, second = (" ".join(word for word in part.split() if is_verb_form(word.lower())) for part in mine)
-    straight = _share(first, theirs[0]) + _share(second, theirs[1])
-    return not straight and bool(_share(first, theirs[1]) and _share(second, theirs[0]))
+def _is_crossed(mine: tuple[str, str], pairs: Sequence[tuple[_Side, _Side]]) -> bool:
+    """Return whether what stands on one side of a mark stands on the other in a source, but for common words."""
+    if not pairs:
+        return False
+    first, second = _distinct(mine[0], mine[1]), _distinct(mine[1], mine[0])
+    # What is done first may be done later in the source, whatever else stands on either side.
+    doing = [" ".join(word for word in part.split() if is_verb_form(word.lower())) for part in (first, second)]
+    parts, verbs = (_read_side(first), _read_side(second)), (_read_side(doing[0]), _read_side(doing[1]))
+    for theirs in pairs:
+        straight, crossed = _count_sides(parts, theirs)
+        if crossed > straight:
+            return True
+        straight, crossed = _count_sides(verbs, theirs) if crossed else (0, 0)
+        if crossed and not straight:
+            return True
+    return False
+
+
+def _count_sides(mine: tuple[_Side, _Side], theirs: tuple[_Side, _Side]) -> tuple[int, int]:
+    """Return how many words two parts share with the same sides of a source, and with the other ones if both do."""
+    straight = _share(mine[0], theirs[0]) + _share(mine[1], theirs[1])
+    crossed = _share(mine[0], theirs[1]), _share(mine[1], theirs[0])
+    return straight, sum(crossed) if all(crossed) else 0
 
 
 def _distinct(part: str, other: str) -> str:
     """Return the words and numbers of a part that another has not."""
     known = content_words(other)
     numbers = set(_NUMBER.findall(other))
-    words = [word.text for word in content_words(part) if not _has(known, word)]
+    words = [word.text for word in content_words(part) if not known.has(word)]
     return " ".join([*words, *(number for number in _NUMBER.findall(part) if number not in numbers)])
 
 

@@ -12,7 +12,7 @@ from ragstone.answer.verify.split import split_claim
 from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
 from ragstone.language.negation import are_opposites, find_extents, find_figures
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import are_alike, has_alike
+from ragstone.language.synonyms import are_alike
 from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'’&+]|[-./:](?=\w)){0,60}|[,;:()]")
@@ -108,11 +108,15 @@ def _find_slots(text: str) -> Iterator[_Slot]:
 
 def _is_same_place(mine: _Slot, theirs: _Slot) -> bool:
     """Return whether two values follow the same lead behind one of the same words."""
-    return _have_same_lead(mine, theirs) and bool(mine.heads) and has_alike(theirs.heads[-2:], mine.heads[-1])
+    return (
+        _have_same_lead(mine, theirs)
+        and bool(mine.heads)
+        and any(are_alike(mine.heads[-1], head) for head in theirs.heads[-2:])
+    )
 
 
 def _share_a_head(mine: _Slot, theirs: _Slot) -> bool:
-    return any(has_alike(theirs.heads, head) for head in mine.heads)
+    return any(are_alike(head, other) for head in mine.heads for other in theirs.heads)
 
 
 def _have_same_lead(mine: _Slot, theirs: _Slot) -> bool:

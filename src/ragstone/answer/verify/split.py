@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -78,18 +79,18 @@ def _parts_here(left: str, right: str, *, weak: bool) -> bool:
     return own is not None and _has_subject(after, own) and (own.sure or (closed and own.same_time(verb)))
 
 
-def _is_denied(words: list[Token], verb: Verb) -> bool:
+def _is_denied(words: Sequence[Token], verb: Verb) -> bool:
     after = words[verb.place + 1 : verb.place + 2]
     denying = verb.token.word == "cannot" or verb.token.word.endswith(("n't", "n’t"))
     return denying or any(word.word in ("not", "never") for word in after)
 
 
-def _ends_alike(verb: Verb, own: Verb | None, after: list[Token]) -> bool:
+def _ends_alike(verb: Verb, own: Verb | None, after: Sequence[Token]) -> bool:
     """Return whether both sides end with what may be their verbs: one of them must be, and then both are."""
     return own is not None and own.form == verb.form and own.place == len(after) - 1
 
 
-def _is_closed(words: list[Token], verb: Verb) -> bool:
+def _is_closed(words: Sequence[Token], verb: Verb) -> bool:
     """Return whether what follows the verb cannot go on as a list: "at eight and …", "is open and …"."""
     rest = words[verb.place + 1 :]
     if not rest or rest[-1].kind in ("number", "adverb", "name"):
@@ -97,7 +98,7 @@ def _is_closed(words: list[Token], verb: Verb) -> bool:
     return len(rest) == 1 and verb.token.word in BE
 
 
-def _has_subject(words: list[Token], verb: Verb) -> bool:
+def _has_subject(words: Sequence[Token], verb: Verb) -> bool:
     """Return whether what stands before a verb can be its subject; "old boats in the harbour" has none."""
     first = words[0]
     return verb.form != "s" or first.kind in ("determiner", "pronoun", "name", "number") or verb.sure

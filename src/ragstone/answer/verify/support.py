@@ -36,7 +36,7 @@ from ragstone.language.negation import (
     restate,
 )
 from ragstone.language.quantities import Quantity
-from ragstone.language.synonyms import has_alike
+from ragstone.language.synonyms import AlikeWords
 from ragstone.language.vocabulary import is_measured
 
 _CONDITION = re.compile(r"\b(?:if|unless|provided|providing|in case|as long as|otherwise|depending|whether)\b", re.I)
@@ -81,12 +81,9 @@ def near_sentences(statement: str, sentences: Sequence[str]) -> list[str]:
 
 def _find_rest(clause: Clause, found: Sequence[str], sentences: Sequence[str]) -> list[str]:
     """Return the sentence that has most of the words of a clause which none of those found has, if it has some."""
-    held = [word for one in found for source in read_clauses(one) for word in source.plain]
-    rest = [word for word in clause.plain if not has_alike(held, word)]
-    counts = [
-        sum(has_alike([word for source in read_clauses(one) for word in source.plain], word) for word in rest)
-        for one in sentences
-    ]
+    told = {one: AlikeWords(word for source in read_clauses(one) for word in source.plain) for one in sentences}
+    rest = [word for word in clause.plain if not any(told[one].has(word) for one in found)]
+    counts = [sum(map(told[one].has, rest)) for one in sentences]
     most = max(counts, default=0)
     return [sentences[counts.index(most)]] if most >= max(2, _REST * len(clause.plain)) else []
 

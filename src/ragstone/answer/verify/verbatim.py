@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from ragstone.answer.units import AnswerUnit
 from ragstone.answer.verify.shares import GENERIC, Shares
@@ -17,6 +18,8 @@ STATED = Shares(1.0, 1.0, 1.0, 1.0, 1.0, is_verbatim=True, counted=9, close=1.0,
 """Shares of a claim that a sentence states word for word."""
 _FEWEST_WORDS = 4
 _MARKS = frozenset('*_`"“”')
+_NO_MARKS = str.maketrans(dict.fromkeys(_MARKS, ""))
+_SPACES = re.compile(r"\s+")
 _LAST_WORD = re.compile(r"(\S{1,40})[.!]\s*$")
 _FALSE = "wrong|false|falsely|untrue|incorrect|myths?|misconceptions?|mistaken?|mistakes?|hoax|rumou?rs?|fiction|bogus"
 _CALLS_IT_FALSE = re.compile(rf"\b(?:{_FALSE}|obsolete|deprecated|outdated|not true|don['’]ts?)\b", re.I)
@@ -50,10 +53,15 @@ _PASSED = frozenset(
 def find_verbatim(claim: str, units: Sequence[AnswerUnit]) -> Iterator[AnswerUnit]:
     """Yield the units, cut to the words in question, that state a claim word for word and take nothing of it back."""
     wanted = _read(claim.strip().rstrip(".!"))[0]
+    sought = wanted.casefold()
     if len(wanted.split()) < _FEWEST_WORDS or claim.rstrip().endswith("?"):
         return
     for unit in units:
-        found = None if unit.quote.head else _find_in(wanted, unit) or _find_definition(claim, unit)
+        if unit.quote.head:
+            continue
+        # Most units have not the words at all: where they would stand need not be looked for.
+        is_there = sought in _SPACES.sub(" ", unit.text.translate(_NO_MARKS)).casefold()
+        found = (_find_in(wanted, unit) if is_there else None) or _find_definition(claim, unit)
         if found and not is_taken_back(found) and not _may_not_be_meant(found):
             yield found
 
@@ -129,18 +137,24 @@ def _may_not_be_meant(unit: AnswerUnit) -> bool:
 def _find_definition(claim: str, unit: AnswerUnit) -> AnswerUnit | None:
     """Return an entry if a claim says of its term what the entry says: "-q is quiet" where "-q" is over "Be quiet."."""
     term, body = _split_entry(unit)
-    if not term or not body or _names_another(claim, f"{term}\n{body}"):
+    if not term or not body or not any(_ends_with(claim, said) for said in (body, _BRACKETS.sub("", body))):
+        return None
+    if _names_another(claim, f"{term}\n{body}"):
         return None
     mine, named = _read_bases(claim), _read_bases(f"{term} {_PATH.sub(' ', term)}")
     above = _read_bases(read_context(unit).text)
     for said in {body, _BRACKETS.sub("", body)}:
-        told = _read_bases(said)
-        if len(told) < 2 or mine[-len(told) :] != told:
+        if not _ends_with(claim, said):
             continue
-        lead = [word for word in mine[: -len(told)] if word not in _PASSED]
+        lead = [word for word in mine[: -len(_read_bases(said))] if word not in _PASSED]
         if any(word in named for word in lead) and all(word in named or word in above for word in lead):
             return unit
     return None
+
+
+def _ends_with(claim: str, body: str) -> bool:
+    told = _read_bases(body)
+    return len(told) > 1 and _read_bases(claim)[-len(told) :] == told
 
 
 def _names_another(claim: str, entry: str) -> bool:
@@ -159,10 +173,11 @@ def _split_entry(unit: AnswerUnit) -> tuple[str, str]:
     return (" ".join(columns[:-1]), columns[-1]) if 1 < len(columns) <= _MOST_COLUMNS else ("", "")
 
 
-def _read_bases(text: str) -> list[str]:
+@lru_cache(64)
+def _read_bases(text: str) -> tuple[str, ...]:
     """Return the words of a text in their base forms; options of commands differ by case."""
     found = []
     for match in _TOKEN.finditer(text):
         word = match.group()
         found.append(word if word.startswith("-") else min(base_forms(word.lower())))
-    return found
+    return tuple(found)
