@@ -14,7 +14,7 @@ from ragstone.core.registry import Registry
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, KINDS, ParseOptions, printable
 from ragstone.ingest.parsers.mail.shape import looks_like_mail
-from ragstone.ingest.parsers.markup.shape import find_markup
+from ragstone.ingest.parsers.markup.shape import find_markup, is_docbook, is_info
 from ragstone.ingest.parsers.text.text import looks_like_text
 
 PARSERS = Registry(
@@ -25,6 +25,8 @@ PARSERS = Registry(
         "rst": "ragstone.ingest.parsers.markup.rst:parse_rst",
         "asciidoc": "ragstone.ingest.parsers.markup.asciidoc:parse_asciidoc",
         "man": "ragstone.ingest.parsers.markup.man:parse_man",
+        "docbook": "ragstone.ingest.parsers.markup.docbook:parse_docbook",
+        "info": "ragstone.ingest.parsers.markup.info:parse_info",
         "org": "ragstone.ingest.parsers.markup.org:parse_org",
         "notebook": "ragstone.ingest.parsers.text.notebook:parse_notebook",
         "subtitles": "ragstone.ingest.parsers.text.subtitles:parse_subtitles",
@@ -79,9 +81,9 @@ _NEVER_MAIL = frozenset({"code", "csv", "json"})
 _BY_SHAPE = frozenset({"text", "man", ".asc"})
 """Kinds and suffixes that say little: the text decides which markup it is, if any."""
 _SUPPORTED = (
-    "text, Markdown, reStructuredText, AsciiDoc, Org, man pages, notebooks, subtitles, HTML, PDF, DOCX, RTF, PPTX, "
-    "XLSX, XLS, ODT, ODS, ODP, CSV, EPUB, JSON, EML, MSG, code and picture files can be read, and one file packed "
-    "by gzip"
+    "text, Markdown, reStructuredText, AsciiDoc, Org, man pages, Info, DocBook, notebooks, subtitles, HTML, PDF, DOCX, "
+    "RTF, PPTX, XLSX, XLS, ODT, ODS, ODP, CSV, EPUB, JSON, EML, MSG, code and picture files can be read, and one "
+    "file packed by gzip"
 )
 _HTML = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?<(?:!doctype\s+html|html[\s>])", re.IGNORECASE)
 _GZIP = b"\x1f\x8b\x08"
@@ -162,6 +164,10 @@ def _kind_by_mark(content: bytes, name: str, named: str | None) -> str:
         return "pdf"
     if content.startswith(b"{\\rtf") and named in (None, "rtf", "text"):
         return "rtf"
+    if named in (None, "info", "text") and is_info(content):
+        return "info"
+    if named in (None, "docbook") and is_docbook(content):
+        return "docbook"
     if content.startswith(b"PK\x03\x04"):
         return _kind_of_archive(content, name, named)
     if b"<office:document" in content[:_FLAT_HEAD] and (stated := _OPEN_DOCUMENT.search(content[:_FLAT_HEAD])):

@@ -19,6 +19,8 @@ _SUFFIXES = {
     "rst": ".rst .rest",
     "asciidoc": ".adoc .asciidoc .asc",
     "man": ".1 .2 .3 .4 .5 .6 .7 .8 .9 .man .mdoc",
+    "docbook": ".docbook .dbk",
+    "info": ".info",
     "markdown": ".md .markdown .mdx",
     "org": ".org",
     "notebook": ".ipynb",

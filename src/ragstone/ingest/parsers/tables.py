@@ -10,17 +10,36 @@ from ragstone.ingest.parsers.draft import Draft, one_line
 
 GROUP_CHARS = 1000
 """Rows of a sheet go together up to this many characters, so that a chunk holds them with their header."""
+_FEWEST_SPACES = 4
+"""Between the words of a cell that says something; a name of a column has seldom as many."""
 _FIGURE = re.compile(r"\d")
 
 
-def markdown_table(rows: Iterable[Sequence[str]]) -> str:
-    """Return a whole table, its first row as the header; empty when no cell holds a word."""
+def markdown_table(rows: Iterable[Sequence[str]], *, has_header: bool | None = None) -> str:
+    """Return a whole table; empty when no cell holds a word.
+
+    Where the file does not say whether the first row names the columns, its words tell. A table without such a row gets
+    an empty one: Markdown knows no other.
+    """
     filled = [cells for cells in (_cells(row) for row in rows) if any(cells)]
     if not filled:
         return ""
     width = max(len(cells) for cells in filled)
+    if has_header is False or (has_header is None and _is_like_the_rest(filled)):
+        filled.insert(0, [])
     header, *body = (_line(cells, width) for cells in filled)
     return "\n".join((header, _rule(width), *body))
+
+
+def _is_like_the_rest(rows: Sequence[Sequence[str]]) -> bool:
+    """Return whether the first row says something where most of the others do: names of columns are short."""
+    first, *rest = rows
+    columns = [[row[column] for row in rest if column < len(row)] for column in range(len(first))]
+    return any(
+        cell.count(" ") >= _FEWEST_SPACES
+        and sum(other.count(" ") >= _FEWEST_SPACES - 1 for other in below) * 2 >= len(rest)
+        for cell, below in zip(first, columns, strict=True)
+    )
 
 
 def one_header(rows: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -54,6 +73,8 @@ def continue_table(upper: str, lower: str) -> str:
     """Return a table that goes on with another one's rows, under its header; unchanged where it has one of its own."""
     header, rule, *_ = upper.split("\n")
     first, lower_rule, *rest = lower.split("\n")
+    if rule == lower_rule and rest and not first.strip("| "):
+        return "\n".join((header, rule, *rest))
     if rule != lower_rule or first == header or _names_figures(first, rest):
         return lower
     return "\n".join((header, rule, first, *rest))

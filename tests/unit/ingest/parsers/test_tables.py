@@ -26,7 +26,7 @@ def test_rows_become_a_markdown_table(rows: list[list[str]], text: str) -> None:
 
 @given(st.lists(st.lists(st.text(min_size=1, alphabet="ab|\\\n`*"), min_size=1, max_size=4), min_size=1, max_size=4))
 def test_no_cell_breaks_out_of_its_row(rows: list[list[str]]) -> None:
-    text = markdown_table(rows)
+    text = markdown_table(rows, has_header=True)
     filled = [row for row in rows if any(cell.strip() for cell in row)]
     tokens = MarkdownIt("commonmark").enable("table").parse(text)
     assert sum(token.type == "tr_open" for token in tokens) == len(filled)

@@ -146,3 +146,58 @@ def test_underlined_lines_are_headings() -> None:
         ("paragraph", 0, "Total of it all\n---\n42"),
         ("heading", 1, "Rules"),
     ]
+
+
+def outline(text: str) -> list[tuple[str, int, str]]:
+    parsed = parse_text(text.encode(), "a.txt")
+    assert broken_rules(parsed) == []
+    return [(block.kind, block.level, parsed.text[block.start : block.end]) for block in parsed.blocks]
+
+
+@pytest.mark.req("R-EXT-08")
+def test_numbered_lines_are_headings_and_items_of_a_list_are_none() -> None:
+    text = "1. Powers\n\n  1.1 what a chair may do\n\n   1. Call a vote.\n   2. Close it.\n\n2. Term\n\n   A year."
+    assert [(level, words) for kind, level, words in outline(text) if kind == "heading"] == [
+        (2, "1. Powers"),
+        (3, "1.1 what a chair may do"),
+        (2, "2. Term"),
+    ]
+    contents = "1. Powers\n\n2. Term\n\n3. Votes\n"
+    assert [kind for kind, _, _ in outline(contents)] == ["paragraph"] * 3
+    assert parse_text(text.encode(), "a.txt").title == ""
+
+
+@pytest.mark.req("R-EXT-08")
+def test_a_short_line_left_of_the_text_below_it_is_a_heading() -> None:
+    below = "  Headers\n\n    Give a clear subject in every mail.\n\n  Where to send them?\n\n    To the desk it is.\n"
+    found = outline(f"Reports\n\n   All of them are read by someone.\n\n{below}")
+    assert [(level, words) for kind, level, words in found if kind == "heading"] == [
+        (2, "Reports"),
+        (3, "Headers"),
+        (3, "Where to send them?"),
+    ]
+    plain = "License: free\n\n   It may be copied by all.\n\nThe ferry leaves.\n\n   It does so at nine.\n"
+    assert {kind for kind, _, _ in outline(plain)} == {"paragraph"}
+
+
+@pytest.mark.req("R-EXT-08")
+def test_an_entry_keeps_its_term_and_all_paragraphs_of_its_description() -> None:
+    text = "'-b BYTES'\n'--size=BYTES'\n     Size of a sector.\n\n     Defaults to 512.\n\n   Other options follow."
+    assert outline(text) == [
+        ("list", 0, "'-b BYTES', '--size=BYTES'\n  Size of a sector.\n\n  Defaults to 512."),
+        ("paragraph", 0, "Other options follow."),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The ferry leaves the pier\n    every hour from nine to five.",
+        "Knuth, Donald. The Art of Computer Programming in Four Volumes\n    Reading, 1968.",
+        "copy one two\ncopy three four\n    with care",
+        "Run this:\n    make all",
+        "- An item\n  that goes on",
+    ],
+)
+def test_a_sentence_with_hanging_lines_is_no_entry(text: str) -> None:
+    assert outline(text) == [("paragraph", 0, text)]

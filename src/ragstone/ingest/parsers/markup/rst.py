@@ -15,7 +15,8 @@ from ragstone.ingest.parsers.definitions import add_definition, format_definitio
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean
 from ragstone.ingest.parsers.markup.rst_reader import NotReadable, read_tree
 from ragstone.ingest.parsers.tables import markdown_table, one_header
-from ragstone.ingest.parsers.text.text import decode, split_paragraphs
+from ragstone.ingest.parsers.text.paragraphs import split_paragraphs
+from ragstone.ingest.parsers.text.text import decode
 
 if TYPE_CHECKING:
     from docutils import nodes
@@ -205,7 +206,7 @@ class _Walk:
                 rows += self._rows(group)
                 deep = len(rows) if _kind(group) == "thead" else deep
         header = one_header(rows[:deep]) if deep > 1 else rows[:deep]
-        return "\n".join((*above, markdown_table([*header, *rows[deep:]])))
+        return "\n".join((*above, markdown_table([*header, *rows[deep:]], has_header=bool(deep) or None)))
 
     def _rows(self, group: nodes.Node) -> Iterator[list[str]]:
         spanned: dict[int, tuple[str, int]] = {}

@@ -7,6 +7,9 @@ import re
 from ragstone.core.errors import ParseError
 from ragstone.ingest.parsers.text.text import SAMPLE, decode
 
+_DOCBOOK = re.compile(rb"-//OASIS//DTD DocBook|-//OASIS//ELEMENTS DocBook|http://docbook\.org/ns/docbook")
+_HEAD = 2048
+_INFO = re.compile(rb"\s*This is [^,\n]{1,300},\s{1,3}produced\s{1,3}by\s{1,3}(?:makeinfo|texi2any)")
 _ROFF = re.compile(r"^\.(?:TH|SH|SS|PP|TP|Dd|Dt|Sh|Ss|Nm|Nd|IP|so)\b", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?![ \t=~^*#.\"'`+-]{3})(\S[^\n]{1,150})\n([=~^*#.\"'`+-])\2{2,}[ \t]*$", re.MULTILINE)
 _RST = re.compile(
@@ -42,6 +45,16 @@ def find_markup(content: bytes) -> str | None:
     if asciidoc >= _FEWEST and (titles or _ASCIIDOC_TITLE.match(text)) and asciidoc > rst:
         return "asciidoc"
     return None
+
+
+def is_docbook(content: bytes) -> bool:
+    """Return whether a file of XML says that it is DocBook: by its document type or its namespace."""
+    return _DOCBOOK.search(content[:_HEAD]) is not None
+
+
+def is_info(content: bytes) -> bool:
+    """Return whether a file begins as `makeinfo` lets manuals begin, and has nodes."""
+    return _INFO.match(content[:SAMPLE]) is not None and b"\x1f\nFile: " in content
 
 
 def is_man(text: str) -> bool:

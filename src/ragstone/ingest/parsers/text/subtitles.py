@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean
-from ragstone.ingest.parsers.text.text import decode, split_paragraphs
+from ragstone.ingest.parsers.text.paragraphs import split_paragraphs
+from ragstone.ingest.parsers.text.text import decode
 
 STRETCH_SECONDS = 120
 """Speech of two minutes fills a chunk."""

@@ -1,4 +1,4 @@
-"""Plain text: bytes are decoded, blank lines keep paragraphs apart, and underlined lines are headings."""
+"""Plain text: bytes are decoded, and read as headings, entries and paragraphs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import NamedTuple
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean
+from ragstone.ingest.parsers.text.paragraphs import add_plain_text
 
-_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n)+")
-_UNDERLINED = re.compile(r"([^\W_][^\n]{1,150})\n(([=~^*#-])\3{2,})[ \t]*(?:\n|$)")
 SAMPLE = 64 * 1024
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -41,28 +40,8 @@ def parse_text(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     cleaned = clean(decoded.text)
     draft = Draft(name)
     draft.hidden = cleaned.hidden
-    marks: list[str] = []
-    for paragraph in split_paragraphs(cleaned.text):
-        title = _UNDERLINED.match(paragraph)
-        level = _heading_level(title, marks) if title else 0
-        if title and level:
-            draft.add("heading", title[1], level=level, label=title[1])
-        draft.add("paragraph", paragraph[title.end() :] if title and level else paragraph)
+    add_plain_text(draft, cleaned.text)
     return draft.finish("text/plain", metadata={"encoding": decoded.encoding}, warnings=decoded.warnings)
-
-
-def _heading_level(title: re.Match[str], marks: list[str]) -> int:
-    """Return the level of an underlined line, 0 for a line over a rule; the marks count in order of appearance."""
-    if abs(len(title[1].rstrip()) - len(title[2])) > 2:
-        return 0
-    if title[3] not in marks:
-        marks.append(title[3])
-    return min(marks.index(title[3]) + 1, 6)
-
-
-def split_paragraphs(text: str) -> list[str]:
-    """Return the parts of a text between blank lines."""
-    return _BLANK_LINES.split(text)
 
 
 class Decoded(NamedTuple):

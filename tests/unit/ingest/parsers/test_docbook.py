@@ -1,0 +1,47 @@
+from __future__ import annotations
+
+import pytest
+
+from ragstone.core.errors import ParseError
+from ragstone.ingest.parsers.dispatch import parse
+from ragstone.ingest.parsers.draft import broken_rules
+
+PAGE = """<?xml version="1.0"?>
+<!DOCTYPE article PUBLIC "-//OASIS//DTD DocBook XML V4.3//EN" "x.dtd" [ <!ENTITY secret SYSTEM "file:///etc/passwd"> ]>
+<article><articleinfo><author>Unseen</author></articleinfo><title>The Ferry</title>
+<!-- hidden -->
+<sect1><title>Fares &amp; times</title>
+<para>A <emphasis>ticket</emphasis> is 4 francs.<indexterm><primary>ticket</primary></indexterm> &secret;</para>
+<variablelist><varlistentry><term>--return</term>
+<listitem><para>There and back.</para></listitem></varlistentry></variablelist>
+<informaltable><tgroup cols="2"><thead><row><entry>Deck</entry><entry>Seats</entry></row></thead>
+<tbody><row><entry>Upper</entry><entry>40</entry></row></tbody></tgroup></informaltable>
+<procedure><step><para>Pay.</para></step><step><para>Go on board.</para></step></procedure>
+<note><para>No dogs.</para></note>
+<programlisting><![CDATA[ferry <now>]]></programlisting>
+</sect1></article>
+"""
+
+
+@pytest.mark.req("R-EXT-08")
+@pytest.mark.parametrize("name", ["ferry.xml", "ferry.docbook"])
+def test_a_manual_reads_as_its_page_would(name: str) -> None:
+    parsed = parse(PAGE.encode(), name)
+    assert broken_rules(parsed) == []
+    assert (parsed.title, parsed.media_type) == ("The Ferry", "application/docbook+xml")
+    assert [(block.level, block.label) for block in parsed.blocks if block.kind == "heading"] == [
+        (1, "The Ferry"),
+        (2, "Fares & times"),
+    ]
+    assert "A ticket is 4 francs. &secret;" in parsed.text
+    assert "--return\n  There and back." in parsed.text
+    assert "| Deck | Seats |\n| --- | --- |\n| Upper | 40 |" in parsed.text
+    assert "1. Pay.\n2. Go on board." in parsed.text
+    assert "Note:" in parsed.text
+    assert "ferry <now>" in parsed.text
+    assert not any(word in parsed.text for word in ("Unseen", "hidden", "passwd"))
+
+
+def test_what_is_nested_without_end_is_refused() -> None:
+    with pytest.raises(ParseError, match="nested too deep"):
+        parse((PAGE[:200] + "<para>" * 1000).encode(), "ferry.docbook")
