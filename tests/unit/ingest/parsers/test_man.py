@@ -246,3 +246,9 @@ def test_a_hostile_page_ends_in_time(name: str) -> None:
     parsed = parse(HOSTILE[name].encode(), "page.1")
     assert process_time() - began < 3
     assert broken_rules(parsed) == []
+
+
+def test_strings_and_signs_that_a_page_relies_on_are_there() -> None:
+    keys = ".IP \\*[Gt]\nType \\*[Lt]RETURN\\*[Gt], a \\(** or \\@ at Coup Fourr\\o'\\(aae'.\n"
+    page = f".TH A 6\n.SH NAME\na \\- b\n.SH KEYS\n{keys}"
+    assert ("list", ">\n  Type <RETURN>, a * or @ at Coup Fourre.") in blocks(page)

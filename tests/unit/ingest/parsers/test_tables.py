@@ -17,6 +17,14 @@ from ragstone.ingest.parsers.tables import GROUP_CHARS, add_row_groups, markdown
         ([["a|b", "c\nd"]], "| a\\|b | c d |\n| --- | --- |"),
         ([["", ""], ["a", "b"], [], ["1", ""]], "| a | b |\n| --- | --- |\n| 1 |  |"),
         ([["", ""]], ""),
+        (
+            [["F1", "Show what the keys do"], ["F2", "Save the game for later"], ["F3", "Load"]],
+            "|  |  |\n| --- | --- |\n| F1 | Show what the keys do |\n| F2 | Save the game for later |\n| F3 | Load |",
+        ),
+        (
+            [["Key", "What it does in the game"], ["F1", "Help"], ["F2", "Load it"]],
+            "| Key | What it does in the game |\n| --- | --- |\n| F1 | Help |\n| F2 | Load it |",
+        ),
         ([], ""),
     ],
 )

@@ -28,7 +28,7 @@ _ESCAPE = re.compile(
 )
 _ONE = {
     "-": "-", " ": " ", "~": " ", "0": " ", "e": "\\", "\\": "\\", "E": "\\", "t": "\t", "'": "'", "`": "`", ".": ".",
-    "_": "_", "\"": "",
+    "_": "_", "\"": "", "@": "@",
 }  # fmt: skip
 _NAMES = {
     "aq": "'", "dq": '"', "cq": "’", "oq": "‘", "lq": "“", "rq": "”", "ga": "`", "aa": "'", "ha": "^", "ti": "~",
@@ -42,7 +42,7 @@ _NAMES = {
     "~=": "≅", "~~": "≈", "*-": "-", "ci": "○", "sq": "□", "lh": "☜", "rh": "☞", "OK": "✓", "CR": "↵", "ff": "ff",
     "fi": "fi", "fl": "fl", "Fi": "ffi", "Fl": "ffl", "no": "¬", "tno": "¬", "es": "∅", "mo": "∈", "lA": "⇐", "rA": "⇒",
     "hA": "⇔", "S1": "¹", "S2": "²", "S3": "³", "Bq": "„", "bq": "‚", "u00A0": " ", "IJ": "Ĳ", "ij": "ĳ", ",c": "ç",
-    ",C": "Ç", "!=": "≠",
+    ",C": "Ç", "!=": "≠", "**": "*",
 }  # fmt: skip
 _ACCENTS = {"'": "\u0301", "`": "\u0300", "^": "\u0302", "~": "\u0303", ":": "\u0308", "v": "\u030c"}
 
@@ -73,7 +73,8 @@ class _Reader:
             "S": "",
             "R": "®",
         }
-        self._strings |= {"Tm": "™", "Lq": "“", "Rq": "”", "Ba": "|"}
+        self._strings |= {"Tm": "™", "Lq": "“", "Rq": "”", "Ba": "|", "Lt": "<", "Gt": ">", "Le": "≤", "Ge": "≥"}
+        self._strings |= {"Ne": "≠", "Am": "&", "Pm": "±", "If": "∞"}
         self._room = MOST_EXPANDED
         self._took = True
         """True if the last `ie` held: then its `el` does not."""
@@ -181,7 +182,7 @@ def _character(found: re.Match[str]) -> str:
         code = int(found["code"])
         return chr(code) if 32 <= code < 0xD800 else ""
     if found["over"]:
-        return found["over"] if not found["over"].startswith("\\") else ""
+        return found["over"] if "\\" not in found["over"] else "".join(filter(str.isalnum, unescape(found["over"])))
     return _ONE.get(found["one"] or "", "")
 
 

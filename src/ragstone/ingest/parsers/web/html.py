@@ -350,7 +350,14 @@ def _table(table: LexborNode) -> str:
         _go_on(cells, merged)
         rows.append(cells)
         merged = {column: (text, down - 1) for column, (text, down) in merged.items() if down > 1}
-    return "\n".join((*lines, markdown_table([*one_header(rows[:deep]), *rows[deep:]])))
+    named = True if deep or _names_columns(table) else None
+    return "\n".join((*lines, markdown_table([*one_header(rows[:deep]), *rows[deep:]], has_header=named)))
+
+
+def _names_columns(table: LexborNode) -> bool:
+    """Return whether the first row is marked as a header."""
+    first = table.css_first("tr")
+    return table.css_first("thead tr") is not None or (first is not None and first.css_first("td") is None)
 
 
 def _header_rows(table: LexborNode) -> int:
