@@ -17,7 +17,7 @@ from ragstone.language.sentences import FENCE, ITEM, LINE, ROW, RULE
 Line = tuple[int, int, int]
 """The start and end of the words of a line, and the column they begin in."""
 BlockKind = Literal["prose", "item", "code", "row", "heading", "term"]
-_LONGEST_TERM, _MOST_TERM_WORDS = 120, 10
+_LONGEST_TERM, _MOST_TERM_WORDS, _MOST_FIRST_WORDS = 120, 10, 2
 _LONGEST_SIGNATURE = 400
 """Characters of a term that stands out by what is indented under it: a command with all of its options."""
 _HEADING = re.compile(r"#{1,6}[ \t]")
@@ -27,6 +27,8 @@ _DESCRIBES = re.compile(r":[ \t]+")
 _MARK = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+|[0-9]{1,2}\.(?=[A-Z][a-z])")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</|^[ \t]{0,20}(?:\$|#|>>>|//|/\*|;)[ \t]|;[ \t]{0,4}$", re.M)
+_COMMAND = re.compile(r"[:/.%$<\\-]\S")
+"""The beginning of a command behind a sentence that announces it."""
 _TAIL = 8
 _FEWEST_COMMENTS = 3
 _LEAST_WORD_SHARE = 0.72
@@ -172,7 +174,9 @@ def _join_lines(lines: Sequence[Line], block: PassageBlock) -> Iterator[PassageB
 def _is_term_line(text: str, above: Line | None, line: Line, following: Line) -> bool:
     words, below = text[line[0] : line[1]], text[following[0] : following[1]]
     if above is None and following[2] > line[2]:
-        goes_on = words[:1].isupper() and below[:1].islower() and len(words.split()) > _MOST_TERM_WORDS
+        # A passage may begin within an item, whose lines below are indented.
+        most = _MOST_TERM_WORDS if line[0] else _MOST_FIRST_WORDS
+        goes_on = words[:1].isupper() and below[:1].islower() and len(words.split()) > most
         return len(words) <= _LONGEST_SIGNATURE and not _states(words) and not goes_on
     if not _is_label(words) or (above and not _ENDS.search(text[above[0] : above[1]][-_TAIL:])):
         return False
@@ -260,4 +264,4 @@ def looks_like_code(words: str, *, announced: bool = False) -> bool:
         return False
     if share < _LEAST_WORD_SHARE or _CODE.search(prose) is not None:
         return True
-    return announced and not words[:1].isupper() and not _states(words)
+    return announced and not words[:1].isupper() and (not _states(words) or _COMMAND.match(words) is not None)

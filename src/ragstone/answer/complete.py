@@ -118,4 +118,4 @@ def _belong_together(before: _Span, after: _Span) -> bool:
 
 def _build_statement(quote: Quote) -> Statement:
     """Return the statement of a quote; a row of a table rests on its header, too."""
-    return Statement(quote.text, "quoted", (quote, quote.head) if quote.head else (quote,))
+    return Statement(quote.text, "quoted", (quote, quote.names) if quote.names else (quote,))

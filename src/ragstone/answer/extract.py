@@ -179,8 +179,14 @@ def quote_best(
     if kind in MEASURED and not any(holds_kind(kind, unit.text, question) for unit in [*chosen, *beside]):
         return []
     said = complete_units(chosen, units, max_sentences, beside)
-    speaks_of_default = any(holds_kind("default", statement.text) for statement in said)
-    return said if speaks_of_default or not asks_for_default(question) else []
+    return said if not asks_for_default(question) or _speaks_of_default(said, chosen) else []
+
+
+def _speaks_of_default(said: Sequence[Statement], chosen: Sequence[AnswerUnit]) -> bool:
+    """Return whether what is said, the header of its table or what stands over it tells that it is a default."""
+    quoted = [quote.text for statement in said for quote in statement.quotes]
+    over = [f"{unit.above}\n{unit.quote.hit.section}" for unit in chosen]
+    return any(holds_kind("default", text) for text in (*quoted, *over))
 
 
 def keep_likely(ranked: Sequence[ScoredUnit]) -> Sequence[ScoredUnit]:

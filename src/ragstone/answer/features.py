@@ -194,7 +194,7 @@ def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float
     counted = counts(asked.counted, text)
     yield "counted", float(bool(asked.counted) and counted)
     yield "uncounted", float(bool(asked.counted) and not counted)
-    placed = names_place(text)
+    placed = names_place(text, asked.text)
     yield "named_place", float(asked.named_place and placed)
     yield "no_named_place", float(asked.named_place and not placed)
 

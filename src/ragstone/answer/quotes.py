@@ -40,6 +40,11 @@ class Quote:
         return self.hit.text[self.start : self.end]
 
     @property
+    def names(self) -> Quote | None:
+        """Return the header of its table, if it names the columns: a table may have an empty one."""
+        return self.head if self.head and any(map(str.isalnum, self.head.text)) else None
+
+    @property
     def place(self) -> tuple[str, int, int]:
         """Return its place in its document, the same for overlapping passages."""
         return (self.hit.document_id, self.hit.start + self.start, self.hit.start + self.end)

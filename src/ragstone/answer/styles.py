@@ -26,6 +26,7 @@ DEFAULT_FORMAT = "[{index}]"
 INDEX = "{index}"
 MOST_CHARS = 120
 """Of a title or heading: it names a source, it does not speak."""
+_ROW = re.compile(r"\| [^\n]* \|")
 _STOP = re.compile(r"[.!?。！？]+[\"'”’»)]*$")
 _SPACE_BEFORE_STOP = re.compile(r" (?=[.,;:!?](?:\s|$))")
 _SOURCE_MARK = re.compile(r"\[Source:[^\[\]]{0,300}\]", re.I)
@@ -93,8 +94,8 @@ def add_marks(
 
 def word_sentence(text: str, support: Support, citations: Sequence[Citation]) -> str:
     """Return a sentence as the answer says it: a row of a table with the names of its columns."""
-    if support == "quoted" and len(citations) > 1:
-        return render_row(text, citations[1].quote)
+    if support == "quoted" and (len(citations) > 1 or _ROW.fullmatch(text)):
+        return render_row(text, citations[1].quote if len(citations) > 1 else "")
     return text
 
 

@@ -32,6 +32,9 @@ _WORD = re.compile(r"[^\W_]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _EMPHASIS = re.compile(r"[*_]+(?=\w)|(?<=\w)[*_]+")
+_REPLY = re.compile(r"(?:yes|no|not|sure|unfortunately|sorry|of course|actually|currently)\b[^.!?]{0,30}[.!]", re.I)
+_POINTER = re.compile(r"see also\b|[^.!?]{0,80}…$", re.I)
+"""A reference to other pages, and a line of a table of contents."""
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</")
 
 
@@ -194,7 +197,11 @@ class _UnitReader:
             self._topic = self._topic or quote
 
     def _sentences(self, block: PassageBlock) -> list[Quote]:
-        spans = sentence_spans(self._hit.text[block.start : block.end])
+        """Return the sentences of a block; a short word of assent or denial belongs to the sentence behind it."""
+        text = self._hit.text[block.start : block.end]
+        spans = list(sentence_spans(text))
+        if len(spans) > 1 and _REPLY.fullmatch(text[slice(*spans[0])]):
+            spans[:2] = [(spans[0][0], spans[1][1])]
         return [Quote(self._hit, block.start + start, block.start + end) for start, end in spans]
 
     def _read_code(self, number: int) -> Iterator[AnswerUnit]:
@@ -265,6 +272,8 @@ def _says_something(unit: AnswerUnit) -> bool:
 def is_sentence(text: str, fewest: int = _FEWEST_WORDS) -> bool:
     """Return whether a span states something: not a question, a crumb of a table, code or an image."""
     if len(text) > _LONGEST_SENTENCE or text.endswith(("?", "？")) or text.startswith("|") or has_image(text):
+        return False
+    if _POINTER.match(text):
         return False
     words = len(_WORD.findall(text)) + len(_CJK.findall(text)) // 2
     prose = _EMPHASIS.sub("", _INLINE_CODE.sub("", text))

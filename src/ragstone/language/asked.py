@@ -36,52 +36,71 @@ TIMED: frozenset[AskedKind] = frozenset(["time"])
 """Kinds that are often meant otherwise: "When is it written?" may ask for a condition."""
 MEASURED: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person"])
 """Kinds that a text without such a thing does not answer."""
-_WHICH = r"\b(?:what|which)\b[^?,;]{0,40}\b"
-_SETTINGS = (
-    r"option|setting|parameter|variable|flag|switch|directive|argument|keyword|attribute|field|property|key|function"
-    r"|method|class|decorator|header|module|macro|signal|extension|privilege|permission|table|view|type|format"
-    r"|exception|character|symbol|prefix|suffix|sequence"
-)
+_NOUNS: dict[AskedKind, str] = {
+    "duration": r"timeout|time-out|interval|duration|period|delay|lifetime|time limit",
+    "size": r"sizes?",
+    "number": (
+        r"maximum|minimum|limit|number|count|port|factor|percentage|threshold|price|cost|fee|amount|distance|majority"
+        r"|score|ratio|speed"
+    ),
+    "place": r"director(?:y|ies)|folder|file|path|location|place|city|country",
+    "command": r"command|tool|program|utility|subcommand|statement|script|call",
+    "setting": (
+        r"(?:option|setting|parameter|variable|flag|switch|directive|argument|keyword|attribute|field|property|key"
+        r"|function|method|class|decorator|header|module|macro|signal|extension|privilege|permission|table|view|type"
+        r"|format|exception|character|symbol|prefix|suffix|sequence)s?"
+    ),
+}
+"""Nouns behind "which" and "what" that tell what is asked for."""
+_NOUN = "|".join(f"(?P<{kind}>{nouns})" for kind, nouns in _NOUNS.items())
+_WHICH = re.compile(rf"\b(?:what|which)\b[^?,;]{{0,40}}?\b(?:{_NOUN})\b", re.I)
+_COMPOUND = re.compile(rf"[ ]+(?:{_NOUN})\b", re.I)
 _PATTERNS: dict[AskedKind, str] = {
     "reason": (
         r"\bwhy\b|\bhow come\b|\bwhat (?:is|was) the (?:reason|purpose|point)\b|\bwhat causes\b|\bfor what reason"
     ),
+    "definition": (
+        r"^what (?:do|does|did) [^?]{1,80} "
+        r"(?:do|mean|stand for|hold|contain|return|print|show|control|cause)\b(?! [a-z])"
+    ),
     "duration": (
         r"\bhow (?:long|often|frequently|soon|quickly|old)\b(?! is the (?:name|line|string|key))"
         r"|\bhow much time\b|\bafter (?:what|which) time\b"
-        rf"|\bhow many (?:milli|micro)?(?:seconds|minutes|hours|days|weeks|months|years)\b"
-        rf"|{_WHICH}(?:timeout|time-out|interval|duration|period|delay|lifetime|time limit)\b"
+        r"|\bhow many (?:milli|micro)?(?:seconds|minutes|hours|days|weeks|months|years)\b"
     ),
     "date": (
         r"\b(?:what|which) (?:year|date|day|month)\b|\b(?:since|until|by) when\b|\bbirthday\b|\bwhen (?:was|were|did)\b"
     ),
     "time": r"\b(?:at )?what (?:time|hour)\b|^when (?:do|does|is|are|will|can|may)\b",
-    "size": (
-        rf"\bhow (?:large|big|wide|tall|heavy|deep)\b|\bhow much (?:memory|space|disk|room|data)\b|{_WHICH}sizes?\b"
-    ),
-    "default": r"\bdefaults?\b",
+    "size": r"\bhow (?:large|big|wide|tall|heavy|deep)\b|\bhow much (?:memory|space|disk|room|data)\b",
     "number": (
         r"\bhow (?:many|much|far|high|low|fast)\b"
-        r"|\b(?:what|which) (?:number|percentage|share|port|version|value|level|temperature|age|mode|code)\b"
-        rf"|{_WHICH}(?:maximum|minimum|limit|number|count|port|factor|percentage|threshold|price|cost|fee|amount)\b"
+        r"|\b(?:what|which) (?:number|percentage|share|port|version|release|value|level|temperature|age|mode|code)\b"
         r"|^what (?:do|does|did|will|would) [^?]{1,80} costs?\b"
     ),
     "person": (
-        r"\bwho(?:m|se)?\b|\b(?:what|which) (?:person|people|author|developer|maintainer|company|organi[sz]ation)\b"
+        r"^(?:(?!\b(?:what|which|how|when|where|why)\b).){0,200}\bwho(?:m|se)?\b"
+        r"|\b(?:what|which) (?:person|people|author|developer|maintainer|company|organi[sz]ation)\b"
     ),
-    "place": rf"\bwhere\b|{_WHICH}(?:director(?:y|ies)|folder|file|path|location|place|city|country)\b",
-    "command": rf"{_WHICH}(?:command|tool|program|utility|subcommand|statement|script|call)\b",
+    "place": r"\bwhere\b",
     "list": (
         r"\b(?:what|which) (?:\w+ )?(?:kinds|types|sorts|ways|things|values|options|steps|methods|levels|modes) "
         r"|\b(?:what|which) are\b|\blist (?:the|all)\b|\bname (?:the|all|two|three|four)\b"
         r"|\b(?:what|which) (?:two|three|four|five|six)\b"
+        r"|^(?:in(?:to)? |by |of |on )?which (?:[\w-]+ ){0,2}[\w-]+(?<![sui])s (?:are|can|do|does|did|were|have)\b"
     ),
-    "setting": rf"{_WHICH}(?:{_SETTINGS})s?\b|\bwhat (?:do|should|must) i (?:set|add|pass|write|put|use)\b",
+    "setting": r"\bwhat (?:do|should|must) i (?:set|add|pass|write|put|use)\b",
     "steps": r"\bhow (?:do|does|can|could|should|would|to|must|might)\b|\bwhat (?:do|should|must) i do\b|\bsteps\b",
+}
+_ASKED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS.items())
+_OTHERWISE: dict[AskedKind, str] = {
+    "default": r"\bdefaults?\b",
     "definition": r"^what (?:is|are|does|do|happens)\b|\bdefine\b|\bmeaning of\b|\bmeant by\b|\bstands? for\b",
     "yes-no": r"^(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may|am)\b",
 }
-_ASKED = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _PATTERNS.items())
+_ELSE = tuple((kind, re.compile(pattern, re.I)) for kind, pattern in _OTHERWISE.items())
+"""Kinds of questions that ask for nothing else."""
+_ASKS_DEFAULT = re.compile(r"what (?:is|are) the (?:\w+ )?defaults?\b", re.I)
 _NUMBER = (
     r"(?:(?<![\w/.-])\d+(?:[.,]\d+)*|\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen"
     r"|twenty|thirty|forty|fifty|sixty|ninety|hundred|thousand|million|half|twice|unlimited|no limit)\b"
@@ -100,6 +119,8 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     ),
     "duration": re.compile(
         rf"{_NUMBER}[ -]?{_WHAT_DAYS}{_TIME}"
+        r"|\b(?:(?:milli|micro)?seconds?|secs?|minutes?|hours?|days?)\b[^.!?\n]{0,80}"
+        r"\b(?:defaults?|is|are|to)\b[ :=(]{1,3}\d"
         r"|\b(?:hourly|daily|weekly|monthly|yearly|annually|forever|indefinitely|immediately"
         r"|every (?:second|minute|hour|day|week|month|year|time)|an hour|a (?:second|minute|day|week|month|year)|never"
         r"|no timeout)\b",
@@ -119,7 +140,10 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     ),
     "size": re.compile(
         rf"{_NUMBER}[ -]?(?:[kmgt]i?b?|bytes?|bits?|characters?|chars?|octets?|pages?|blocks?|lines?|rows?|entries"
-        r"|(?:kilo|mega|giga|tera)bytes?|pixels?|percent|%|m|km|kg|metres?|meters?|feet|inches)\b|\b\d+%",
+        r"|(?:kilo|mega|giga|tera)bytes?|pixels?|percent|%|m|km|kg|metres?|meters?|feet|inches|bp)\b|\b\d+%"
+        r"|\b(?:size|length|defaults?|bytes?|bits?|characters?|lines?)\b[^.!?\n]{0,60}"
+        r"\b(?:defaults?|is|are|to)\b[ :=(]{1,3}\d"
+        r"|\bdefaults? to \d",
         re.I,
     ),
     "number": re.compile(_NUMBER, re.I),
@@ -132,7 +156,7 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     ),
     "setting": re.compile(
         r"\w_\w|(?<!\w)--?[a-z]|`[^`]+`|\b[A-Z]{3,}\b|\b\w+\(\)|\b[a-z]+[A-Z]\w|\w\.[a-z]\w*\b|[\"“'‘][\w$@.#-]{1,60}[\"”'’]"
-        r"|<[a-z]|\w=|@\w|\$\w"
+        r"|<[a-z]|\w=|@\w|\$\w|\bF\d{1,2}\b|\b(?:[Cc]trl|[Aa]lt|[Ss]hift|[Ee]sc|[Tt]ab|[Ee]nter|[Rr]eturn)\b"
     ),
     "command": re.compile(
         r"`[^`]+`|(?<!\w)--?[a-z]|\b[a-z]+[-_][a-z]+\b|\b[A-Z]{3,}\b|\$ |\b(?:run|use|type|call|execute)\b"
@@ -151,7 +175,8 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     ),
 }
 _UNCHANGED = re.compile(
-    r"\bdefaults?\b|\bout of the box\b|\bunless (?:i|you|we|told|configured|set|otherwise)\b|\bif nothing is\b"
+    r"(?<!than the )(?<!of the )\bdefaults?\b|\bout of the box\b"
+    r"|\bunless (?:i|you|we|told|configured|set|otherwise)\b|\bif nothing is\b"
     r"|\b(?:if|when) (?:i|you|we) (?:\w+ ){1,3}(?:nothing|no|none)\b|\bif (?:i|you|we) do(?:n't| not)\b",
     re.I,
 )
@@ -166,7 +191,7 @@ _WORDS_BETWEEN = 4
 _ASKS_PLACE = re.compile(
     r"\b(?:which|what) (?:city|town|village|country|state|university|department)\b|^where (?:was|were|did)\b", re.I
 )
-_NAMES_PLACE = re.compile(r"\b(?:in|at|near|of|from) (?:the )?[A-Z][a-z]")
+_NAMES_PLACE = re.compile(r"\b(?:in|at|near|of|from) (?:the )?([A-Z][a-z]+)")
 _ASKS_WHETHER = re.compile(
     r"(?:^|[,;] )(?:is|are|was|were|do|does|did|can|could|should|will|would|has|have|must|may|am) ", re.I
 )
@@ -175,6 +200,16 @@ _SETTLES = re.compile(
     r"|prohibited|ignored|yes|optional|required|mandatory)\b|n['’]t\b",
     re.I,
 )
+_ASKS_COST = re.compile(r"\b(?:costs?|prices?|fees?|paid|salary)\b", re.I)
+_MONEY = r"(?:[$€£¥]|euros?|dollars?|francs?|pounds?|cents?|rubles?|yen|usd|eur|gbp|chf|credits?|points?|percent|%)"
+_COSTS = re.compile(
+    rf"{_MONEY} ?\d|\d ?{_MONEY}|\b(?:free|gratis|no (?:fee|charge|cost))\b|\bcosts? (?:about )?\d", re.I
+)
+_ACRONYM = re.compile(r"(?<!\bby )(?<!\bfrom )\b[A-Z]{2,5}\b")
+_FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.?| (?:van|von|de|der|da)){0,3} ([A-Z][a-z]+)\b")
+_SENTENCE_WORD = re.compile(
+    r"(?:The|This|That|These|Those|An?|In|If|For|When|On|At|By|To|From|With|Use|See|Note|All|Each|Every|No|Your|Its) "
+)
 _LONGEST = 4000
 """Characters of a text that are looked at."""
 
@@ -182,19 +217,39 @@ _LONGEST = 4000
 def find_asked_kind(question: str) -> AskedKind:
     """Return the kind of thing that a question asks for; "other" where its words do not tell."""
     asked = " ".join(question.split())[:_LONGEST]
-    return next((kind for kind, pattern in _ASKED if pattern.search(asked)), "other")
+    found = [(match.start(), kind) for kind, pattern in _ASKED if (match := pattern.search(asked))]
+    if (which := _WHICH.search(asked)) is not None:
+        found.append((which.start(), _find_noun(asked, which)))
+    if found:
+        # What a question begins with is what it asks for: "Which command shows how many …" asks for a command.
+        kind = min(found, key=lambda one: one[0])[1]
+        return "default" if kind not in MEASURED | TIMED and _ASKS_DEFAULT.match(asked) else kind
+    return next((kind for kind, pattern in _ELSE if pattern.search(asked)), "other")
+
+
+def _find_noun(asked: str, which: re.Match[str]) -> AskedKind:
+    """Return the kind of the noun behind "which": of several side by side, as in "key size", the last one tells."""
+    while (after := _COMPOUND.match(asked, which.end())) is not None:
+        which = after
+    return next(kind for kind in _NOUNS if which[kind])
 
 
 def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
     """Return whether a text holds a thing of the kind; what the question says itself is no answer to it."""
     known = {word.strip(".,;:?!'\"()") for word in question.casefold().split()}
     if kind == "person":
-        return any(name.casefold() not in known for name in find_inner_names(text[:_LONGEST]))
-    pattern = _HELD.get(kind)
+        return any(name.casefold() not in known for name in _find_people(text[:_LONGEST]))
+    pattern = _COSTS if kind == "number" and _ASKS_COST.search(question) else _HELD.get(kind)
     if pattern is None:
         return True
     found = (match.group().casefold() for match in pattern.finditer(text[:_LONGEST]))
     return any(kind not in MEASURED or not known.issuperset(words.split()) for words in found)
+
+
+def _find_people(text: str) -> list[str]:
+    """Return the capitalised words within sentences, and the last word of names that have a given name before it."""
+    full = (match[1] for match in _FULL_NAME.finditer(text) if not _SENTENCE_WORD.match(match[0]))
+    return [*find_inner_names(_ACRONYM.sub("", text)), *full]
 
 
 def find_counted(question: str) -> str:
@@ -222,9 +277,10 @@ def asks_for_named_place(question: str) -> bool:
     return _ASKS_PLACE.search(question[:_LONGEST]) is not None
 
 
-def names_place(text: str) -> bool:
-    """Return whether a text says that something is in, at or near what has a name."""
-    return _NAMES_PLACE.search(text[:_LONGEST]) is not None
+def names_place(text: str, question: str = "") -> bool:
+    """Return whether a text says that something is in, at or near what has a name that the question does not have."""
+    asked = question.casefold()
+    return any(match[1].casefold() not in asked for match in _NAMES_PLACE.finditer(text[:_LONGEST]))
 
 
 def asks_for_default(question: str) -> bool:

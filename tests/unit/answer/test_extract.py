@@ -68,6 +68,31 @@ def test_headings_are_no_candidates_and_code_is_a_whole_one(make_hit: MakeHit) -
     ]
 
 
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ("No. Your pump cannot be blue.", ["No. Your pump cannot be blue."]),
+        (
+            "Are pumps blue?\n\nUnfortunately no at the moment. Help is always welcome.",
+            ["Unfortunately no at the moment. Help is always welcome."],
+        ),
+        ("See also: blue pumps, red pumps\n\nThe pump is always blue.", ["The pump is always blue."]),
+        ("The Blue Pump and Others …\nThe pump is always blue.", ["The pump is always blue."]),
+        ("Reload all pumps:\n\n:eval -pump * e!", [":eval -pump * e!"]),
+    ],
+)
+def test_a_short_reply_comes_with_its_reason_and_what_points_elsewhere_is_no_candidate(
+    make_hit: MakeHit, text: str, quoted: list[str]
+) -> None:
+    assert [quote.text for quote in find_candidates([make_hit(text)], addresses=True)] == quoted
+
+
+def test_a_passage_that_begins_within_an_item_begins_with_a_sentence(make_hit: MakeHit) -> None:
+    hit = make_hit("One pump uses\n  about 15 litres per second when it runs.\n\n- Others use less.", start=80)
+    first = find_units([hit], addresses=True)[0]
+    assert (first.text, first.term) == ("One pump uses\n  about 15 litres per second when it runs.", None)
+
+
 def test_overlapping_hits_offer_a_sentence_once(make_hit: MakeHit) -> None:
     text = "Our pumps are always blue. The pump stops at 80 degrees."
     quotes = find_candidates([make_hit(text), make_hit(text[27:], start=27)], addresses=True)
@@ -218,6 +243,8 @@ async def test_a_question_for_a_figure_is_not_answered_without_one(
     [
         ("The option --buffer-length sets the size of the buffer. The default is 16 KB.", True),
         ("The option --buffer-length sets the size of the buffer.", False),
+        ("| Option | Default |\n| --- | --- |\n| --buffer-length | 16 KB |\n| --wait | 5 s |", True),
+        ("| Option | Largest |\n| --- | --- |\n| --buffer-length | 16 KB |\n| --wait | 5 s |", False),
     ],
 )
 def test_a_question_for_a_default_is_not_answered_without_one(make_hit: MakeHit, text: str, is_answered: bool) -> None:

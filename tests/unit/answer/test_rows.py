@@ -53,6 +53,16 @@ async def test_a_row_answers_with_the_names_of_its_columns(embedder: Embedder, m
         assert TABLE[cited.start - 50 : cited.end - 50] == cited.quote
 
 
+async def test_a_row_of_a_table_whose_columns_have_no_names_answers_and_cites_itself_alone(
+    embedder: Embedder, make_hit: MakeHit
+) -> None:
+    table = "Keys\n\n|  |  |\n| --- | --- |\n| F1 | Shows the help screen |\n| F9 | Loads the saved game again |"
+    answer = await answered(embedder, "What does F1 do?", make_hit(table))
+    assert answer.answer == "F1; Shows the help screen [1]"
+    assert [cited.quote for cited in answer.citations] == ["| F1 | Shows the help screen |"]
+    assert (await answered(embedder, "Which key loads the saved game?", make_hit(table))).answer.startswith("F9; Loads")
+
+
 def test_neither_what_names_the_columns_nor_the_rule_is_a_candidate(make_hit: MakeHit) -> None:
     quotes = find_candidates([make_hit(TABLE)], addresses=True)
     assert [quote.text for quote in quotes if quote.text.startswith("|")] == [NORTH, SOUTH, WEST]

@@ -30,6 +30,19 @@ from ragstone.language.asked import (
         ("How do I stop the pump?", "steps"),
         ("What is a valve?", "definition"),
         ("Can the pump run dry?", "yes-no"),
+        ("Which option sets the connection timeout?", "setting"),
+        ("Which command shows how many clients are connected?", "command"),
+        ("How can I see how many rows a table has?", "steps"),
+        ("In which file does it leave its process number?", "place"),
+        ("What is the key size?", "size"),
+        ("What does the command FREEZE do?", "definition"),
+        ("What does the option --wait mean?", "definition"),
+        ("What do I pay if I support a pupil who is older?", "definition"),
+        ("What is the default key sequence?", "default"),
+        ("What is the default sector size?", "size"),
+        ("From what distance can it be heard?", "number"),
+        ("Which databases does it support?", "list"),
+        ("Which process does it stop?", "other"),
         ("Wie lange wartet der Server?", "other"),
     ],
 )
@@ -45,6 +58,10 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
         ("duration", "Refunds take five working days.", True),
         ("duration", "The server waits for a while.", False),
         ("duration", "The server waits until a checkpoint is forced.", False),
+        ("duration", "Number of seconds to keep it (default: 900).", True),
+        ("duration", "Seconds are counted from version 3.", False),
+        ("size", "Sector size of the device. Defaults to 512.", True),
+        ("size", "It is as large as version 3.", False),
         ("number", "The default is three.", True),
         ("number", "There are a few of them.", False),
         ("number", "It is one of them, and this one too.", False),
@@ -53,6 +70,8 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
         ("number", "It is hashed with SHA-256.", False),
         ("person", "It was founded by Ian Murdock.", True),
         ("person", "It was founded by a student.", False),
+        ("person", "Earl T. Cohen wrote the logic.", True),
+        ("setting", "Restore it by pressing F9.", True),
         ("setting", "Set fan_speed to a higher value.", True),
         ("setting", "The fan turns faster then.", False),
         ("other", "Anything at all.", True),
@@ -99,7 +118,20 @@ def test_a_number_counts_the_noun_behind_it(text: str, counted: bool) -> None:
     assert not counts("", text)
 
 
+def test_what_something_costs_is_an_amount_of_money() -> None:
+    question = "What does a licence of Pumpo cost?"
+    assert not holds_kind("number", "Pumpo shows the costs for 100 km.", question)
+    assert holds_kind("number", "A licence is 20 euros.", question)
+    assert holds_kind("number", "Pumpo is free to use.", question)
+
+
+def test_letters_of_a_standard_are_nobody() -> None:
+    assert not holds_kind("person", "It is made available under the BSD license.", "Who wrote it?")
+    assert holds_kind("person", "It is made by ISC for everyone.", "Who makes it?")
+
+
 def test_places_on_the_map() -> None:
+    assert not names_place("The strength of Pumpo is its size.", "In which city is Pumpo?")
     assert asks_for_named_place("In which city is the plant?")
     assert not asks_for_named_place("In which file is the plant?")
     assert names_place("The plant is in Oslo.")
@@ -112,3 +144,4 @@ def test_places_on_the_map() -> None:
 def test_what_holds_as_long_as_nobody_changes_it(question: str) -> None:
     assert asks_for_default(question)
     assert not asks_for_default("How do I change the speed?")
+    assert not asks_for_default("How do I use another speed than the default?")

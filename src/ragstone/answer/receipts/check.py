@@ -225,7 +225,7 @@ def _find_objection(sentence: Sentence, places: Mapping[int, PlacedQuote]) -> st
 def _find_misquotation(text: str, cited: Sequence[PlacedQuote], passages: Sequence[Hit]) -> str:
     if cited[0].citation.quote != text:
         return "its words are not those of its quote"
-    heads = {quote.place: quote.head for quote in find_candidates(passages, addresses=True)}
+    heads = {quote.place: quote.names for quote in find_candidates(passages, addresses=True)}
     if cited[0].place not in heads and not is_whole(cited[0].place, passages):
         return "its quote is not a whole sentence of its source"
     head = heads.get(cited[0].place)
