@@ -118,5 +118,11 @@ def _sum(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
 def read_in_context(unit: AnswerUnit, asked: AbstractSet[str]) -> str:
     """Return the text by which a model judges a unit: the term or sentence that it depends on, and its own words."""
     depends_on = unit.term or unit.lead or (unit.before if leans(unit.text) else None)
-    lead = f"{depends_on.text[:_LONGEST_LEAD]}: " if depends_on else ""
+    lead = f"{depends_on.text[:_LONGEST_LEAD]}: " if depends_on else _find_question(unit)
     return strip_hidden(lead + select_words(unit.quote, asked)[:_LONGEST_READ])
+
+
+def _find_question(unit: AnswerUnit) -> str:
+    """Return the question that a unit is under, as the answers of a list of questions are; empty for any other."""
+    heading = unit.heading.text if unit.heading else unit.quote.hit.section.rpartition(" > ")[2]
+    return f"{heading[:_LONGEST_LEAD]} " if heading.endswith(("?", "？")) else ""

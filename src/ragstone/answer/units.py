@@ -35,6 +35,12 @@ _EMPHASIS = re.compile(r"[*_]+(?=\w)|(?<=\w)[*_]+")
 _REPLY = re.compile(r"(?:yes|no|not|sure|unfortunately|sorry|of course|actually|currently)\b[^.!?]{0,30}[.!]", re.I)
 _POINTER = re.compile(r"see also\b|[^.!?]{0,80}…$", re.I)
 """A reference to other pages, and a line of a table of contents."""
+_COUNTS_WHAT_FOLLOWS = re.compile(
+    r"\b(?:there are|has|have|offers?|supports?|provides?)\b[^.!?]{0,40}"
+    r"\b(?:two|three|four|five|six|seven|eight|several|[2-9])\b|\bfollowing\b",
+    re.I,
+)
+"""A paragraph that says how many things there are, which the entries behind it tell."""
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</")
 
 
@@ -234,8 +240,13 @@ class _UnitReader:
     def _read_announced_entries(self, number: int) -> Iterator[AnswerUnit]:
         """Yield the entries of a definition list with the sentence that announces them, as far as they may be long."""
         lead, first = self._last, self._blocks[number]
-        if lead is None or self._blocks[number - 1].kind != "prose" or not lead.text.endswith((":", "：")):
+        if lead is None or self._blocks[number - 1].kind != "prose":
             return
+        before = self._quote(self._blocks[number - 1])
+        if not lead.text.endswith((":", "：")):
+            if not _COUNTS_WHAT_FOLLOWS.search(before.text) or len(before.text) > SHORT:
+                return
+            lead = before
         end, terms = lead.start, 0
         for block in self._blocks[number:]:
             is_term = block.kind == "term" and block.indent == first.indent

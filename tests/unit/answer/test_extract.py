@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.answer.complete import complete_units
 from ragstone.answer.extract import ENOUGH, SHORTLIST, Extractor, choose, find_candidates, keep_likely, quote_best
-from ragstone.answer.score import ScoredUnit, score_units, share_chances
+from ragstone.answer.score import ScoredUnit, read_in_context, score_units, share_chances
 from ragstone.answer.units import AnswerUnit, find_units, is_sentence
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Role
@@ -91,6 +91,20 @@ def test_a_passage_that_begins_within_an_item_begins_with_a_sentence(make_hit: M
     hit = make_hit("One pump uses\n  about 15 litres per second when it runs.\n\n- Others use less.", start=80)
     first = find_units([hit], addresses=True)[0]
     assert (first.text, first.term) == ("One pump uses\n  about 15 litres per second when it runs.", None)
+
+
+def test_entries_behind_a_paragraph_that_counts_them_are_one_unit(make_hit: MakeHit) -> None:
+    entries = "One Suit\n  The deck has spades only.\n\nTwo Suits\n  The deck has spades and hearts."
+    announced = make_hit(f"There are two types of deck. Each has 104 cards.\n\n{entries}")
+    assert [unit.text for unit in find_units([announced], addresses=True) if unit.kind == "list"] == [announced.text]
+    other = make_hit(f"Each deck has 104 cards.\n\n{entries}")
+    assert [unit for unit in find_units([other], addresses=True) if unit.kind == "list"] == []
+
+
+def test_an_answer_among_questions_is_judged_with_its_question(make_hit: MakeHit) -> None:
+    hit = make_hit("# Are blue pumps supported?\n\nNot at all at the moment, and not soon.")
+    (unit,) = find_units([hit], addresses=True)
+    assert read_in_context(unit, frozenset()) == f"Are blue pumps supported? {unit.text}"
 
 
 def test_overlapping_hits_offer_a_sentence_once(make_hit: MakeHit) -> None:
