@@ -80,7 +80,6 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
         tuple(dict.fromkeys(gaps)),
         tuple(dict.fromkeys(voids)),
         direction(claim) * direction(nearest) < 0 and not denied,
-        bool(figures) and all(outcome == "same" for _, outcome in figures),
     )
 
 

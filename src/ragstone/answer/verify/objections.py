@@ -116,8 +116,6 @@ class Findings:
     """Reasons why the sentence does not state the claim at all, despite common words."""
     turned: bool
     """One speaks of more where the other speaks of less."""
-    exact: bool
-    """The claim states quantities or dates, and the sentence states them all."""
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -125,7 +123,7 @@ class Findings:
         return tuple(objection.text for objection in (*self.conflicts, *self.voids, *self.gaps))
 
 
-NO_FINDINGS = Findings((), (), (), turned=False, exact=False)
+NO_FINDINGS = Findings((), (), (), turned=False)
 
 
 def has_kind(objections: Iterable[Objection], kinds: Collection[ObjectionKind]) -> bool:
