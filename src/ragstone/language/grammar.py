@@ -200,6 +200,8 @@ def _stems(word: str) -> set[str]:
 
 Form = Literal["auxiliary", "past", "participle", "s", "base"]
 _PLURAL = frozenset(("they", "we", "you", "i"))
+_COUNTING = NUMBERS - words_of("one noon midnight")
+"""A word behind one of these is counted, and no verb."""
 _VERBAL_KINDS = ("auxiliary", "past", "participle")
 
 
@@ -268,7 +270,8 @@ def _verb_at(words: Sequence[Token], place: int, *, shared: bool) -> Verb | None
         return None
     sure = has_object or known or _after_pronoun(before)
     plural = before is not None and (before.kind == "s" or before.word in _PLURAL)
-    if token.kind == "s" and not plural:
+    counted = before is not None and before.word in _COUNTING
+    if token.kind == "s" and not plural and not counted:
         led = shared or (place > 1 and words[0].kind in ("determiner", "name"))
         return Verb(place, token, "s", sure or (led and _has_noun(after, shared=shared)))
     if token.kind == "word" and (plural or before is None) and not token.word.endswith("ing"):

@@ -57,7 +57,8 @@ _OPPOSITES = (
     "simple complicated, easy difficult, attach detach, lock unlock, agree disagree, "
     "north east, north west, south east, south west, allow deny, permit deny, grant deny, grant revoke, next previous, "
     "newest oldest, newer older, readable writable, recommend discourage, keep overwrite, keep discard, "
-    "synchronous asynchronous, ascend descend"
+    "synchronous asynchronous, clockwise counterclockwise, clockwise anticlockwise, upward downward, odd even, "
+    "uppercase lowercase, prefix suffix, prepend append, encode decode, borrower lender, vulnerable immune"
 )
 _UP = (
     "increase raise rise elevate higher more enhance promote activate upregulate improve induce stimulate "

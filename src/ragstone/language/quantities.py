@@ -209,6 +209,8 @@ Span = tuple[tuple[int, int], Quantity]
 Spans = tuple[Span, ...]
 _SCALED_WORDS = re.compile(r"(?:hundred|thousand|million)$", re.I)
 _THOUSANDS = re.compile(r"\b(?:thousand|million|billion|trillion)\b", re.I)
+_ASIDE = re.compile(r"^ \([^()\d]{1,30}\)")
+"""Behind the first number of a range: "between 1 (highest) and 9"."""
 _RANGE = re.compile(r"\s?[-–—‐‑]\s?| to | and ")
 
 
@@ -264,6 +266,7 @@ def _in_measure_of(measured: Quantity, bare: Quantity) -> Quantity:
 
 def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:
     """Return whether two numbers are the ends of what something may be, not where it came from and went."""
+    between = _ASIDE.sub("", between)
     if _RANGE.fullmatch(between) is None or high.bound != "is" or low.bound not in ("is", "about", "at least"):
         return False
     if low.dimension != high.dimension or low.value >= high.value:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
+from ragstone.answer.verify.shares import GENERIC
 from ragstone.language.grammar import is_past_form, is_verb_form
 from ragstone.language.units import unit_of
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
@@ -26,7 +27,7 @@ def find_additions(statement: str, evidence: str) -> list[Objection]:
     """Return the names that the evidence lacks, and whether the statement says something beside that it lacks."""
     known = read_vocabulary(evidence)
     words = content_words(statement)
-    missing = {word for word in words if not known.has(word)}
+    missing = {word for word in words if not known.has(word) and word.folded not in GENERIC}
     found = [
         Objection(ObjectionKind.NAME_MISSING, word.text)
         for word in words

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import Literal
 
 from ragstone.answer.verify.binding import has_mixed_names, has_reversed_roles, is_misbound, is_scattered
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_at_certain_times, is_denied_as_a_whole
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim, split_clauses
-from ragstone.language.analyzer import analyze, analyze_query
+from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.dates import compare_moment, date_spans, find_moments, is_on_other_days, is_timed_otherwise
 from ragstone.language.grammar import first_verb, tokenize
@@ -29,6 +30,14 @@ from ragstone.language.quantities import Outcome, compare
 _NAME = re.compile(r"\b(?:[A-Z][\w-]{0,40}|\w{0,20}\d\w{0,20}-?[A-Za-z]\w{0,20}|[a-z]{1,20}[A-Z]\w{0,40})")
 _ENDS_SENTENCE = re.compile(r"(?:^|[.!?:]\s+|[\"“‘(])$")
 _PRONOUN = re.compile(r"\b(?:it|they|he|she|this|these|its|their|his|her|them|that|which|who|both)\b", re.I)
+_VERSION = re.compile(r"\d{1,6}(?:\.\d{1,6}){0,4}")
+_NUMBERED = re.compile(
+    rf"(?<![\w.-])(?P<name>[A-Z][\w+-]{{1,30}}|[a-z]{{1,20}}[A-Z]\w{{0,30}}) "
+    rf"(?P<numbers>v?{_VERSION.pattern}(?:(?:, | and | or |/)v?{_VERSION.pattern}){{0,5}})"
+    r"(?![\w%°-]|\.\d|,\d| ?[–-]| (?:to|through|or (?:later|newer|above|higher)|and (?:later|newer|above|higher))\b)"
+)
+"""A name with the numbers that tell it from others of that name."""
+_MOST_NUMBERED = 20
 _TITLE_CASE = 0.5
 """Share of capitalised words from which capitals say nothing."""
 _Figure = Literal["number", "date"]
@@ -53,6 +62,8 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
     )
     if elsewhen:
         conflicts.clear()
+    if is_numbered_otherwise(claim, sentence) and ObjectionKind.OTHER_NUMBER not in conflicts:
+        conflicts.append(ObjectionKind.OTHER_NUMBER)
     if is_misbound(claim, sentence):
         conflicts.append(ObjectionKind.NUMBER_OF_ANOTHER)
     if left == "denied":
@@ -81,6 +92,31 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
         tuple(dict.fromkeys(voids)),
         direction(claim) * direction(nearest) < 0 and not denied,
     )
+
+
+def is_numbered_otherwise(claim: str, sentence: str) -> bool:
+    """Return whether a sentence has a name of a claim with other numbers only: Debian 9 where it says Debian 8."""
+    mine, theirs = _read_numbered(claim), _read_numbered(sentence)
+    return any(
+        name in theirs and not any(_is_same_number(one, other) for one in numbers for other in theirs[name])
+        for name, numbers in mine.items()
+    )
+
+
+def _read_numbered(text: str) -> dict[str, set[str]]:
+    """Return the names of a text that have a number behind them, with their numbers."""
+    dated = [span for span, _ in date_spans(text)]
+    found: dict[str, set[str]] = {}
+    for match in islice(_NUMBERED.finditer(text), _MOST_NUMBERED):
+        name = match["name"]
+        if name.lower() not in STOP_WORDS and not any(start <= match.end() - 1 < end for start, end in dated):
+            found.setdefault(name.lower(), set()).update(_VERSION.findall(match["numbers"]))
+    return found
+
+
+def _is_same_number(one: str, other: str) -> bool:
+    """Return whether two versions may be one: 8 is 8.0, and 1.11 is of 1."""
+    return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")
 
 
 def is_turned_round(claim: str, sentence: str) -> bool:

@@ -17,6 +17,11 @@ _STATED = re.compile(
 )
 _IN_BRACKETS = re.compile(r"[\"”'`]{0,2} ?\(([^()]{1,40})\)")
 _BY_DEFAULT = re.compile(r"\b(?:by default|out of the box)\b", re.I)
+_SWITCHED = re.compile(
+    r"\b(?P<front>on|off|enabled|disabled) by default\b"
+    r"|\bby default,? (?:[\w'-]{1,30} ){0,4}?(?P<behind>on|off|enabled|disabled)\b",
+    re.I,
+)
 _IS = re.compile(rf"\b(?:is|are) (?!by\b){_VALUE}", re.I)
 _ON = words_of("on yes true enabled active activated")
 _OFF = words_of("off no false disabled inactive deactivated none")
@@ -29,6 +34,8 @@ def find_default(text: str) -> str:
         return (found["value"] or found["short"]).strip(" \"“”'`.]")
     if not _BY_DEFAULT.search(text):
         return ""
+    if switched := _SWITCHED.search(text):
+        return switched["front"] or switched["behind"]
     figures = find_figures(text)
     if len(figures) == 1:
         return text[figures[0][0] : figures[0][1]]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from ragstone.answer.verify.fit import read_sentence
 from ragstone.answer.verify.objections import OTHER_FIGURE, Objection, ObjectionKind, has_kind, keep_kinds
 from ragstone.answer.verify.reading import SentenceReading
 from ragstone.core.answers import ClaimPart, Evidence, Stance, Status, Verdict, source_of
@@ -69,6 +70,11 @@ class SentenceJudgement:
         return self.reading.shares.own + self.reading.shares.repeated
 
     @property
+    def is_of_other_term(self) -> bool:
+        """Return whether it says of another term what the claim says: both may have it in common."""
+        return self.reading.rival is not None and self.reading.rival.is_term
+
+    @property
     def weight(self) -> float:
         """Return how much it says either way."""
         return max(self.support, self.refutation)
@@ -106,6 +112,8 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     against = _probability(AGAINST_WEIGHTS, against_features(reading))
     if reading.quote.head is None:
         return SentenceJudgement(reading, *_weigh_objections(reading, bears * (1 - against)))
+    if reading.rival is not None and reading.rival.is_term:
+        return SentenceJudgement(reading, 0.0, _CONTRADICTED)
     # The cells of a row have no order, and are read with the names of their columns.
     elsewhere = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING}) and reading.findings.conflicts
     support, refutation = bears * (1 - against), 0.0 if elsewhere else bears * against
@@ -120,6 +128,9 @@ def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, 
     """Return support and refutation by a sentence, given what keeps the claim from resting on it."""
     findings = reading.findings
     missing = has_kind((*findings.gaps, *findings.voids), _FIGURE_MISSING | _NOT_STATED)
+    # A name that only the sentence before has is what this one speaks of where it points back.
+    unnamed = has_kind(findings.gaps, {ObjectionKind.NAME_MISSING})
+    missing = missing or (unnamed and not read_sentence(reading.quote.text).points_back)
     if not reading.objections and not findings.conflicts and not missing and not reading.rival and _holds(reading):
         sure = reading.shares.told == 1 and reading.shares.is_verbatim
         return (_QUOTED if sure else _RESTATED), 0.0
@@ -134,7 +145,8 @@ def _holds(reading: SentenceReading) -> bool:
     if shares.subject < _SUBJECT or shares.counted < _FEWEST or not shares.names_all or reading.findings.turned:
         return False
     if shares.repeated >= _REPEATS:
-        return shares.told == 1  # it repeats the sentence: what it has beside that was added
+        # It repeats the sentence: what it has beside that was added, and what it says must be the sentence's own.
+        return shares.told == 1 and shares.predicate >= _HOLDS
     if shares.told < _TOLD:
         return False
     means_same = reading.closeness >= _CLOSE and shares.repeated < _HOLDS and shares.predicate > 0
@@ -145,6 +157,8 @@ def _says_otherwise(reading: SentenceReading) -> bool:
     """Return whether a sentence is about the same as the claim and contradicts it."""
     found, shares = reading.objections, reading.shares
     missing = [objection.detail for objection in found if objection.kind is ObjectionKind.NAME_MISSING]
+    if reading.rival is not None and reading.rival.is_term:
+        return True
     if reading.rival is not None:
         # Whatever name it lacks has to be the one in whose place it has another.
         named = not missing or any(name in reading.rival.claimed for name in missing)
@@ -174,6 +188,8 @@ def _denies(reading: SentenceReading) -> bool:
         opposite = shares.repeated >= _SAME_WORDS and has_kind(found, {ObjectionKind.OPPOSITE})
         return same and (reading.is_opposed or opposite)
     if shares.repeated >= _SAME_WORDS and has_kind(found, {ObjectionKind.OPPOSITE_WORDS}) and reading.is_opposed:
+        return True
+    if reading.is_turned_round and shares.told == 1 and shares.own >= _TOLD:
         return True
     return shares.repeated >= _REPEATS and has_kind(found, {ObjectionKind.OTHER_ORDER})
 
@@ -230,6 +246,7 @@ class JudgedPart:
     def _nearest(self) -> list[SentenceJudgement]:
         """Return the judgements by the sentences that are nearest to the claim: others may be about something else."""
         nearest = max((judgement.nearness for judgement in self.judgements), default=0.0)
+        is_said = self.support > LIKELY
         near = [
             judgement
             for judgement in self.judgements
@@ -240,7 +257,8 @@ class JudgedPart:
         return [
             judgement
             for judgement in near
-            if judgement.stance != "refuted" or judgement.reading.quote.hit.document_id not in stating
+            if judgement.stance != "refuted"
+            or (judgement.reading.quote.hit.document_id not in stating and not (is_said and judgement.is_of_other_term))
         ]
 
     @property

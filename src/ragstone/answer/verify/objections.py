@@ -102,6 +102,8 @@ class Rival:
 
     claimed: str
     stated: str
+    is_term: bool = False
+    """True when the sentence says it of another term, which the one of the claim may share."""
 
 
 @dataclass(frozen=True, slots=True)

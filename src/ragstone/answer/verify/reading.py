@@ -20,7 +20,7 @@ from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.defaults import compare_defaults, speaks_of_default
-from ragstone.answer.verify.frame import Frame, lay_along
+from ragstone.answer.verify.frame import Frame, has_changed_places, lay_along
 from ragstone.answer.verify.objections import (
     NO_FINDINGS,
     Findings,
@@ -34,10 +34,11 @@ from ragstone.answer.verify.roles import find_other_actor
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
-from ragstone.answer.verify.slots import find_opposed, find_other_figure, find_rival
+from ragstone.answer.verify.slots import are_exchanged, find_opposed, find_other_figure, find_other_sign, find_rival
 from ragstone.answer.verify.split import split_clauses
 from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.answer.verify.support import find_unsupported
+from ragstone.answer.verify.terms import find_other_term, read_terms
 from ragstone.answer.verify.verbatim import STATED, find_verbatim, is_taken_back
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
@@ -75,6 +76,7 @@ _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
 _SAME_SUBJECT = 0.8
 """Share of what a claim is about from which the default of a sentence is the default of that."""
+_COLUMNS = re.compile(r"\S(?:\t| {3,})\s*\S")
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _SAME = 0.7
 """Share of a claim's words from which a sentence that has another figure or the opposite word speaks of the same."""
@@ -100,6 +102,8 @@ class SentenceReading:
     """Set if the sentence says another thing in the place of something in the claim."""
     is_opposed: bool = False
     """True when of the claim and the clause about the same one denies something, or each has the opposite word."""
+    is_turned_round: bool = False
+    """True when the claim has the words of the sentence in exchanged places."""
 
     @property
     def strength(self) -> float:
@@ -177,15 +181,14 @@ def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
         document, start, end = quote.place
         if covered[document].isdisjoint(range(start, end)) and _states_something(quote):
             covered[document].update(range(start, end))
-            units.append(AnswerUnit(quote, "sentence", 0))
+            units += split_entry(AnswerUnit(quote, "sentence", 0))
     return units
 
 
 def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
     """Yield the sentences of an entry that says several of its term, each by itself, and other units as they are."""
     if unit.quote.head is None and _is_listing(unit.text):
-        lead = unit.quote.text.split("\n", 1)[0]
-        yield from _split_lines(unit, len(lead))
+        yield from _split_lines(unit)
         return
     quote, first = unit.quote, unit.text.find("\n")
     body = quote.text[first:] if first > 0 else ""
@@ -203,20 +206,28 @@ def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
 def _is_listing(text: str) -> bool:
     """Return whether the lines of a text are entries of a list or a table without marks."""
     lines = text.split("\n")
-    apart = sum("\t" in line.strip() or line.rstrip().endswith(",") for line in lines)
+    apart = sum(_COLUMNS.search(line) is not None or line.rstrip().endswith(",") for line in lines)
     return len(lines) > 2 and 2 * apart >= len(lines)
 
 
-def _split_lines(unit: AnswerUnit, first: int) -> Iterator[AnswerUnit]:
-    """Yield each line of a listing, announced by the first."""
+def _split_lines(unit: AnswerUnit) -> Iterator[AnswerUnit]:
+    """Yield each line of a listing, announced by the first, or by the one before it where the first is a rule."""
     quote, start = unit.quote, unit.quote.start
-    lead = unit.lead or replace(quote, end=quote.start + first)
+    lead = unit.lead or _find_header(quote)
     for line in quote.text.split("\n"):
         words = line.strip()
-        if words:
+        if any(map(str.isalnum, words)):
             begin = start + line.index(words)
             yield replace(unit, quote=replace(quote, start=begin, end=begin + len(words)), kind="item", lead=lead)
         start += len(line) + 1
+
+
+def _find_header(quote: Quote) -> Quote:
+    first = quote.text.split("\n", 1)[0]
+    above = quote.hit.text[: quote.start].rstrip()
+    if any(map(str.isalnum, first)) or not above:
+        return replace(quote, end=quote.start + len(first))
+    return replace(quote, start=above.rfind("\n") + 1, end=len(above))
 
 
 def _find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
@@ -246,6 +257,8 @@ class _Candidate:
     """Their words and the text above them."""
     is_stated: bool
     """True when the sentence states the claim word for word."""
+    terms: frozenset[str]
+    """Options, terms of entries and labels of rows that all the sentences explain."""
 
     @property
     def quote(self) -> Quote:
@@ -264,10 +277,11 @@ def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     above = [read_context(unit).text for unit in units]
     covered = measure_coverage(asked_terms(claim), read, above)
     is_stated = [any(unit is one for one in stated) for unit in units]
+    explained = read_terms(found)
     covered = [1.0 if known else share for known, share in zip(is_stated, covered, strict=True)]
     places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score)
     return [
-        _Candidate(units[place], read[place], covered[place], place, (read, above), is_stated[place])
+        _Candidate(units[place], read[place], covered[place], place, (read, above), is_stated[place], explained)
         for place in places[:SHORTLIST]
     ]
 
@@ -295,37 +309,41 @@ def _read_strongest(
         if candidate.is_stated:
             readings.append(SentenceReading(candidate.quote, value, 1.0, 1.0, NO_FINDINGS, shares=STATED))
         elif budget.spend(claim, candidate.unit.text):
-            readings.append(_read_unit(claim, said, candidate.unit, value, share))
+            readings.append(_read_unit(claim, said, candidate, value, share))
         else:
             budget.unread += 1
     return readings
 
 
-def _read_unit(claim: str, said: str, unit: AnswerUnit, near: float, covered: float) -> SentenceReading:
+def _read_unit(claim: str, said: str, candidate: _Candidate, near: float, covered: float) -> SentenceReading:
     """Read a unit beside a claim; `said` is the claim in the figures of the unit."""
+    unit = candidate.unit
     quote, context = unit.quote, read_context(unit)
     if quote.head is None:
         text = name_subject(claim, unit, read_text(unit))
         findings = check(claim, text, context.above, quote.hit.text)
         if is_taken_back(unit):
             findings = replace(findings, voids=(*findings.voids, Objection(ObjectionKind.NOT_A_FACT)))
-        rest = _rest_on(claim, said, text, context)
-        return SentenceReading(quote, near, covered, literal_share(said, text), findings, *rest)
+        objections, shares, rival, *turned = _rest_on(claim, said, text, context)
+        rival = rival or find_other_term(claim, unit, read_text(unit), context.titles, candidate.terms)
+        share = literal_share(said, text)
+        return SentenceReading(quote, near, covered, share, findings, objections, shares, rival, *turned)
     terms = frozenset(analyze_query(claim))
     findings = check_row(claim, quote, terms, quote.headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
     told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
-    objections, shares, rival, opposed = _rest_on(claim, said, told, context, is_row=True)
+    objections, shares, rival, opposed, _ = _rest_on(claim, said, told, context, is_row=True)
     # The cells of a row have no order, and its names stand over it.
     ordered = {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND, ObjectionKind.OPPOSITE_WORDS}
     objections = drop_kinds(objections, ordered)
+    rival = rival or find_other_term(claim, unit, told, context.titles, candidate.terms)
     return SentenceReading(quote, near, covered, share, findings, objections, shares, rival, opposed)
 
 
 def _rest_on(
     claim: str, said: str, sentence: str, context: Context, *, is_row: bool = False
-) -> tuple[tuple[Objection, ...], Shares, Rival | None, bool]:
-    """Return the objections to resting a claim on a sentence, its shares, its rival, and whether they are opposed."""
+) -> tuple[tuple[Objection, ...], Shares, Rival | None, bool, bool]:
+    """Return the objections to resting a claim on a sentence, shares, rival, and if they are opposed or turned."""
     frame = lay_along(said, [sentence])
     shares = measure_shares(claim, said, sentence, frame, context, is_row=is_row)
     objections = _find_objections(claim, sentence, shares, context)
@@ -336,7 +354,11 @@ def _rest_on(
         default = None
     shares = replace(shares, states_default=default is True, gives_default=default is not None)
     rival = default if isinstance(default, Rival) else _find_rival(said, sentence, frame, shares, context)
-    return objections, shares, rival, _are_opposed(claim, choose_clause(claim, sentence))
+    exchanged = are_exchanged(said, sentence)
+    if exchanged:
+        objections = (*objections, Objection(ObjectionKind.TURNED_ROUND))
+    turned = exchanged or (frame is not None and shares.repeated >= _VERBATIM and has_changed_places(frame))
+    return objections, shares, rival, _are_opposed(claim, choose_clause(claim, sentence)), turned
 
 
 def _find_objections(claim: str, sentence: str, shares: Shares, context: Context) -> tuple[Objection, ...]:
@@ -407,6 +429,8 @@ def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, c
         clause = lay_along(said, [choose_clause(said, sentence)])
         rival = find_opposed(frame) or (find_opposed(clause) if clause and clause.share >= _SAME else None)
     rival = rival or find_other_actor(said, sentence)
+    if not rival and shares.repeated >= _SAME:
+        rival = find_other_sign(said, sentence)
     return rival or find_rival(said, sentence, context.text, verbatim=shares.repeated >= _VERBATIM)
 
 

@@ -16,6 +16,8 @@ from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_v
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z|] )-\d(?![\d.]| ?[°%])")
 _SIGN = re.compile(r"[\[\]:$@^~|\\&<>]\w")
 """Of a name that is told from another by its sign: [c from ]c."""
+_MARKS = frozenset(("-", "–", "—", "&", "/", "…", "...", "--"))
+"""Signs that join words and name nothing."""
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _PASSED = OWNING | BE | words_of("that this these those of in")
 """Words that a claim may leave out or put in and still be the sentence."""
@@ -26,7 +28,7 @@ GENERIC = words_of(
 """Nouns that tell what kind of thing a name is of."""
 _NEUTRAL = words_of(
     "be have use work write make mean stand give show list call name take contain hold denote represent serve come "
-    "count cost last belong"
+    "count cost last belong start begin get grant provide return let"
 )
 """Verbs that say of a line without one no more than that its parts belong together."""
 
@@ -95,6 +97,8 @@ def measure_shares(
     start = verb.token.start if verb else 0
     # Rows have no verbs: "2.2 | 3.5" tells what runs on what.
     left_out = start if verb and (is_row or _has_no_verb(verb, sentence)) else -1
+    # What a line of a list without a verb says is read with the line that announces it.
+    line = read_vocabulary(f"{context.entry}\n{sentence}") if left_out >= 0 and not is_row else own
     words = [word for word in content_words(claim) if word.start != left_out]
     subject = [word for word in words if word.start < start and (word.folded not in GENERIC or around.has(word))]
     spelt = [claim[first:last] for first, last, _ in find_figures(claim)]
@@ -105,7 +109,7 @@ def measure_shares(
         repeated=frame.share if frame else 0.0,
         is_verbatim=frame is not None and _is_verbatim(frame),
         subject=_share(subject, around, 1.0),
-        predicate=_share([word for word in words if word.start >= start], own, 1.0),
+        predicate=_share([word for word in words if word.start >= start], line, 1.0),
         close=_measure_close(words, sentence, context),
         counted=sum(map(own.has, words)) + figures,
         names_all=all(around.has(word) for word in words if word.is_name)
@@ -116,8 +120,12 @@ def measure_shares(
 
 def _has_no_verb(verb: Verb, sentence: str) -> bool:
     """Return whether a sentence is a line without a verb, in whose place a claim has one that says nothing more."""
-    neutral = not base_forms(verb.token.word).isdisjoint(_NEUTRAL)
-    return neutral and first_verb(tokenize(sentence)) is None
+    return is_neutral(verb.token.word) and first_verb(tokenize(sentence)) is None
+
+
+def is_neutral(verb: str) -> bool:
+    """Return whether a verb says no more than that two things belong together."""
+    return not base_forms(verb).isdisjoint(_NEUTRAL)
 
 
 def _has_verb(words: Sequence[Word], verb: Verb | None, own: Vocabulary) -> bool:
@@ -150,14 +158,20 @@ def _is_in_brackets(text: str, place: int) -> bool:
 
 def _names_flags(claim: str, text: str) -> bool:
     """Return whether a text has the options of a claim; under "--color, --no-color" only the first is spoken of."""
-    mine, theirs = _find_flags(claim), _find_flags(text)
-    signs = [word.strip(".,;'\"“”‘’`*()") for word in claim.split()]
-    if any(_SIGN.match(sign) and sign not in text for sign in signs):
+    mine, theirs = find_flags(claim), find_flags(text)
+    if any(sign not in text for sign in find_signs(claim)):
         return False
     return mine <= theirs and not any(f"--no-{flag.lstrip('-')}" in mine for flag in theirs - mine)
 
 
-def _find_flags(text: str) -> set[str]:
+def find_signs(text: str) -> set[str]:
+    """Return the words of a text that are told from others by a sign, and signs that stand alone: a key "#"."""
+    words = {word.strip(".,;'\"“”‘’`*()") for word in text.split()}
+    alone = {word for word in words if word and not any(map(str.isalnum, word))} - _MARKS
+    return alone | {word for word in words if _SIGN.match(word)}
+
+
+def find_flags(text: str) -> set[str]:
     """Return the options of commands that a text names, which differ by case."""
     return set(_FLAG.findall(text))
 

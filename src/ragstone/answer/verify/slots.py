@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import combinations, islice, permutations
 
 from ragstone.answer.verify.frame import Frame, read_tokens
 from ragstone.answer.verify.objections import Rival
+from ragstone.answer.verify.shares import find_signs
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
+from ragstone.language.inflection import base_forms
 from ragstone.language.negation import are_opposites, find_extents, find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import are_alike
@@ -24,6 +27,8 @@ _DAYS = re.compile(r" (?:hours?|days?|weeks?|months?|years?)\b")
 _REACH, _LONGEST_VALUE = 14, 8
 _LEAST_TOLD = 0.75
 MOST_TOKENS = 120
+_MOST_SLOTS = 12
+"""Values of a text whose holders may be exchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +93,13 @@ def _choose_clause(claim: str, sentence: str) -> str:
     return best[0] if len(best) == 1 and max(counts) else sentence
 
 
-def _find_slots(text: str) -> Iterator[_Slot]:
+def _find_slots(text: str, leading: Set[str] = _LEADING) -> Iterator[_Slot]:
     """Yield the prepositions, verbs and forms of "to be" of a text with what follows each."""
     tokens = [(match.group(), match.start()) for match in _TOKEN.finditer(text)][:MOST_TOKENS]
     words = {word.start: word for word in content_words(text)}
     for place, (token, _) in enumerate(tokens):
         lead = token.lower()
-        if lead not in _LEADING and lead not in BE and not is_known_verb(lead):
+        if lead not in leading and lead not in BE and not is_known_verb(lead):
             continue
         behind = tokens[place + 1 : place + 1 + _LONGEST_VALUE]
         ends = _ENDS - {"and"} if lead == "by" else _ENDS  # both did it
@@ -146,6 +151,44 @@ def find_other_figure(claim: str, sentence: str) -> Rival | None:
     if one.dimension and other.dimension and one.written != other.written and not one.rivals(other):
         return None
     return Rival(_quote_figure(claim, *mine[0][:2]), _quote_figure(sentence, *theirs[0][:2]))
+
+
+def find_other_sign(claim: str, sentence: str) -> Rival | None:
+    """Return both signs where a claim and a sentence have one each that the other lacks: a key "#" and a key "+"."""
+    here, there = find_signs(claim), find_signs(sentence)
+    mine, theirs = here - there, there - here
+    return Rival(mine.pop(), theirs.pop()) if len(mine) == len(theirs) == 1 else None
+
+
+def are_exchanged(claim: str, sentence: str) -> bool:
+    """Return whether a claim gives each of two things what a sentence gives the other.
+
+    "Jets are shown by a small letter, planes by a capital" where it says that jets have the capital.
+    """
+    mine, theirs = (list(islice(_find_slots(text, _LEADING | {"as"}), _MOST_SLOTS)) for text in (claim, sentence))
+    mine = [slot for slot in mine if not any(_has_head(slot, other) and _hold(other, slot.value) for other in theirs)]
+    return any(
+        _has_head(one, first) and _has_head(other, second) and _is_crossed((one, other), (first, second))
+        for one, other in combinations(mine, 2)
+        for first, second in permutations(theirs, 2)
+    )
+
+
+def _has_head(mine: _Slot, theirs: _Slot) -> bool:
+    """Return whether a value belongs to the same as another: the word right before it, or before its verb."""
+    return bool(mine.heads) and any(base_forms(mine.heads[-1]) & base_forms(head) for head in theirs.heads[-2:])
+
+
+def _is_crossed(mine: tuple[_Slot, _Slot], theirs: tuple[_Slot, _Slot]) -> bool:
+    (one, other), (first, second) = mine, theirs
+    moved, gone = one.without(first.value), other.without(second.value)
+    if not moved or not gone or {word.folded for word in moved} & {word.folded for word in gone}:
+        return False
+    return _hold(second, moved) and _hold(first, gone)
+
+
+def _hold(slot: _Slot, words: Sequence[Word]) -> bool:
+    return all(any(_are_same(word, other) for other in slot.value) for word in words)
 
 
 def _quote_figure(text: str, start: int, end: int) -> str:

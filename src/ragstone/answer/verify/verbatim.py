@@ -136,7 +136,7 @@ def _may_not_be_meant(unit: AnswerUnit) -> bool:
 
 def _find_definition(claim: str, unit: AnswerUnit) -> AnswerUnit | None:
     """Return an entry if a claim says of its term what the entry says: "-q is quiet" where "-q" is over "Be quiet."."""
-    term, body = _split_entry(unit)
+    term, body = split_term(unit)
     if not term or not body or not any(_ends_with(claim, said) for said in (body, _BRACKETS.sub("", body))):
         return None
     if _names_another(claim, f"{term}\n{body}"):
@@ -163,7 +163,8 @@ def _names_another(claim: str, entry: str) -> bool:
     return any(sign not in entry or sign.startswith("--no-") for sign in signs)
 
 
-def _split_entry(unit: AnswerUnit) -> tuple[str, str]:
+def split_term(unit: AnswerUnit) -> tuple[str, str]:
+    """Return the term of an entry or of a line in columns, and what is said of it, or two empty texts."""
     if unit.kind == "entry":
         term, _, body = unit.text.partition("\n")
         return term, body

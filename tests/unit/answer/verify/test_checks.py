@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.answer.verify.checks import check, find_missing_names, find_names
+from ragstone.answer.verify.checks import check, find_missing_names, find_names, is_numbered_otherwise
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.split import split_claim
 
@@ -93,3 +93,17 @@ def test_a_compound_claim_is_split(claim: str, parts: list[str]) -> None:
 )
 def test_hostile_text_is_read_in_time_that_grows_with_its_length(text: str) -> None:
     assert check("The boat is longer than 5 m.", text[:2000]).reasons != ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence", "differs"),
+    [
+        ("Borealis 8 has a crane.", "Borealis 7 has a crane.", True),
+        ("Borealis 8 has a crane.", "Borealis 7 and 8 have a crane.", False),
+        ("Borealis 8 has a crane.", "Borealis 8.0 has a crane.", False),
+        ("Borealis 8 has a crane.", "Borealis 7 or later has a crane.", False),
+        ("It was sold in March 1990.", "It was sold in March 1989.", False),
+    ],
+)
+def test_a_number_behind_a_name_tells_it_from_others(claim: str, sentence: str, differs: bool) -> None:
+    assert is_numbered_otherwise(claim, sentence) is differs

@@ -161,3 +161,7 @@ def test_statements_are_told_apart(row: str) -> None:
 @pytest.mark.parametrize("claim", WHOLE)
 def test_what_is_one_statement_stays_whole(claim: str) -> None:
     assert split_claim(claim) == [claim]
+
+
+def test_things_that_are_counted_are_no_verb() -> None:
+    assert split_claim("The two files a.c and b.c were sold by Ida.") == ["The two files a.c and b.c were sold by Ida."]

@@ -63,3 +63,58 @@ async def test_what_an_option_does_by_default(claim: str, stance: Stance) -> Non
 async def test_the_answer_no_to_a_question_is_no_support_for_what_was_asked() -> None:
     text = "Do the tools support the .7z format?\n\nNo. Use other tools to handle .7z files."
     assert (await verified("The tools support the .7z format.", hit(text))).stance != "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "stance"),
+    [
+        ("Elves are immune to frost and open to fire.", "They are immune to fire, and open to frost.", "refuted"),
+        (
+            "The chart shows tugs as a red dot and barges as a blue dot.",
+            "On the chart, barges are shown by a red dot, tugs by a blue dot.",
+            "refuted",
+        ),
+        (
+            "Rent is the sum charged by the tenant to the owner for the use of the house.",
+            "The sum charged by the owner to the tenant for the use of the house.",
+            "refuted",
+        ),
+        (
+            "The code of a room always begins with a #.",
+            "Type the code of a room, which always begins with a +.",
+            "refuted",
+        ),
+        (
+            "The code of a room always begins with a +.",
+            "Type the code of a room, which always begins with a +.",
+            "supported",
+        ),
+    ],
+)
+async def test_exchanged_roles_and_signs_refute(claim: str, source: str, stance: Stance) -> None:
+    assert (await verified(claim, hit(source, title="Elves, rent"))).stance == stance
+
+
+async def test_a_name_that_only_the_sentence_before_has_is_not_who_did_it() -> None:
+    text = "Thanks to Ida Sole for creating the mast. The old Nord mast was taken from Tom Vass's yard."
+    assert (await verified("The old Nord mast was created by Ida Sole.", hit(text))).stance != "supported"
+
+
+async def test_a_name_with_another_number_is_another() -> None:
+    claim = "Borealis 8 is on sale since the Molde 8.0 fair."
+    assert (await verified(claim, hit("Borealis 7, on sale since the Molde 8.0 fair."))).stance != "supported"
+    assert (await verified(claim, hit("Borealis 8, on sale since the Molde 8.0 fair."))).stance == "supported"
+
+
+async def test_a_switch_that_is_off_by_default() -> None:
+    text = "-o\n  Sort the nets by weight. By default off, if turned on it will sort the nets in the hold.\n"
+    assert (await verified("Sorting the nets by weight is on by default.", hit(text))).stance == "refuted"
+
+
+async def test_the_lines_of_a_table_in_columns_are_rows() -> None:
+    text = (
+        "Tool            Craft gained\n----------      ------------\n"
+        "Marlinspike     Splicing\nSextant         Navigation\nAuger           Carpentry\n"
+    )
+    assert (await verified("The tool Sextant gives you the Navigation craft.", hit(text))).stance == "supported"
+    assert (await verified("The tool Sextant gives you the Splicing craft.", hit(text))).stance != "supported"
