@@ -38,7 +38,7 @@ from ragstone.answer.verify.slots import are_exchanged, find_opposed, find_other
 from ragstone.answer.verify.split import split_clauses
 from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.answer.verify.support import find_unsupported
-from ragstone.answer.verify.terms import find_other_term, read_terms
+from ragstone.answer.verify.terms import find_named_terms, find_other_term
 from ragstone.answer.verify.verbatim import STATED, find_verbatim, is_taken_back
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
@@ -258,7 +258,7 @@ class _Candidate:
     is_stated: bool
     """True when the sentence states the claim word for word."""
     terms: frozenset[str]
-    """Options, terms of entries and labels of rows that all the sentences explain."""
+    """Options, terms of entries and labels of rows that the claim names and some sentence explains."""
 
     @property
     def quote(self) -> Quote:
@@ -277,11 +277,11 @@ def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     above = [read_context(unit).text for unit in units]
     covered = measure_coverage(asked_terms(claim), read, above)
     is_stated = [any(unit is one for one in stated) for unit in units]
-    explained = read_terms(found)
+    named = find_named_terms(claim, found)
     covered = [1.0 if known else share for known, share in zip(is_stated, covered, strict=True)]
     places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score)
     return [
-        _Candidate(units[place], read[place], covered[place], place, (read, above), is_stated[place], explained)
+        _Candidate(units[place], read[place], covered[place], place, (read, above), is_stated[place], named)
         for place in places[:SHORTLIST]
     ]
 

@@ -22,9 +22,10 @@ _ARTICLES = ("a", "A", "I")
 _LEAST_TOLD, _FEWEST_TOLD = 0.75, 2
 
 
-def read_terms(units: Iterable[AnswerUnit]) -> frozenset[str]:
-    """Return the names that the entries, rows and sentences of units explain by something of their own."""
-    return frozenset(name for unit in units if not _SAME_AS.search(unit.text) for name in find_terms(unit))
+def find_named_terms(claim: str, units: Iterable[AnswerUnit]) -> frozenset[str]:
+    """Return the terms of a claim that entries, rows and sentences of units explain by something of their own."""
+    explained = {name for unit in units if not _SAME_AS.search(unit.text) for name in find_terms(unit)}
+    return frozenset(name for name in explained if _stands_in(name, claim))
 
 
 def find_terms(unit: AnswerUnit) -> Iterator[str]:
@@ -44,12 +45,11 @@ def find_terms(unit: AnswerUnit) -> Iterator[str]:
 def find_other_term(claim: str, unit: AnswerUnit, told: str, titles: str, terms: Iterable[str]) -> Rival | None:
     """Return the term of a unit that says what a claim says of another term, or None.
 
-    `told` are the words of the unit, `titles` those far above it, and `terms` all terms that are explained: of the
-    one that the claim names another entry says something.
+    `told` are the words of the unit, `titles` those far above it, and `terms` those of the claim that are explained.
     """
     own = list(find_terms(unit))
     # What a page is about is no term among others.
-    named = [term for term in terms if _stands_in(term, claim) and not _stands_in(term.casefold(), titles.casefold())]
+    named = [term for term in terms if not _stands_in(term.casefold(), titles.casefold())]
     if not own or not named or any(_stands_in(term, claim) for term in own):
         return None
     if any(_stands_in(term, f"{unit.above}\n{told}") for term in named) or find_missing_figures(claim, told):
@@ -64,7 +64,7 @@ def find_other_term(claim: str, unit: AnswerUnit, told: str, titles: str, terms:
 
 
 def _stands_in(term: str, text: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(term)}(?![\w-]|\.\w)", text) is not None
+    return term in text and re.search(rf"(?<![\w-]){re.escape(term)}(?![\w-]|\.\w)", text) is not None
 
 
 def _is_of_name(word: Word, claim: str, names: Sequence[str]) -> bool:
