@@ -162,6 +162,8 @@ def test_numbered_lines_are_headings_and_items_of_a_list_are_none() -> None:
         (3, "1.1 what a chair may do"),
         (2, "2. Term"),
     ]
+    references = "1. Smith, A. Tides\n\nA book.\n\n2. Jones, B. Gauges\n\nAnother one."
+    assert {kind for kind, _, _ in outline(references)} == {"paragraph"}
     contents = "1. Powers\n\n2. Term\n\n3. Votes\n"
     assert [kind for kind, _, _ in outline(contents)] == ["paragraph"] * 3
     assert parse_text(text.encode(), "a.txt").title == ""

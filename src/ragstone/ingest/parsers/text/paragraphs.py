@@ -16,6 +16,8 @@ _PARTS = re.compile(r"[A-Z]|[0-9]{1,2}")
 _MARKED = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]")
 _FIELD = re.compile(r"[\w-]{1,40}:[ \t]")
 _OPTION = re.compile(r"['\"`‘]|--?\w|/\w")
+_INITIAL = re.compile(r",[ \t]+[A-Z]\.")
+"""What stands behind the surname of an author: a reference to a book is no heading."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _ENDS = (".", ",", ":", ";", "!", "…", "|", "{", "}", ")", "=")
 _SENTENCE_ENDS = (".", "!", "?", ":")
@@ -128,7 +130,9 @@ def _is_title(words: str) -> bool:
     most = _MOST_HEADING_WORDS + 6 * (_count_parts(words) > 1)
     is_short = len(words) <= _LONGEST_HEADING and len(words.split()) <= most
     begins = words[:1].isupper() or words[:1].isdigit()
-    return is_short and begins and not words.endswith(_ENDS) and _LETTERS.search(words) is not None
+    if not is_short or not begins or words.endswith(_ENDS) or _INITIAL.search(words):
+        return False
+    return _LETTERS.search(words) is not None
 
 
 def _reads_as_prose(paragraph: str) -> bool:
