@@ -17,7 +17,7 @@ _MARKED = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t
 _FIELD = re.compile(r"[\w-]{1,40}:[ \t]")
 _OPTION = re.compile(r"['\"`‘]|--?\w|/\w")
 _INITIAL = re.compile(r",[ \t]+[A-Z]\.")
-"""What stands behind the surname of an author: a reference to a book is no heading."""
+"""The initial of an author behind the surname, as references to books have it."""
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 _ENDS = (".", ",", ":", ";", "!", "…", "|", "{", "}", ")", "=")
 _SENTENCE_ENDS = (".", "!", "?", ":")
