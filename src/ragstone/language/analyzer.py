@@ -85,6 +85,8 @@ TermsOfWord = Callable[[str], Iterable[str]]
 reader: ContextVar[Callable[[str], list[str]] | None] = ContextVar("reader", default=None)
 """Gives the terms of a text while a question in another language than English is answered."""
 _local = threading.local()
+_MOST_SOUGHT = 24
+"""Terms of which more take longer to be looked for one by one than a text to be analyzed."""
 _SHORT = 2000
 """Characters of the longest text whose terms are kept."""
 
@@ -119,7 +121,7 @@ def find_terms(terms: AbstractSet[str], text: str) -> set[str]:
     plain = GROUPED_DIGITS.sub("", fold(text)).replace("\n", " ")
     folded = plain.casefold()
     stop_words = not all(map(_known.__getitem__, terms))
-    if reader.get() or stop_words or len(folded) != len(plain):
+    if reader.get() or stop_words or len(folded) != len(plain) or len(terms) > _MOST_SOUGHT:
         return set(analyze(text)) & terms
     words: set[str] = set()
     for head in {".", *map(_head, terms)}:  # the dot is for acronyms, whose letters it separates

@@ -39,6 +39,8 @@ _ZONE = re.compile(r"\s?\(?(UTC|GMT|[CEW]ES?T|CET|EEST|WEST|[ECMP][SD]T|BST|IST|
 _ZERO_ZONE = "UTC"
 _HALF = r"[.]?[mM]\b\.?"
 _DATE = re.compile(
+    # What no date begins with is passed over at once: of all readers of a text, this one takes longest.
+    r"(?<!\w)(?=\d|(?i:[abdfhjmnoqstw]))(?:"
     rf"\b(?P<iy>{_YEAR})-(?P<im>\d{{2}})-(?P<id>\d{{2}})\b"
     rf"|\b(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?\s(?:of\s)?(?P<m1>{_MONTH})\b\.?(?:,?\s(?P<y1>{_YEAR})\b)?"
     rf"|\b(?P<m2>{_MONTH})\b\.?\s(?P<d2>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s(?P<y2>{_YEAR})\b)?"
@@ -52,7 +54,7 @@ _DATE = re.compile(
     rf"|\b(?:(?P<ma>{_MONTH}){_TO}(?P<mb>{_MONTH})|between (?P<mc>{_MONTH}) and (?P<md>{_MONTH})"
     rf"|(?P<m4>(?i:{_PLAIN_MONTH}))|(?:{_LED})(?P<m5>{_MONTH}))\b(?!\s?\d)"
     r"|\b(?P<turn>(?i:noon|midnight))\b"
-    rf"|\b(?P<part>(?i:(?:a )?quarter|half|{_PARTS}))(?i: minutes)? (?P<side>(?i:past|to)) (?P<hour>(?i:{_HOURS}))\b"
+    rf"|\b(?P<part>(?i:(?:a )?quarter|half|{_PARTS}))(?i: minutes)? (?P<side>(?i:past|to)) (?P<hour>(?i:{_HOURS}))\b)"
 )
 _ALWAYS = re.compile(r"\b(?:every day|each day|daily|all week|seven days a week)\b", re.I)
 _EXCEPT = re.compile(

@@ -28,13 +28,14 @@ SCALED = r"(?:[ \u00a0-]?(?:hundred|thousand|million|billion|trillion)\b){1,3}"
 SHORT_SCALED = r"(?-i:[kKMB]|[ \u00a0]?(?:bn|tn))\b"
 """Only "5k" and "5M" are large; "5 k" and "5 m" are something else."""
 NUMBER = re.compile(
+    r"(?<!\w)(?=[-−–‐‑\d]|[aefhmnoqstz])(?:"  # what no number begins with is passed over at once
     r"(?P<sign>(?<![\w./)])(?<!\d )[-−–‐‑]|(?<![\w-])(?<!or )(?<!\d )(?:minus|negative)[ \u00a0])?"
     r"(?:(?<![\w.,])(?<![^\W\d_][-/])"
     r"(?:(?P<long>\d{19,})|(?P<digits>\d{1,18}(?:,\d{3}){0,30}(?:\.\d{1,400})?)(?P<mark>[½¼¾])?)"
     rf"|(?<![\w-])(?P<word>(?:{'|'.join(_TENS)})[- ](?:{'|'.join(SMALL_NUMBERS[1:10])})|{NUMBER_WORDS})\b)"
     r"(?: and (?:a|one)[ -](?P<plus>half|third|quarter)\b)?"
     r"|(?<![\w-])(?:(?:a|one)[ -])?(?P<share>half|third|quarter)\b(?! (?:time|party|person|world|day))"
-    rf"|(?<![\w-])(?P<often>{'|'.join(_TIMES)})\b",
+    rf"|(?<![\w-])(?P<often>{'|'.join(_TIMES)})\b)",
     re.I,
 )
 

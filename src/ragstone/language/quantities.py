@@ -147,6 +147,8 @@ class Quantity:
 
     def _rounds(self, other: Quantity) -> bool:
         """Return whether it is a fair word for the other value: near it, and no digit of its own is wrong."""
+        if self._is_far_from(other):
+            return False
         if self.bound == "about":
             return abs(self.value - other.value) <= self._leeway(other)
         if self.bound != "is" or self.size == other.size:
@@ -160,9 +162,14 @@ class Quantity:
         exact = [quantity for quantity in (self, other) if quantity.bound in ("is", "about")]
         if len(exact) == 1:
             return _allows(other if exact[0] is self else self, exact[0].value)
-        if not exact:
+        if not exact or self._is_far_from(other):
             return False
         return abs(self.value - other.value) <= max(self._leeway(other), other._leeway(self))
+
+    def _is_far_from(self, other: Quantity) -> bool:
+        """Return whether no rounding allows the difference, as floats tell in a tenth of the time of fractions."""
+        larger = max(abs(float(one.written) * float(one.size)) for one in (self, other))
+        return abs(float(self.value) - float(other.value)) > 1.01 * float(_ABOUT) * larger
 
     def _leeway(self, other: Quantity) -> Fraction:
         """Return half of its last digit that is not 0, within limits; 0 for an exact number."""
