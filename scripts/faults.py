@@ -159,6 +159,14 @@ FAULTS = {
         "tests/quality/test_claims.py",
         {"RAGSTONE_CLAIM_PAIRS": "200"},
     ),
+    "hostile-claims": Fault(
+        "claims and replies made to take long: each within its budget of steps and 1 s of processor time, what was "
+        "not read is said, and other searches go on",
+        2000,
+        "checks",
+        "tests/faults/test_hostile_claims.py",
+        {"RAGSTONE_HOSTILE_CLAIMS": "1000"},
+    ),
     "deletion": Fault(
         "documents that were used and erased: in no search, store, log or file",
         1000,
