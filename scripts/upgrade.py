@@ -49,7 +49,7 @@ class Version:
     def answered(self) -> set[str]:
         """Return the questions that are answered from the sources."""
         asked = {question: self.run("ask", question, codes=(0, 4)) for question in QUESTIONS}
-        return {question for question, answer in asked.items() if answer["status"] == "supported"}
+        return {question for question, answer in asked.items() if answer["status"] != "no_evidence"}
 
 
 def check(old: Version, new: Version) -> list[str]:
