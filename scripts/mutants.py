@@ -46,19 +46,7 @@ class Part:
     options: tuple[str, ...] = ()
 
 
-SETTINGS = (
-    "answers",
-    "ingestion",
-    "records",
-    "refresh",
-    "targets",
-    "web",
-    "retrieval",
-    "tenants",
-    "load",
-    "designs",
-    "tree",
-)
+SETTINGS = ("answers", "records", "targets", "web", "retrieval", "tenants", "load", "designs", "tree")
 PARTS = {
     "fusion": Part(
         ("query/arms.py",),

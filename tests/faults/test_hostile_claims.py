@@ -73,7 +73,7 @@ def spent(monkeypatch: pytest.MonkeyPatch) -> Spent:
     def add_characters(claim: str, hits: Any) -> None:
         spent.characters += sum(len(hit.text) for hit in hits)
 
-    count(reading, "_read_unit", lambda claim, said, unit, *rest: add_steps(claim, unit.text))
+    count(reading, "_read_unit", lambda claim, said, candidate, *rest: add_steps(claim, candidate.unit.text))
     count(reading, "_shortlist", add_characters)
     count(check, "check_explicitly", lambda sentence, cited, near: add_steps(sentence, *near))
     original = StepBudget.spend
@@ -135,7 +135,7 @@ async def measure(
     """Return the processor time of a check of which nothing is remembered, and its notes."""
     for name, module in list(sys.modules.items()):
         for value in vars(module).values() if name.startswith("ragstone.") else ():
-            if hasattr(value, "cache_info") and value.cache_info().maxsize:
+            if isinstance(value, functools._lru_cache_wrapper) and value.cache_info().maxsize:
                 value.cache_clear()
     start = time.process_time()
     notes = await run(made)

@@ -200,11 +200,6 @@ _SETTLES = re.compile(
     r"|prohibited|ignored|yes|optional|required|mandatory)\b|n['’]t\b",
     re.I,
 )
-_ASKS_COST = re.compile(r"\b(?:costs?|prices?|fees?|paid|salary)\b", re.I)
-_MONEY = r"(?:[$€£¥]|euros?|dollars?|francs?|pounds?|cents?|rubles?|yen|usd|eur|gbp|chf|credits?|points?|percent|%)"
-_COSTS = re.compile(
-    rf"{_MONEY} ?\d|\d ?{_MONEY}|\b(?:free|gratis|no (?:fee|charge|cost))\b|\bcosts? (?:about )?\d", re.I
-)
 _ACRONYM = re.compile(r"(?<!\bby )(?<!\bfrom )\b[A-Z]{2,5}\b")
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.?| (?:van|von|de|der|da)){0,3} ([A-Z][a-z]+)\b")
 _SENTENCE_WORD = re.compile(
@@ -239,7 +234,7 @@ def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
     known = {word.strip(".,;:?!'\"()") for word in question.casefold().split()}
     if kind == "person":
         return any(name.casefold() not in known for name in _find_people(text[:_LONGEST]))
-    pattern = _COSTS if kind == "number" and _ASKS_COST.search(question) else _HELD.get(kind)
+    pattern = _HELD.get(kind)
     if pattern is None:
         return True
     found = (match.group().casefold() for match in pattern.finditer(text[:_LONGEST]))

@@ -118,11 +118,8 @@ def test_a_number_counts_the_noun_behind_it(text: str, counted: bool) -> None:
     assert not counts("", text)
 
 
-def test_what_something_costs_is_an_amount_of_money() -> None:
-    question = "What does a licence of Pumpo cost?"
-    assert not holds_kind("number", "Pumpo shows the costs for 100 km.", question)
-    assert holds_kind("number", "A licence is 20 euros.", question)
-    assert holds_kind("number", "Pumpo is free to use.", question)
+def test_what_something_costs_may_be_in_any_currency() -> None:
+    assert holds_kind("number", "A berth is nine crowns.", "What does a berth cost?")
 
 
 def test_letters_of_a_standard_are_nobody() -> None:
