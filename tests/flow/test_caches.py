@@ -175,7 +175,9 @@ class Interleavings(RuleBasedStateMachine):
 
     def _opened(self, place: Path, seconds: float) -> Engine:
         async def opened() -> Engine:
-            return open_engine(Settings(data_dir=place, cache={"search_seconds": seconds}))
+            # What is cut short on a busy machine is not cached.
+            patient = {"timeout": 60.0}
+            return open_engine(Settings(data_dir=place, cache={"search_seconds": seconds}, retrieval=patient))
 
         return self._run(opened())
 
