@@ -206,9 +206,10 @@ class Interleavings(RuleBasedStateMachine):
         if hasattr(self, "cached"):
             for tenant, other in (("acme", "globex"), ("globex", "acme")):
                 self.search(tenant, "acme globex ferry pier", 10)
-                found = self._run(self.cached.workspace(tenant).search("acme globex ferry pier"))
-                assert is_cached(found)
-                assert all(f"{other} ferry" not in hit.text for hit in found.hits)
+                # A search that a busy machine degrades is not kept; the next one is.
+                found = [self._run(self.cached.workspace(tenant).search("acme globex ferry pier")) for _ in range(3)]
+                assert any(map(is_cached, found)), [(each.trace, each.degraded) for each in found]
+                assert all(f"{other} ferry" not in hit.text for each in found for hit in each.hits)
 
     def teardown(self) -> None:
         if hasattr(self, "cached"):
