@@ -46,7 +46,7 @@ def letter(name: str, text: str) -> Item:
 
 
 def is_cached(found: SearchResult) -> bool:
-    return [stage.stage for stage in found.trace] == ["cache"]
+    return found.trace[-1].stage == "cache"  # on a busy machine the wait for a turn comes first
 
 
 @pytest.mark.req("R-MOD-13", "R-MOD-15")
@@ -206,10 +206,9 @@ class Interleavings(RuleBasedStateMachine):
         if hasattr(self, "cached"):
             for tenant, other in (("acme", "globex"), ("globex", "acme")):
                 self.search(tenant, "acme globex ferry pier", 10)
-                # A search that a busy machine degrades is not kept; the next one is.
-                found = [self._run(self.cached.workspace(tenant).search("acme globex ferry pier")) for _ in range(3)]
-                assert any(map(is_cached, found)), [(each.trace, each.degraded) for each in found]
-                assert all(f"{other} ferry" not in hit.text for each in found for hit in each.hits)
+                found = self._run(self.cached.workspace(tenant).search("acme globex ferry pier"))
+                assert is_cached(found)
+                assert all(f"{other} ferry" not in hit.text for hit in found.hits)
 
     def teardown(self) -> None:
         if hasattr(self, "cached"):
