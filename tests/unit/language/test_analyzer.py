@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -88,6 +89,13 @@ def test_words(text: str, terms: list[str]) -> None:
 
 def test_a_query_is_lower_cased_freed_of_stop_words_and_stemmed() -> None:
     assert analyze_query("What are the EFFECTS of Vaccinations?") == ["effect", "vaccin"]
+
+
+@given(st.text(st.characters() | st.sampled_from("aé\u0301\u0338\u1161ᄀ≠ﬁ’"), max_size=60))
+def test_folding_run_by_run_equals_folding_the_whole_text(text: str) -> None:
+    plain = analyzer.LOOKALIKE.sub(lambda match: analyzer.LOOKALIKES[match.group()], analyzer.SYMBOL_RUN.sub(" ", text))
+    whole = unicodedata.normalize("NFC", analyzer.MARKS.sub("", unicodedata.normalize("NFKD", plain)))
+    assert analyzer.fold(text) == whole
 
 
 @pytest.mark.req("R-NRM-12")
