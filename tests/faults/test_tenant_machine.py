@@ -1,6 +1,6 @@
 """Twenty tenants do random things at once, and nothing that any of them is told is another's.
 
-`RAGSTONE_MACHINE_EXAMPLES=30 RAGSTONE_MACHINE_STEPS=100 pytest tests/faults/test_tenant_machine.py` is the long run.
+`RAGSTONE_MACHINE_EXAMPLES=36 RAGSTONE_MACHINE_STEPS=100 pytest tests/faults/test_tenant_machine.py` is the long run.
 """
 
 from __future__ import annotations

@@ -10,12 +10,12 @@ from ragstone.core.types import Hit
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.measurements import MOST as MOST_QUANTITIES
 
-MOST_STEPS = 400_000
+MOST_STEPS = 300_000
 """Comparisons of words for a whole claim or answer: about a second on a slow machine."""
 MOST_CHARS = 60_000
 """Characters of passages that are read for an answer; six passages have some ten thousand."""
 MOST_SENTENCES = 2_000
-FIGURE_STEPS = 12
+FIGURE_STEPS = 14
 """Steps of comparing two figures: as values in any unit, with the words that each is bound to."""
 _WORD = re.compile(r"\w{1,40}")
 _FIGURE = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -88,6 +89,8 @@ Outcome = Literal["same", "differs", "absent"]
 
 _ABOUT = Fraction(1, 20)
 """Share by which "about 100" may differ from the source."""
+_ABOUT_AS_FLOAT = float(_ABOUT)
+_OTHER_MOVES = {("by", "to"), ("to", "by")}
 _CONVERTED = Fraction(1, 100)
 """Share by which a number may differ that was rounded in another unit: 10 miles are 16 km."""
 
@@ -114,10 +117,17 @@ class Quantity:
     """Set if it tells how far something moved, or where to."""
     words: str = field(default="", compare=False)
     """It with its unit, as the text has it."""
+    _rough: float = field(init=False, repr=False, compare=False)
+    _reach: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Fractions take ten times as long to compare, and most of the numbers compared are far apart.
+        object.__setattr__(self, "_rough", _to_float(self.value))
+        object.__setattr__(self, "_reach", 1.01 * _ABOUT_AS_FLOAT * abs(_to_float(self.written) * _to_float(self.size)))
 
     def fits(self, other: Quantity) -> bool:
         """Return whether a source that states `other` states this."""
-        if {self.move, other.move} == {"by", "to"} or not self._counted_alike(other):
+        if self.moves_otherwise(other) or not self._counted_alike(other):
             return False
         if self.dimension != other.dimension:
             # A bare number may be meant as the same measure, but then it must be the very same number.
@@ -126,13 +136,21 @@ class Quantity:
         if self.per is not None:
             return self._each().fits(other._each())
         if self.bound == other.bound or {self.bound, other.bound} <= {"is", "about"}:
-            return self.value == other.value or self._rounds(other)
+            return not self._is_far_from(other) and (self.value == other.value or self._rounds(other))
         return _within(self, other)
+
+    def moves_otherwise(self, other: Quantity) -> bool:
+        """Return whether one tells how far something moved, and the other where to."""
+        return (self.move, other.move) in _OTHER_MOVES
+
+    def bare(self) -> Quantity:
+        """Return the number as it is written, without its unit and what it counts."""
+        return replace(self, dimension="", value=self.written, size=Fraction(1))
 
     def rivals(self, other: Quantity) -> bool:
         """Return whether both measure the same kind of thing, so that one excludes the other."""
         alike = self.dimension == other.dimension and (self.dimension or (self.lead and self.lead == other.lead))
-        if not alike or (self.per is None) != (other.per is None) or {self.move, other.move} == {"by", "to"}:
+        if not alike or (self.per is None) != (other.per is None) or self.moves_otherwise(other):
             return False
         return not self.fits(other) and not self._may_be(other)
 
@@ -147,8 +165,6 @@ class Quantity:
 
     def _rounds(self, other: Quantity) -> bool:
         """Return whether it is a fair word for the other value: near it, and no digit of its own is wrong."""
-        if self._is_far_from(other):
-            return False
         if self.bound == "about":
             return abs(self.value - other.value) <= self._leeway(other)
         if self.bound != "is" or self.size == other.size:
@@ -167,9 +183,8 @@ class Quantity:
         return abs(self.value - other.value) <= max(self._leeway(other), other._leeway(self))
 
     def _is_far_from(self, other: Quantity) -> bool:
-        """Return whether no rounding allows the difference, as floats tell in a tenth of the time of fractions."""
-        larger = max(abs(float(one.written) * float(one.size)) for one in (self, other))
-        return abs(float(self.value) - float(other.value)) > 1.01 * float(_ABOUT) * larger
+        """Return whether no rounding allows the difference."""
+        return abs(self._rough - other._rough) > max(self._reach, other._reach)
 
     def _leeway(self, other: Quantity) -> Fraction:
         """Return half of its last digit that is not 0, within limits; 0 for an exact number."""
@@ -183,6 +198,13 @@ class Quantity:
 
     def _larger(self, other: Quantity) -> Fraction:
         return max(abs(quantity.written) * quantity.size for quantity in (self, other))
+
+
+def _to_float(number: Fraction) -> float:
+    try:
+        return number.numerator / number.denominator
+    except OverflowError:
+        return math.inf
 
 
 def _allows(limit: Quantity, value: Fraction) -> bool:

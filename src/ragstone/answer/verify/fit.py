@@ -8,9 +8,9 @@ sources, the statement speaks of another.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
 
@@ -62,7 +62,7 @@ _SUBJECT_WITHIN = 20
 _LIMITS = frozenset(("at most", "at least", "over", "under"))
 _EXACT = frozenset(("is", "about"))
 _RANGE = ("at least", "at most")
-_SAME_LIMITS = ({"over", "at least"}, {"under", "at most"})
+_SAME_LIMITS = {("over", "at least"), ("at least", "over"), ("under", "at most"), ("at most", "under")}
 _ENOUGH = 0.5
 """Share of the words around a name that must stand with another for the statement to be about that one."""
 
@@ -181,7 +181,15 @@ def count_shared(mine: Clause, theirs: Clause) -> int:
 
 
 def _count_told(mine: Clause, theirs: Clause) -> int:
-    return _count_words(mine, theirs) + _count_same(mine.figures, theirs.figures)
+    return _count_words(mine, theirs) + _count_figures(mine.text, theirs.text)
+
+
+@lru_cache(2048)
+def _count_figures(mine: str, theirs: str) -> int:
+    # A text may repeat a figure a thousand times: each is compared once.
+    told = dict.fromkeys(read_sentence(theirs).figures)
+    counts = Counter(read_sentence(mine).figures)
+    return sum(times for figure, times in counts.items() if any(is_same(figure, other) for other in told))
 
 
 def _count_names(mine: Clause, theirs: Clause) -> int:
@@ -192,45 +200,43 @@ def _count_words(mine: Clause, theirs: Clause) -> int:
     return sum(map(theirs.words.has, mine.plain))
 
 
-def _count_same(mine: Sequence[Figure], theirs: Sequence[Figure]) -> int:
-    return sum(any(is_same(figure, other) for other in theirs) for figure in mine)
-
-
 def is_same(mine: Figure, theirs: Figure) -> bool:
     """Return whether a source that states `theirs` states `mine`; what numbers count is looked at elsewhere."""
     if isinstance(mine, Moment) or isinstance(theirs, Moment):
         return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.fits(theirs)
-    if mine.bound in _LIMITS and mine.fits(theirs) and mine.written != theirs.written and mine.size == theirs.size:
-        return False  # a limit of 32 is within 64, and yet another limit
-    if {mine.move, theirs.move} == {"by", "to"}:
+    if mine.moves_otherwise(theirs):
         return False
-    if mine.value == theirs.value and any({mine.bound, theirs.bound} == limits for limits in _SAME_LIMITS):
-        return True
     if mine.fits(theirs):
+        # A limit of 32 is within 64, and yet another limit.
+        return mine.bound not in _LIMITS or mine.written == theirs.written or mine.size != theirs.size
+    if (mine.bound, theirs.bound) in _SAME_LIMITS and mine.value == theirs.value:
         return True
     if is_measured(mine) or is_measured(theirs):
         return False
-    if mine.written != theirs.written and (mine.bound in _LIMITS or (mine.bound == "is" and theirs.bound in _EXACT)):
-        return False
-    return replace(mine, dimension="", value=mine.written, size=Fraction(1)).fits(
-        replace(theirs, dimension="", value=theirs.written, size=Fraction(1))
-    )
+    may_be_rounded = mine.bound == "about" and theirs.bound in _EXACT
+    return (may_be_rounded or mine.written == theirs.written) and mine.bare().fits(theirs.bare())
 
 
 def _is_misplaced(figure: Figure, clause: Clause, sources: Sequence[Clause], counts: Sequence[int]) -> bool:
     """Return whether the words around a figure stand around another one of its kind in the sources."""
-    fitting, rivals = [], []
     around = next(piece for piece in read_pieces(clause.text) if figure in piece.figures)
+    fitting, others = [], []
     for source, count in zip(sources, counts, strict=True):
         for piece in read_pieces(source.text):
             if any(is_same(figure, other) for other in piece.figures):
                 fitting.append(piece)
-            elif count == max(counts) and any(
-                _is_rival(figure, other) and not _has_same(around.figures, other) for other in piece.figures
-            ):
-                rivals.append(piece)
+            elif count == max(counts):
+                others.append(piece)
+    if not fitting:
+        return False
     weights = around.weigh(figure)
-    return bool(fitting) and all(any(_is_closer(weights, rival, piece) for rival in rivals) for piece in fitting)
+    rivals = [piece for piece in others if _has_rival(piece, figure, around)]
+    return all(any(_is_closer(weights, rival, piece) for rival in rivals) for piece in fitting)
+
+
+def _has_rival(piece: Piece, figure: Figure, around: Piece) -> bool:
+    """Return whether a piece has another figure of the same kind, which the statement does not tell as well."""
+    return any(_is_rival(figure, other) and not _has_same(around.figures, other) for other in piece.figures)
 
 
 @dataclass(frozen=True, slots=True)

@@ -292,7 +292,7 @@ async def test_a_claim_made_to_hurt_costs_a_limited_number_of_steps_off_the_loop
         return check(claim, sentence, *rest)
 
     monkeypatch.setattr(reading, "check", count)
-    hits = [hit(f"{number} {said * 40}", f"d{number}") for number in range(16)]
+    hits = [hit(f"{number} {said * 20}", f"d{number}") for number in range(16)]
     verdict = await verified((asked * 100)[:2000], *hits)
     assert threading.get_ident() not in threads
     assert 0 < steps <= reading.MOST_STEPS
