@@ -36,6 +36,7 @@ class Game:
     client: httpx2.Client
     url: str
     key: str
+    operator_key: str
     folder: Path
 
     def post(self, path: str, **body: Any) -> Any:
@@ -71,7 +72,7 @@ def game(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Game]:
             told = json.loads(process.stdout.readline())
             headers = {"Authorization": f"Bearer {told['keys']['default']}"}
             with httpx2.Client(base_url=told["url"], timeout=SECONDS, headers=headers) as client:
-                yield Game(client, told["url"], told["keys"]["default"], folder)
+                yield Game(client, told["url"], told["keys"]["default"], told["keys"]["(operator)"], folder)
         finally:
             process.send_signal(signal.SIGTERM)
 
@@ -166,3 +167,16 @@ def test_a_generated_corpus_is_found_by_its_queries(game: Game) -> None:
     for query in generator.generate_test_queries(corpus):
         found = game.post("/search", query=query.query, top_k=3, collection_name="generated")
         assert any(query.is_answered_by(hit["chunk_text"]) for hit in found["results"]), query
+
+
+@pytest.mark.req("R-FUT-25")
+def test_the_service_measures_what_it_does(game: Game, examples: list[Any]) -> None:
+    def read(sample: str) -> float:
+        answer = game.client.get("/metrics", headers={"Authorization": f"Bearer {game.operator_key}"})
+        return sum(float(line.split()[-1]) for line in answer.text.splitlines() if line.startswith(sample))
+
+    assert read("ragstone_ingest_stage_seconds_total") > 0
+    samples = ("ragstone_search_seconds_count", "ragstone_search_stage_seconds_count", "ragstone_searches_total")
+    before = [read(sample) for sample in samples]
+    game.post("/search", query="a query that nobody has asked before", top_k=5)
+    assert all(read(sample) > old for sample, old in zip(samples, before, strict=True))
