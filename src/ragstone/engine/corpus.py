@@ -155,6 +155,7 @@ async def open_build_pipeline(
             settings.limits,
             components.access,
             settings.extract.scan_command,
+            on_report=components.metrics.record_ingest,
         )
     finally:
         await close()
