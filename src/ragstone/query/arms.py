@@ -259,7 +259,9 @@ def _scale_words(scores: Sequence[float], among: int) -> list[float]:
     """
     nothing = min(0.0, *scores)
     size = WORD_SPREAD * math.sqrt(sum((score - nothing) ** 2 for score in scores) / among)
-    return [(score - nothing) / size if size else 1.0 for score in scores]
+    if not size:  # as much as equal scores above 0 would get
+        return [math.sqrt(among / len(scores)) / WORD_SPREAD] * len(scores)
+    return [(score - nothing) / size for score in scores]
 
 
 def _scale_cosines(scores: Sequence[float]) -> list[float]:

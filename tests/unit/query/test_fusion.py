@@ -6,7 +6,7 @@ import math
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ragstone.core.types import Candidate
@@ -140,6 +140,7 @@ def test_what_both_arms_rank_first_is_first(
     more=st.integers(1, 300).map(lambda tenths: tenths / 10),
     depth=st.sampled_from([4, DEPTH]),
 )
+@example(dense={"a": 0.0}, lexical={"b": 0.0}, weight=0.5, arm="lexical", more=0.1, depth=4)
 def test_a_higher_score_never_lowers_a_rank(
     strategy: Fusion,
     dense: dict[str, float],
