@@ -53,7 +53,8 @@ PARTS = {
     "fusion": Part(
         ("query/arms.py",),
         tuple(
-            f"tests/unit/query/test_{name}.py" for name in ("fusion", "kind", "seldom", "deadline", "pipeline", "modes")
+            f"tests/unit/query/test_{name}.py"
+            for name in ("fusion", "kind", "seldom", "deadline", "pipeline", "modes", "variants")
         ),
     ),
     "filters": Part(
@@ -76,10 +77,11 @@ PARTS = {
         ("-k", "not postgres"),
     ),
     "settings": Part(
-        tuple(f"settings/{name}.py" for name in (*SETTINGS, "designs", "tree")),
+        tuple(f"settings/{name}.py" for name in SETTINGS),
         (
             "tests/unit/core/test_settings_contract.py",
             "tests/unit/core/test_settings.py",
+            "tests/unit/core/test_targets.py",
             "tests/unit/core/test_tenant_settings.py",
             "tests/unit/core/test_web.py",
             "tests/unit/evaluate/test_targets.py",
@@ -181,7 +183,11 @@ def run_case(case: Case | None, part: str) -> int:
         import pytest
 
         options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--tb=no"]
-        options += [f"--timeout={HANGING_SECONDS}", "-W", "ignore:Module already imported"]  # that is the point of importing them before
+        options += [
+            f"--timeout={HANGING_SECONDS}",
+            "-W",
+            "ignore:Module already imported",
+        ]  # that is the point of importing them before
         status = int(pytest.main([*options, *PARTS[part].options, *PARTS[part].tests]))
     except BaseException:
         status = 71

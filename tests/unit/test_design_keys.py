@@ -210,3 +210,17 @@ def test_a_variable_without_effect_is_named(caplog: pytest.LogCaptureFixture) ->
 def test_variables_with_common_names_change_nothing_outside_that_design(caplog: pytest.LogCaptureFixture) -> None:
     assert load("", {"EMBEDDING_MODEL": "another tool's", "CORPUS_PATH": "x"}) == Settings()
     assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("weights", "share"), [("vector_weight: 0.3", 0.3), ("bm25_weight: 0.3", 0.7), ("bm25_weight: 0", 1.0)]
+)
+def test_one_weight_alone_leaves_the_rest_to_the_other_arm(weights: str, share: float) -> None:
+    assert load(f"profile: rpg\nretrieval:\n  {weights}\n").retrieval.dense_weight == pytest.approx(share)
+
+
+def test_what_a_variable_overrides_may_refer_to_what_is_not_set() -> None:
+    written = RPG_FILE.format(provider="pinecone").replace("${PINECONE_API_KEY}", "${NOWHERE_SET}")
+    key = load(written, {"PINECONE_API_KEY": "pc-2"}).store.vectors.api_key
+    assert key is not None
+    assert key.get_secret_value() == "pc-2"

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from ragstone.settings.tree import Adapter, ChunkingSettings, Settings
+from ragstone.settings.tree import Adapter, ChunkingSettings, LimitSettings, Settings
+from ragstone.settings.web import OidcSettings, TelemetrySettings, check_provider_address
 
 
 def test_the_defaults_are_valid_and_frozen() -> None:
@@ -69,3 +70,50 @@ def test_an_address_of_the_ledger_says_which_ledger_it_is() -> None:
     store = Settings.model_validate({"store": {"ledger": {"dsn": "postgresql://db/x"}}}).store
     assert (store.ledger.kind, store.vectors.kind, store.lexical.kind) == ("postgres", "pgvector", "postgres")
     assert Settings.model_validate({"store": {"ledger": {}}}).store.ledger.kind == "sqlite"
+
+
+@pytest.mark.parametrize(("index", "kind"), [("vectors", "pgvector"), ("lexical", "postgres")])
+def test_an_index_that_lives_in_another_ledger_is_refused(index: str, kind: str) -> None:
+    with pytest.raises(ValidationError, match=f"{index} '{kind}' lives in the postgres ledger: set store.ledger too"):
+        Settings.model_validate({"store": {index: kind}})
+
+
+def test_a_kind_of_file_is_the_same_with_a_dot_and_in_capitals() -> None:
+    assert LimitSettings(upload_types=(".PDF", " md")).upload_types == ("pdf", "md")
+
+
+@pytest.mark.parametrize(
+    "address", ["https://login.example/", "http://localhost:8080/realm", "http://127.0.0.1:8080", "http://[::1]:8080"]
+)
+def test_an_identity_provider_is_reached_by_https_or_on_this_machine(address: str) -> None:
+    assert check_provider_address(address) == address
+    settings = OidcSettings(issuer=address, audience="a", jwks_url=address)
+    assert (settings.issuer, settings.jwks_url, settings.audience) == (address, address, "a")
+    assert OidcSettings(issuer=address, audience="a").jwks_url is None
+
+
+@pytest.mark.parametrize(
+    "address", ["http://login.example/", "ftp://localhost/", "localhost", "https://", "file:///etc/keys"]
+)
+@pytest.mark.parametrize("field", ["issuer", "jwks_url"])
+def test_an_identity_provider_that_others_could_speak_for_is_refused(field: str, address: str) -> None:
+    given = {"issuer": "https://login.example", "audience": "a", field: address}
+    with pytest.raises(ValidationError, match="begins with https://"):
+        OidcSettings.model_validate(given)
+
+
+def test_an_identity_provider_needs_an_audience() -> None:
+    with pytest.raises(ValidationError, match="audience"):
+        OidcSettings(issuer="https://login.example", audience="")
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("http://collector:4318", "http://collector:4318/v1/traces"),
+        ("http://collector:4318/", "http://collector:4318/v1/traces"),
+        ("https://collector/otlp", "https://collector/otlp"),
+    ],
+)
+def test_a_collector_without_a_path_is_sent_traces_where_it_expects_them(given: str, used: str) -> None:
+    assert TelemetrySettings(endpoint=given).endpoint == used

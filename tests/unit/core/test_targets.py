@@ -19,7 +19,7 @@ def test_a_figure_has_to_be_below_its_bound(value: float, met: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "calm", "alarming"), [(Target(above=0.8, alert=0.6), 0.7, 0.5), (Target(below=100, alert=500), 400, 501)]
+    ("target", "calm", "alarming"), [(Target(above=0.8, alert=0.6), 0.6, 0.5), (Target(below=100, alert=500), 500, 501)]
 )
 def test_only_what_is_far_on_the_wrong_side_is_alarming(target: Target, calm: float, alarming: float) -> None:
     assert not target.is_met(calm)
@@ -27,7 +27,7 @@ def test_only_what_is_far_on_the_wrong_side_is_alarming(target: Target, calm: fl
 
 
 def test_without_an_alert_nobody_is_woken() -> None:
-    assert not Target(above=0.8).alarms(0.0)
+    assert Target(above=0.8).alarms(0.0) is False
 
 
 @pytest.mark.parametrize("bounds", [{}, {"above": 1.0, "below": 2.0}])

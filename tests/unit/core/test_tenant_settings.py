@@ -11,7 +11,7 @@ from ragstone.core.ids import content_hash
 from ragstone.core.types import Json
 from ragstone.settings.flags import is_on
 from ragstone.settings.retrieval import RetrievalSettings
-from ragstone.settings.tenants import KEYS, apply_tenant_settings, packed_settings
+from ragstone.settings.tenants import KEYS, MOST, apply_tenant_settings, packed_settings
 from ragstone.settings.tree import Settings
 
 
@@ -104,3 +104,10 @@ def test_a_flag_that_nobody_has_set_is_off() -> None:
     assert not is_on("new", "id", None, {})
     assert is_on("new", "id", True, {})
     assert not is_on("new", "id", False, {})
+
+
+def test_a_tenant_may_set_so_many_and_no_more() -> None:
+    flags: dict[str, Json] = {f"flags.f{number}": True for number in range(MOST)}
+    assert len(json.loads(packed_settings(flags))) == MOST
+    with pytest.raises(SettingsError, match=f"more than {MOST} settings"):
+        packed_settings({**flags, "flags.more": True})
