@@ -14,6 +14,7 @@ from ragstone.core.audit import Caller, acting_as, caller
 from ragstone.core.errors import (
     AccessDenied,
     BudgetSpent,
+    ModelError,
     NotFoundError,
     QuotaExceeded,
     StoreError,
@@ -22,12 +23,15 @@ from ragstone.core.errors import (
 )
 from ragstone.core.model_types import add_cost, require_budget
 from ragstone.core.tenants import Quotas, Tenant
+from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import REMEMBERED, TenantAccess, TenantScope, record_caller, within_kbs
+from ragstone.settings.prices import PriceSettings
 from ragstone.settings.tree import Settings
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 from ragstone.testing.builders import make_version, put
+from ragstone.testing.fakes import FakeEmbedder
 
 
 class CountedBook(SqlTenantBook):
@@ -175,6 +179,14 @@ async def test_room_is_held_as_long_as_it_is_needed(kit: Kit) -> None:
     assert (await kit.book.usage("acme")).reserved == {}
 
 
+@pytest.mark.parametrize(("asked", "held"), [("documents", "documents"), ("chunks", "chunks"), ("size", "bytes")])
+async def test_only_the_room_that_was_asked_for_is_held(kit: Kit, asked: str, held: str) -> None:
+    await kit.book.create("acme", Quotas(documents=5, chunks=5, bytes=5))
+    async with kit.gate.taking_in("acme", **{asked: 2}):
+        reserved = (await kit.book.usage("acme")).reserved
+        assert {name: number for name, number in reserved.items() if number} == {held: 2}
+
+
 async def test_room_is_given_back_by_whoever_is_cancelled(kit: Kit) -> None:
     await kit.book.create("acme", Quotas(documents=1))
     entered = asyncio.Event()
@@ -229,6 +241,38 @@ async def test_who_asked_pays(kit: Kit) -> None:
     async with kit.gate.paying("deleted meanwhile"):
         add_cost("llm", 1.0)
     add_cost("llm", 1.0)  # nobody's
+
+
+async def test_each_kind_of_cost_is_told_with_what_was_used(kit: Kit) -> None:
+    told: list[tuple[str, str, float, float]] = []
+    kit.gate._on_cost = lambda *cost: told.append(cost)
+    await kit.book.create("acme")
+    async with kit.gate.paying("acme"):
+        pass
+    assert told == []
+    async with kit.gate.paying("acme"):
+        add_cost("web", 0.0, units=1)  # free, and counted all the same
+    assert told == [("acme", "web", 0.0, 1.0)]
+    async with kit.gate.paying("acme"):
+        add_cost("llm", 0.5, units=20)
+        add_cost("embedding", 0.25)
+    assert sorted(told[1:]) == [("acme", "embedding", 0.25, 0.0), ("acme", "llm", 0.5, 20.0)]
+
+
+@pytest.mark.parametrize(("price", "charged"), [(None, set()), (0.0, set()), (70.0, {"vectors"})])
+async def test_vectors_are_charged_for_where_the_store_costs_money(
+    kit: Kit, price: float | None, charged: set[str]
+) -> None:
+    gate = TenantAccess(kit.book, Settings(prices=PriceSettings(vectors=price)), kit.profiles.__getitem__)
+    await put(kit.ledger, make_version("a", ["one", "two"]), tenant="acme")
+    await gate.charge_store("acme")
+    assert set((await kit.book.usage("acme")).cost_by_kind) == charged
+
+
+async def test_a_tenant_is_known_by_its_id_once_there_is_one(kit: Kit) -> None:
+    assert await kit.gate.identity("acme") == ""
+    made = await kit.book.create("acme")
+    assert await kit.gate.identity("acme") == made.id
 
 
 @pytest.mark.req("R-EMB-20")
@@ -320,6 +364,22 @@ async def test_a_scope_sees_the_kbs_that_it_is_limited_to(kit: Kit) -> None:
             await scope.kb(unknown)
     seen = [[await scope.sees_document(made[kb][1]) for kb in made] for scope in (everything, letters)]
     assert seen == [[True, True], [False, True]]
+
+
+async def test_a_kb_has_the_embedder_of_its_space_while_that_is_available(kit: Kit) -> None:
+    asked = []
+
+    async def for_space(model: str) -> FakeEmbedder:
+        asked.append(model)
+        if model == "gone":
+            raise ModelError("no weights")
+        return embedder
+
+    embedder, scope = FakeEmbedder(), scope_of(kit)
+    scope.components.embedders = SimpleNamespace(for_space=for_space)  # type: ignore[assignment]
+    kbs = [KnowledgeBase(1, "notes", space and Space(1, space, 8, 1, "live")) for space in (None, "m", "gone")]
+    assert [await scope.embedder_of(kb) for kb in kbs] == [None, embedder, None]
+    assert asked == ["m", "gone"]
 
 
 @pytest.mark.parametrize(("kbs", "refused"), [((), False), (("letters",), True)])
