@@ -15,7 +15,8 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.query import arms as arms_module
 from ragstone.query import context as trace_module
 from ragstone.query import rerank as rerank_module
-from ragstone.query.context import Arm
+from ragstone.query.arms import read_back
+from ragstone.query.context import Arm, Fused, Recorder, SearchContext
 from ragstone.settings.retrieval import Fusion, RerankingSettings, RetrievalSettings
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -170,7 +171,7 @@ async def test_a_kb_without_vectors_is_searched_by_word() -> None:
     assert [hit.chunk_id for hit in result.hits] == ["b#0"]
     assert result.degraded == ()
     (skipped,) = [stage for stage in result.trace if stage.skipped]
-    assert (skipped.stage, skipped.skipped) == ("dense", "nothing is embedded yet")
+    assert (skipped.stage, skipped.entered, skipped.skipped) == ("dense", 0, "nothing is embedded yet")
 
 
 async def test_nothing_found_is_a_result() -> None:
@@ -197,6 +198,14 @@ async def test_within_one_list_too() -> None:
     result = await search.search("default", KB, ask(k=3, candidates=100))
     assert [hit.chunk_id for hit in result.hits] == live[:3]
     assert dense.asked == [100]
+
+
+async def test_no_more_is_read_back_than_is_wanted() -> None:
+    names = ["live0#0", "stale0#0", "live1#0", "live2#0", "live3#0", "live4#0"]
+    shelf = Shelf({name: "x" for name in names if name.startswith("live")})
+    search = SearchContext("default", KB, ask(), Recorder("balanced", 60.0))
+    found = await read_back(shelf, search, [Fused(name, 1.0, {}) for name in names], 3)  # type: ignore[arg-type]
+    assert [item.chunk.id for item in found] == ["live0#0", "live1#0", "live2#0"]
 
 
 async def test_a_failure_is_named_once_however_often_it_was_tried() -> None:
@@ -313,6 +322,9 @@ async def test_a_reranker_that_does_not_come_back_is_cut_off(clock: Clock) -> No
     result = await search.search("default", KB, ask(mode="fast"))
     assert [hit.chunk_id for hit in result.hits] == NAMES
     assert result.degraded == ("rerank: out of time",)
+    judge.hangs = False
+    recovered = await search.search("default", KB, ask(mode="fast"))
+    assert [hit.chunk_id for hit in recovered.hits] == NAMES[::-1], "one failure does not turn it off"
 
 
 async def test_loading_the_embedder_does_not_count(clock: Clock) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, make_pipeline
+from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, fake_embedder, make_pipeline
 
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Chunk
-from ragstone.query.pipeline import LONGEST, join_chunks
-from ragstone.settings.retrieval import RetrievalSettings
+from ragstone.query.compress import CompressStage
+from ragstone.query.pipeline import LONGEST, _section, join_chunks
+from ragstone.settings.retrieval import Compress, RetrievalSettings
 
 FERRY = "the ferry leaves the harbour at nine in the morning"
 TEXTS = {"a#0": FERRY, "b#0": FERRY + " today", "c#0": "lanterns are lit along the pier when it gets dark", "d#0": ""}
@@ -81,4 +82,25 @@ def test_a_long_section_is_cut_around_the_hit() -> None:
     parts = [Chunk(n, f"{n:06}" * 1000, n * 7000, n * 7000 + 6000) for n in range(20)]
     around = join_chunks(parts, parts[10])
     assert len(around) == LONGEST
-    assert parts[10].text in around
+    assert around.index(parts[10].text) == LONGEST // 4, "most of what is returned follows the hit"
+
+
+def test_a_section_is_what_stands_under_the_same_heading_and_the_chunk_that_holds_it() -> None:
+    heading = Chunk(0, "Fares", 0, 5, section=("Ferry",))
+    dogs = [Chunk(n, "x", 10 * n, 10 * n + 1, section=("Ferry", "Dogs"), parent=0) for n in (1, 2)]
+    cars = Chunk(3, "x", 30, 31, section=("Ferry", "Cars"), parent=0)
+    # Another section of the same name, further down.
+    others = Chunk(4, "x", 40, 41, section=("Ferry", "Dogs"), parent=3)
+    chunks = [heading, *dogs, cars, others]
+    assert _section(chunks, dogs[0]) == {0, 1, 2}
+    assert _section(chunks, cars) == {0, 3}
+    assert _section(chunks, others) == {3, 4}
+    assert _section(chunks, heading) == {0}
+
+
+@pytest.mark.parametrize(("method", "stages"), [("off", 0), ("words", 1)])
+async def test_passages_are_compressed_unless_that_is_off(method: Compress, stages: int) -> None:
+    index, stage = Index(candidates("a#0")), CompressStage(method, fake_embedder)
+    search = make_pipeline(Shelf({"a#0": FERRY}), index, index, compress=stage)
+    result = await search.search("default", KB, ask("ferry"))
+    assert [one.stage for one in result.trace].count("compress") == stages
