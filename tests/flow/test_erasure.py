@@ -7,22 +7,25 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from tests.conformance import postgres_server
 from tests.conformance.postgres_server import server
 
-from ragstone import Ragstone
+from ragstone import Engine as RagstoneEngine
+from ragstone import Item, Ragstone, open_engine
 from ragstone.core.audit import ErasureTarget, Receipt
 from ragstone.core.clock import canonical, now
 from ragstone.core.errors import NotFoundError, StoreBusy
 from ragstone.core.remedies import Action, Remedy, advise
-from ragstone.core.types import KnowledgeBase, NewVersion
+from ragstone.core.types import Candidate, KnowledgeBase, NewVersion
 from ragstone.core.vectors import VectorPartition
 from ragstone.engine.erasure import Eraser
 from ragstone.settings.tree import Adapter, Settings
 from ragstone.stores import factory as opening
+from ragstone.stores.activity import removal
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.corpus.upkeep import FileUpkeep
 from ragstone.stores.factory import Stores, open_stores
@@ -34,9 +37,11 @@ from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.testing.builders import make_version, put, unit_vectors
 from ragstone.testing.fakes import FakeEmbedder
+from ragstone.testing.workspaces import workspace_of
 
 postgres_databases = postgres_server.postgres_databases
 CANARY = "xylocaneb"
+SearchedEngine = tuple[RagstoneEngine, str]
 
 
 class Killed(BaseException):
@@ -386,6 +391,89 @@ def test_an_uploaded_document_leaves_no_byte_behind(tmp_path: Path, fake_model: 
         assert stone.erase("document", chosen) == []
         assert stone.stats().documents == 49
         assert stone.erase("tenant", "default")[0].complete
+
+
+@pytest.fixture
+async def searched(tmp_path: Path, fake_model: FakeEmbedder) -> AsyncIterator[SearchedEngine]:
+    """An engine with a document that a search has found and a user has voted for."""
+    async with open_engine(Settings(data_dir=tmp_path / "data")) as opened:
+        workspace = workspace_of(opened)
+        await workspace.documents.ingest_items([Item("test", CANARY, CANARY, f"The {CANARY} was painted.".encode())])
+        (hit,) = (await workspace.search(CANARY)).hits
+        await workspace.feedback.vote(CANARY, [hit.chunk_id])
+        await opened._components.search_log.flush()
+        yield opened, hit.document_id
+
+
+async def test_what_is_remembered_of_a_document_is_counted_and_goes_with_it(searched: SearchedEngine) -> None:
+    engine, chosen = searched
+    (receipt,) = await workspace_of(engine).erase("document", chosen)
+    assert (receipt.removed["activity"], receipt.remaining["activity"]) == ({"rows": 2}, {"rows": 0})
+    assert receipt.complete
+    # The query itself may say what the document says.
+    assert await engine._components.ledger.read_log("default", removal.count_tenant_log, 0) == 0
+
+
+async def test_what_the_log_still_tells_of_a_document_is_counted(
+    searched: SearchedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(self: SqliteLedger, tenant: str, removed: object) -> None:
+        raise StoreBusy("the log is being read")
+
+    engine, chosen = searched
+    monkeypatch.setattr(SqliteLedger, "forget_logged", refuse)
+    (receipt,) = await workspace_of(engine).erase("document", chosen)
+    assert (receipt.removed["activity"], receipt.remaining["activity"]) == ({"rows": 1}, {"rows": 1})
+    assert not receipt.complete
+    assert receipt.unfinished[0].startswith("activity: the log is being read")
+
+
+async def test_what_is_remembered_of_a_tenant_is_counted_and_goes_with_it(searched: SearchedEngine) -> None:
+    engine, _ = searched
+    receipt = await engine.erase_tenant("default")
+    assert (receipt.removed["activity"], receipt.remaining["activity"]) == ({"rows": 2}, {"rows": 0})
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+async def test_what_an_index_still_finds_is_told_of(stores: Stores) -> None:
+    version, eraser = document("secret", CANARY), open_eraser(stores)
+    kb = await put(stores.ledger, version)
+    stale = await stores.lexical.search("default", kb, CANARY, 10)
+    assert len(stale) == 3
+
+    async def find_stale(*_: object) -> list[Candidate]:
+        return stale
+
+    eraser._lexical = SimpleNamespace(search=find_stale)  # type: ignore[assignment]
+    (receipt,) = await eraser.erase("default", [ErasureTarget("document", version.document_id)])
+    assert (receipt.requery, receipt.complete) == (3, False)
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+async def test_another_kb_of_the_same_name_is_not_searched_for_what_was_erased(stores: Stores) -> None:
+    eraser = open_eraser(stores)
+    old = await put(stores.ledger, document("a"))
+    assert await eraser._searchable("default", old) == old
+    await eraser.erase("default", [ErasureTarget("kb", old.name)])
+    assert await eraser._searchable("default", old) is None
+    made = await put(stores.ledger, document("b"))
+    assert made.id != old.id
+    assert await eraser._searchable("default", old) is None
+    assert await eraser._searchable("nobody", old) is None
+
+
+@pytest.mark.parametrize("stores", ["sqlite"], indirect=True)
+async def test_search_results_that_processes_share_go_with_a_document(stores: Stores) -> None:
+    forgotten = []
+
+    async def forget(tenant_id: str) -> None:
+        forgotten.append(tenant_id)
+
+    version, eraser = document("a"), open_eraser(stores)
+    await put(stores.ledger, version)
+    eraser._shared_cache = SimpleNamespace(forget=forget)  # type: ignore[assignment]
+    await eraser.erase("default", [ErasureTarget("document", version.document_id)])
+    assert forgotten == [await _tenant_id(stores)]
 
 
 async def _tenant_id(stores: Stores) -> str:

@@ -25,6 +25,7 @@ from ragstone.stores.ledger import erasure as erasure_counts
 from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
+from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
 
 CANARY = "xylocaneb"
@@ -129,16 +130,27 @@ async def test_a_document_goes_with_every_row_of_it_and_of_what_came_with_it(led
     assert (await ledger.of("default").stats(kb)).documents == 1
 
 
+def _tell_of_jobs(connection: Connection, tenant_id: str) -> None:
+    """Write a notice of each job, as its end does."""
+    connection.execute(
+        "INSERT INTO notices (tenant_id, kind, job_id, document_id, uri, message, created_at, seen, sent) "
+        "SELECT tenant_id, 'failed', id, '', uri, 'no answer', '2026-01-01', 0, 0 FROM jobs WHERE tenant_id = ?",
+        (tenant_id,),
+    )
+
+
 async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLedger) -> None:
     kb = await put(ledger, secret(1), secret(2), replace(ordinary(1), source="other"))
     book = SqlSourceBook(ledger)
     await book.of("default").add(kb, "test", "web", {"urls": []}, "manual", None)
     async with ledger.transaction("default") as tx:
         await tx.enqueue(kb, NewJob("sync", "test", "test", "source:test", Priority.SYNC, notify=True))
+    await ledger.write("default", _tell_of_jobs)
     async with ledger.transaction("default") as tx:
         erased = await tx.erase(ErasureTarget("source", "test", "default"))
     assert erased is not None
     assert (erased.rows["documents"], erased.rows["jobs"], erased.rows["sources"]) == (2, 1, 1)
+    assert erased.rows["notices"] == 1
     assert set((await ledger.read("default", erasure_counts.count, erased.traces)).values()) == {0}
     assert await book.of("default").all() == []
     assert [one.source for one in await ledger.of("default").documents(kb)] == ["other"]
