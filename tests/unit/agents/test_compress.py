@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ragstone.agents.results import compress_text
+from ragstone.agents.results import compress_text, pack_value
 
 LONG = "Ropes are coiled. " * 40 + "The pump stops at 80 degrees. " + "Sails are furled. " * 40
 
@@ -24,3 +24,12 @@ def test_one_endless_sentence_is_cut() -> None:
 @pytest.mark.parametrize("limit", [40, 100, 500])
 def test_it_is_never_longer_than_allowed(limit: int) -> None:
     assert len(compress_text(LONG, "pump", limit)) <= limit + 2
+
+
+def test_up_to_2000_characters_are_passed_on_whole() -> None:
+    assert len(compress_text("a" * 2000, "pump")) == 2000
+    assert compress_text("a" * 2001, "pump") == "a" * 2000 + " …"
+
+
+def test_an_answer_that_is_no_list_of_passages_stays_as_it_is_in_a_message() -> None:
+    assert pack_value({"error": {"code": "call_refused"}}) == {"error": {"code": "call_refused"}}

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -7,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from ragstone import SearchQuery, Workspace
+from ragstone import Ragstone, SearchQuery, Workspace
 from ragstone.agents import budget as budget_module
+from ragstone.agents.arguments import VerifyClaim
 from ragstone.agents.budget import Budget, Run
 from ragstone.agents.roles import ROLES
 from ragstone.agents.toolbox import Toolbox, createResearchTopicTool, createSearchDocsTool, docs_toolbox
@@ -20,6 +23,7 @@ from ragstone.engine.engine import Engine, open_engine
 from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
 from ragstone.settings.tree import Settings
+from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
 ALL = tuple(TOOLS)
@@ -374,6 +378,35 @@ async def test_a_box_for_a_role(engine: Engine) -> None:
 async def test_an_engine_alone_cannot_be_called_without_async(engine: Engine) -> None:
     with pytest.raises(InputError, match="no loop of its own"):
         Toolbox(workspace_of(engine), ALL).call_blocking("search_knowledge", {"query": "hooks"})
+
+
+def test_a_box_on_a_ragstone_is_called_without_async_and_from_another_loop(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+    with Ragstone(data_dir=data_dir) as stone:
+        box = Toolbox(stone, ["verify_claim"])
+        blocking = json.loads(box.call_blocking("verify_claim", {"claim": "Hooks run within five seconds."}))
+        awaited = asyncio.run(box.again().value("verify_claim", {"claim": "Hooks run within five seconds."}))
+        lacking = json.loads(box.call_blocking("verify_claim"))
+    assert blocking["error"]["code"] == "not_found", "there is no kb yet"
+    assert awaited == blocking
+    assert lacking["error"]["code"] == "invalid_input"
+
+
+async def test_a_claim_may_be_checked_after_searching_has_stopped(engine: Engine) -> None:
+    box = Toolbox(workspace_of(engine), ALL, budget=Budget(low_confidence=1.0))
+    await called(box, "search_knowledge", query="volcanoes on Io")
+    refused = await called(box, "search_knowledge", query="hooks")
+    assert "searching has stopped" in refused["error"]["message"]
+    for tool, argument in (("verify_claim", "claim"), ("check_text", "text")):
+        assert "error" not in await called(box, tool, **{argument: "A hook runs within five seconds."})
+
+
+def test_arguments_stay_as_they_were_checked() -> None:
+    checked = VerifyClaim(claim="A hook runs within five seconds.")
+    with pytest.raises(ValidationError, match="frozen"):
+        checked.claim = "another"  # type: ignore[misc]
 
 
 @pytest.mark.req("R-TOL-03")
