@@ -107,7 +107,25 @@ def test_tulia_answers_within_its_time() -> None:
 @pytest.mark.parametrize(
     "figure",
     [
+        pytest.param("p95_ms", marks=pytest.mark.req("R-EVL-01")),
+        pytest.param("recall@10", marks=pytest.mark.req("R-EVL-02")),
+        pytest.param("mrr@10", marks=pytest.mark.req("R-EVL-04")),
+        pytest.param("ndcg@10", marks=pytest.mark.req("R-EVL-05")),
+        pytest.param("ingest.success", marks=pytest.mark.req("R-EVL-06")),
+        pytest.param("ingest.minutes", marks=pytest.mark.req("R-EVL-07")),
+        pytest.param("chunks.readable", marks=pytest.mark.req("R-EVL-08")),
+        pytest.param("embedding.errors", marks=pytest.mark.req("R-EVL-09")),
+    ],
+)
+def test_ghostwriter_finds_and_ingests_the_pages_in_its_time(figure: str) -> None:
+    check_figure(read_records(ROOT / RECORDS)["ghostwriter"], figure)
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [
         pytest.param("p50_ms", marks=pytest.mark.req("R-EVL-10")),
+        pytest.param("p99_ms", marks=pytest.mark.req("R-EVL-11")),
         pytest.param("recall@10", marks=pytest.mark.req("R-EVL-14")),
         pytest.param("mrr@10", marks=pytest.mark.req("R-EVL-15")),
     ],
