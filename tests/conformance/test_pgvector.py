@@ -117,11 +117,11 @@ async def definitions(ledger: PostgresLedger) -> dict[str, str]:
 async def test_a_filter_that_leaves_one_in_a_hundred_still_gets_the_nearest(
     ledger: PostgresLedger, index: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    vectors = unit_vectors(5_000)
+    vectors = unit_vectors(2_500)
     kb = await put(
         ledger,
         *(
-            make_version(f"d{n}", ["x"] * 50, vectors=vectors[50 * n : 50 * n + 50], metadata={"n": n})
+            make_version(f"d{n}", ["x"] * 25, vectors=vectors[25 * n : 25 * n + 25], metadata={"n": n})
             for n in range(100)
         ),
     )
@@ -131,7 +131,7 @@ async def test_a_filter_that_leaves_one_in_a_hundred_still_gets_the_nearest(
     monkeypatch.delattr(pgvector._Query, "exactly")  # the index has to do it alone
     hits = total = 0
     for n, chunks in live.items():
-        own = vectors[50 * n : 50 * n + 50]
+        own = vectors[25 * n : 25 * n + 25]
         for query in unit_vectors(10, seed=n):
             found = await opened.search("default", kb, query, 10, parse_filter({"n": n}))
             nearest = np.argsort(-(own @ query))[:10]

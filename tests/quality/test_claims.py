@@ -20,7 +20,7 @@ from ragstone.samples import corpus_path
 pytestmark = pytest.mark.timeout(1200)
 """Up to four hundred verdicts by the real model, on a machine that may be busy."""
 ALL_PAIRS = 200
-PAIRS = take_rounds("RAGSTONE_CLAIM_PAIRS", 30)
+PAIRS = take_rounds("RAGSTONE_CLAIM_PAIRS", 20)
 LEAST_RIGHT = 0.9
 FEWEST_WORDS, MOST_WORDS = 5, 40
 

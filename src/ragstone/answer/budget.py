@@ -10,14 +10,15 @@ from ragstone.core.types import Hit
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.measurements import MOST as MOST_QUANTITIES
 
-MOST_STEPS = 300_000
+MOST_STEPS = 200_000
 """Comparisons of words for a whole claim or answer: about a second on a slow machine."""
 MOST_CHARS = 60_000
 """Characters of passages that are read for an answer; six passages have some ten thousand."""
 MOST_SENTENCES = 2_000
 FIGURE_STEPS = 14
 """Steps of comparing two figures: as values in any unit, with the words that each is bound to."""
-_WORD = re.compile(r"\w{1,40}")
+_WORD = re.compile(r"\w{1,40}|[;:–—]")
+"""Stops count as well: what stands between two of them is compared by itself."""
 _FIGURE = re.compile(
     r"\d{1,40}|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w{3,6}teen|\w{3,5}ty|hundred|thousand"
     r"|million)\b",
@@ -30,7 +31,7 @@ class StepBudget:
 
     def __init__(self, steps: int = MOST_STEPS) -> None:
         self._left = steps
-        self._unread_chars = 2 * MOST_CHARS
+        self._unread_chars = 3 * MOST_CHARS // 2
         self.unread = 0
         """Sentences and passages that were left out, or read in part, because the budget was used up."""
 
