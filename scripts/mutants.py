@@ -3,7 +3,7 @@
 Each mutant runs in a child that is forked from a process which has the libraries imported, but nothing of Ragstone: the
 child imports Ragstone with the one change and runs the tests next to it until one fails. A sample, the same every time,
 keeps it within 20 minutes on two idle cores; `--all` takes every mutant. A child has a limit of processor time, so a
-busy machine makes no mutant look killed.
+busy machine makes no mutant look killed; only a test that hangs for a minute ends it as well.
 """
 
 from __future__ import annotations

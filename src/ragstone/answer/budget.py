@@ -14,6 +14,8 @@ MOST_STEPS = 200_000
 """Comparisons of words for a whole claim or answer: about a second on a slow machine."""
 MOST_CHARS = 60_000
 """Characters of passages that are read for an answer; six passages have some ten thousand."""
+MOST_CLAIM_CHARS = 90_000
+"""Characters that are read for all parts of a claim, each of which may read half of what is left."""
 MOST_SENTENCES = 2_000
 FIGURE_STEPS = 14
 """Steps of comparing two figures: as values in any unit, with the words that each is bound to."""
@@ -31,7 +33,7 @@ class StepBudget:
 
     def __init__(self, steps: int = MOST_STEPS) -> None:
         self._left = steps
-        self._unread_chars = 3 * MOST_CHARS // 2
+        self._unread_chars = MOST_CLAIM_CHARS
         self.unread = 0
         """Sentences and passages that were left out, or read in part, because the budget was used up."""
 
@@ -68,7 +70,7 @@ def _count_figures(text: str) -> int:
 
 
 def count_words(text: str) -> int:
-    """Return the number of words, of which one that is very long counts for several."""
+    """Return the number of words and stops; a word that is very long counts for several."""
     return len(_WORD.findall(text))
 
 

@@ -80,7 +80,6 @@ LOOKALIKES = {
 LOOKALIKE = re.compile(f"[{''.join(LOOKALIKES)}]")
 # Holds no word, and sorting a long run of combining marks takes quadratic time.
 SYMBOL_RUN = re.compile(r"[^\w\s\x00-\x7f]{32,}+")
-INNER_DOT = re.compile(r"\.\w")
 FOREIGN_RUN = re.compile(r"[^\x00-\x7f]+")
 CACHED_RUNS = 4096
 _SHORT_RUN = 8
@@ -113,11 +112,6 @@ def _terms_of_short(text: str) -> tuple[str, ...]:
     return tuple(_terms(text) or _terms(text, keep_stop_words=True))
 
 
-@lru_cache(CACHED_TOKENS)
-def _terms_of_word(word: str) -> tuple[str, ...]:
-    return tuple(_terms(word))
-
-
 def analyze_query(text: str) -> list[str]:
     """Return the terms to look for, each once, in order of first use."""
     return list(dict.fromkeys(analyze(text)))
@@ -134,13 +128,13 @@ def find_terms(terms: AbstractSet[str], text: str) -> set[str]:
     if reader.get() or stop_words or len(folded) != len(plain) or len(terms) > _MOST_SOUGHT:
         return set(analyze(text)) & terms
     words: set[str] = set()
-    for head in {*map(_head, terms), *INNER_DOT.findall(folded)}:  # a dot separates the letters of acronyms
+    for head in {".", *map(_head, terms)}:  # the dot is for acronyms, whose letters it separates
         at = folded.find(head)
         while at >= 0:
             end = folded.find(" ", at) % (len(folded) + 1)
             words.add(plain[folded.rfind(" ", 0, at) + 1 : end])
             at = folded.find(head, end)
-    return {term for word in words for term in _terms_of_word(word)} & terms
+    return set(_terms(" ".join(words))) & terms
 
 
 def fold(text: str) -> str:

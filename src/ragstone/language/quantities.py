@@ -118,7 +118,9 @@ class Quantity:
     words: str = field(default="", compare=False)
     """It with its unit, as the text has it."""
     _rough: float = field(init=False, repr=False, compare=False)
+    """The value as a float."""
     _reach: float = field(init=False, repr=False, compare=False)
+    """The largest difference that rounding could explain."""
 
     def __post_init__(self) -> None:
         # Fractions take ten times as long to compare, and most of the numbers compared are far apart.
