@@ -37,7 +37,7 @@ from ragstone import Settings, open_engine
 from ragstone.core.ids import opaque_id
 from ragstone.testing.fakes import FakeEmbedder
 
-EXAMPLES = int(os.environ.get("RAGSTONE_MACHINE_EXAMPLES", "2"))
+EXAMPLES = int(os.environ.get("RAGSTONE_MACHINE_EXAMPLES", "1"))
 STEPS = int(os.environ.get("RAGSTONE_MACHINE_STEPS", "20"))
 LONG = EXAMPLES > 10
 """Look elsewhere every time, and take the time to make a failure small."""
@@ -55,7 +55,7 @@ LIMITS = settings(
     database=None,
     suppress_health_check=list(HealthCheck),
 )
-FEWER = settings(LIMITS, max_examples=EXAMPLES // 2)
+FEWER = settings(LIMITS, max_examples=max(1, EXAMPLES // 2))
 """For what differs from another variant in one part only."""
 postgres_databases = postgres_server.postgres_databases
 Store = dict[str, Any]
