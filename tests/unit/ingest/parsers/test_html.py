@@ -208,3 +208,11 @@ def test_a_list_without_terms_stays_a_list_and_a_description_without_one_is_text
 def test_links_to_other_pages_of_a_manual_are_not_text() -> None:
     page = b"<div class=navheader><table><tr><td>Prev<td>Up<td>Next</table></div><p>Words.</p>"
     assert parse_html(page, "page.html").text == "Words."
+
+
+@pytest.mark.parametrize(
+    "first", ['<?xml version="1.0"?>', '<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.1//EN" "x.dtd">']
+)
+def test_an_empty_element_of_xhtml_does_not_take_the_rest_of_the_page(first: str) -> None:
+    page = f'{first}<html><head><title/><script src="a.js"/></head><body><iframe src="b"/><p>Words.</p></body></html>'
+    assert parse_html(page.encode(), "page.html").text == "Words."

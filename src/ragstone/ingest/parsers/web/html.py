@@ -59,6 +59,9 @@ _LISTS = frozenset({"ul", "ol", "dl"})
 _LINKS_TO_SELF = frozenset({"headerlink", "id_link", "anchor-link", "hash-link", "permalink", "anchorjs-link"})
 """Classes of the small marks beside headings and terms that link to their own place."""
 _UNSEEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.IGNORECASE)
+_XHTML = re.compile(r"\s*(?:<\?xml\b|<!doctype\s[^>]{0,200}\bxhtml\b)", re.IGNORECASE)
+_EMPTY = re.compile(r"<(iframe|noembed|noframes|script|style|textarea|title|xmp)\b([^<>]*)/>", re.IGNORECASE)
+"""Elements that XHTML may write without an end, and that would take the rest of the page as theirs in HTML."""
 _WHITE = re.compile(r"[ \t\r\n\f]+")
 _AROUND_BREAK = re.compile(r" *\n *")
 
@@ -95,6 +98,8 @@ def add_markup(draft: Draft, markup: str) -> LexborHTMLParser:
     """Add the blocks of a page to a document, and return the tree they were read from."""
     from selectolax.lexbor import LexborHTMLParser
 
+    if _XHTML.match(markup):
+        markup = _EMPTY.sub(r"<\1\2></\1>", markup)
     tree = LexborHTMLParser(_flatten(markup))
     walk(tree, draft)
     return tree
