@@ -324,7 +324,8 @@ def _drop_figures(text: str) -> str:
 
 def _cancels(text: str, cue: re.Match[str], following: re.Match[str]) -> bool:
     between = text[cue.end() : following.start()]
-    return not _BREAK.search(between) and cue.group().lower() not in ("no", "neither", "nor")
+    joins = ("no", "neither", "nor")
+    return not _BREAK.search(between) and cue.group().lower() not in joins and following.group().lower() != "nor"
 
 
 def _scope(text: str, cue: re.Match[str]) -> tuple[str, ...]:

@@ -132,10 +132,16 @@ def is_scattered(claim: str, sentence: str, names: Sequence[str], known: Set[str
     head = _head(claim)
     named = {term for name in names for term in analyze(name)}
     return all(
-        bool(missing & named) or (bool(missing & head) and not _PRONOUN.search(part))
+        bool(missing & (named | head)) and not _leaves_out_subject(part)
         for part in best
         if (missing := wanted.difference(analyze(part), known))
     )
+
+
+def _leaves_out_subject(part: str) -> bool:
+    """Return whether a clause speaks of what was named before: by a pronoun, or by beginning with its verb."""
+    verb = first_verb(tokenize(part), shared=True)
+    return _PRONOUN.search(part) is not None or (verb is not None and verb.place == 0)
 
 
 def _head(claim: str) -> set[str]:

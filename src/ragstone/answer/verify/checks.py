@@ -149,7 +149,9 @@ def _find_voids(claim: str, said: str, sentence: str, around: str) -> list[Objec
         kinds.append(ObjectionKind.TOO_MANY_DATES)
     if has_mixed_names(claim, sentence):
         kinds.append(ObjectionKind.OF_ANOTHER)
-    if _is_scattered(claim, sentence, around) or _is_crossed(claim, sentence):
+    # A claim of several statements takes its words from as many clauses.
+    is_one = len(split_claim(claim)) == 1
+    if is_one and (_is_scattered(claim, sentence, around) or _is_crossed(claim, sentence)):
         kinds.append(ObjectionKind.OF_SOMETHING_ELSE)
     return [*([framing] if framing else []), *(Objection(kind) for kind in kinds)]
 

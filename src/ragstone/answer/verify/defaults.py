@@ -1,13 +1,21 @@
-"""Defaults: the value that a claim gives as the default of something, beside the one that a sentence gives."""
+"""Defaults: the value that a claim gives as the default of something, beside the one that a sentence or term gives."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
+from ragstone.answer.quotes import Quote
+from ragstone.answer.units import AnswerUnit
 from ragstone.answer.verify.objections import Rival
+from ragstone.answer.verify.shares import find_flags
 from ragstone.language.grammar import words_of
 from ragstone.language.negation import find_denials, find_figures
 from ragstone.language.quantities import Quantity
+from ragstone.language.vocabulary import content_words, read_vocabulary
 
 _VALUE = r"[\"“'`]{0,2}(?P<value>[\w./+-][^,;:()]{0,40})"
 _STATED = re.compile(
@@ -18,7 +26,7 @@ _STATED = re.compile(
 _IN_BRACKETS = re.compile(r"[\"”'`]{0,2} ?\(([^()]{1,40})\)")
 _BY_DEFAULT = re.compile(r"\b(?:by default|out of the box)\b", re.I)
 _SWITCHED = re.compile(
-    r"\b(?P<front>on|off|enabled|disabled) by default\b"
+    r"\b(?P<front>on|off|enabled|disabled|yes|no|true|false) by default\b"
     r"|\bby default,? (?:[\w'-]{1,30} ){0,4}?(?P<behind>on|off|enabled|disabled)\b",
     re.I,
 )
@@ -46,6 +54,18 @@ def find_default(text: str) -> str:
 def speaks_of_default(text: str) -> bool:
     """Return whether a text says what is so by default."""
     return "default" in text.lower() or _BY_DEFAULT.search(text) is not None
+
+
+def gives_default(claim: str, text: str) -> bool:
+    """Return whether a text gives the default of something, as a claim does."""
+    return speaks_of_default(claim) and bool(find_default(text))
+
+
+def names_owner(claim: str, around: str) -> bool:
+    """Return whether a text names all options and names of a claim that are not the default it gives."""
+    known, default = read_vocabulary(around), find_default(claim)
+    named = all(known.has(word) for word in content_words(claim) if word.is_name and word.text not in default)
+    return named and find_flags(claim) <= find_flags(around)
 
 
 def _find_in_brackets(text: str) -> str:
@@ -97,3 +117,54 @@ def _read_word(value: str) -> str:
     if words and words[0] in _ON | _OFF:
         return "on" if words[0] in _ON else "off"
     return words[0] if len(words) == 1 else ""
+
+
+def find_stated_terms(units: Sequence[AnswerUnit]) -> Iterator[AnswerUnit]:
+    """Yield the terms of entries that give a default themselves: "--depth=<number> [default: 30]"."""
+    known: set[tuple[str, int, int]] = set()
+    for unit in units:
+        term = _find_term(unit)
+        if term is not None and term.place not in known and find_default(term.text):
+            known.add(term.place)
+            yield AnswerUnit(term, "sentence", unit.block, heading=unit.heading)
+
+
+def group_by_hit(units: Iterable[AnswerUnit]) -> dict[int, list[AnswerUnit]]:
+    """Return units in the order of their passages, by the identity of their hits."""
+    found: dict[int, list[AnswerUnit]] = defaultdict(list)
+    for unit in units:
+        found[id(unit.quote.hit)].append(unit)
+    return {key: sorted(own, key=_get_start) for key, own in found.items()}
+
+
+def place_in_entry(quote: Quote, units: Sequence[AnswerUnit]) -> AnswerUnit:
+    """Return a line as a unit; one that gives a default belongs to the entry or section that it stands in.
+
+    `units` are those of its passage in order.
+    """
+    alone = AnswerUnit(quote, "sentence", 0)
+    if not units or not find_default(quote.text):
+        return alone
+    place = bisect_left(units, quote.start, key=_get_start)
+    before, after = units[place - 1] if place else None, units[place] if place < len(units) else None
+    if before is not None and _is_indented(quote):
+        return replace(alone, term=_find_term(before), heading=before.heading, before=before.quote, topic=before.topic)
+    if before is None and after is not None:
+        return replace(alone, heading=after.heading, topic=after.quote)
+    return alone
+
+
+def _get_start(unit: AnswerUnit) -> int:
+    return unit.quote.start
+
+
+def _find_term(unit: AnswerUnit) -> Quote | None:
+    if unit.kind != "entry":
+        return unit.term
+    return replace(unit.quote, end=unit.quote.start + len(unit.text.split("\n", 1)[0].rstrip()))
+
+
+def _is_indented(quote: Quote) -> bool:
+    text = quote.hit.text
+    line = text.rfind("\n", 0, quote.start) + 1
+    return text[line : quote.start].startswith("  ")

@@ -122,8 +122,12 @@ def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> li
         extents = [find_extents(" ".join(word for word, _ in words)) for words in (mine[first:last], others[start:end])]
         if all(extents) and extents[0].isdisjoint(extents[1]):
             found.append(Objection(ObjectionKind.NOT_OF_ALL))
-        new = [word for _, at in mine[first:last] if (word := telling.get(at)) and not alike.has(word.folded)]
         said = [word.folded for word in telling.values()]
+        new = [
+            word
+            for _, at in mine[first:last]
+            if (word := telling.get(at)) and (not alike.has(word.folded) or not _is_kept(word.folded, known, said))
+        ]
         gone = [word for word in _between(frame.sentence, theirs, start, end) if not _is_kept(word.folded, said, known)]
         if gone and new:
             found.append(Objection(ObjectionKind.OTHER_WORD))

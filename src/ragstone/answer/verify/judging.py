@@ -112,7 +112,7 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     against = _probability(AGAINST_WEIGHTS, against_features(reading))
     if reading.quote.head is None:
         return SentenceJudgement(reading, *_weigh_objections(reading, bears * (1 - against)))
-    if reading.rival is not None and reading.rival.is_term:
+    if reading.rival is not None and _says_otherwise(reading):
         return SentenceJudgement(reading, 0.0, _CONTRADICTED)
     # The cells of a row have no order, and are read with the names of their columns.
     elsewhere = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING}) and reading.findings.conflicts

@@ -114,4 +114,9 @@ def _judge_by_words(claim: str, readings: Sequence[SentenceReading]) -> tuple[tu
 
 def select_readings(readings: Sequence[SentenceReading]) -> list[SentenceReading]:
     """Return the sentences whose say counts, strongest first."""
-    return [reading for reading in readings[:CONSIDERED] if reading.strength >= KEEP * readings[0].strength]
+    strongest = max((reading.strength for reading in readings), default=0.0)
+    return [
+        reading
+        for reading in readings[:CONSIDERED]
+        if reading.strength >= KEEP * strongest or reading.shares.gives_default
+    ]

@@ -19,7 +19,15 @@ from ragstone.answer.score import read_in_context
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
-from ragstone.answer.verify.defaults import compare_defaults, speaks_of_default
+from ragstone.answer.verify.defaults import (
+    compare_defaults,
+    find_stated_terms,
+    gives_default,
+    group_by_hit,
+    names_owner,
+    place_in_entry,
+    speaks_of_default,
+)
 from ragstone.answer.verify.frame import Frame, has_changed_places, lay_along
 from ragstone.answer.verify.objections import (
     NO_FINDINGS,
@@ -34,25 +42,24 @@ from ragstone.answer.verify.roles import find_other_actor
 from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
 from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
-from ragstone.answer.verify.slots import are_exchanged, find_opposed, find_other_figure, find_other_sign, find_rival
+from ragstone.answer.verify.slots import (
+    are_exchanged,
+    find_contrast,
+    find_opposed,
+    find_other_figure,
+    find_other_sign,
+    find_rival,
+)
 from ragstone.answer.verify.split import split_clauses
 from ragstone.answer.verify.subject import name_subject, read_context, read_text
-from ragstone.answer.verify.support import find_unsupported
+from ragstone.answer.verify.support import find_unsupported, lacks_unit
 from ragstone.answer.verify.terms import find_named_terms, find_other_term
 from ragstone.answer.verify.verbatim import STATED, find_verbatim, is_taken_back
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.negation import (
-    are_opposites,
-    differ_in_denial,
-    drop_emphasis,
-    find_denials,
-    find_figures,
-    restate,
-)
-from ragstone.language.quantities import Quantity
+from ragstone.language.negation import are_opposites, differ_in_denial, drop_emphasis, find_denials, restate
 from ragstone.language.relevance import (
     COVERAGE_WEIGHT,
     UnrelatedVectors,
@@ -62,7 +69,7 @@ from ragstone.language.relevance import (
     require_model,
 )
 from ragstone.language.sentences import sentence_spans
-from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
+from ragstone.language.vocabulary import content_words, read_vocabulary
 
 SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
@@ -74,10 +81,14 @@ _MOST_STATED = 4
 _FEWEST_TERMS = 2
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
-_SAME_SUBJECT = 0.8
+_SAME_SUBJECT, _HALF = 0.8, 0.5
 """Share of what a claim is about from which the default of a sentence is the default of that."""
-_COLUMNS = re.compile(r"\S(?:\t| {3,})\s*\S")
+_COLUMNS = re.compile(r"\S(?:\t| {3,}| : )\s*\S")
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
+_SAME_MATTER = 0.66
+"""Share of a claim's own words from which a sentence with another condition, unit or option is about the same."""
+_DEFAULT_AHEAD = 0.5
+"""Lead of a sentence that gives a default over others when a claim gives one: "Default: 5" has few words."""
 _SAME = 0.7
 """Share of a claim's words from which a sentence that has another figure or the opposite word speaks of the same."""
 
@@ -177,12 +188,13 @@ def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
     covered: dict[str, set[int]] = defaultdict(set)
     for document, start, end in (unit.quote.place for unit in found):
         covered[document].update(range(start, end))
+    own = group_by_hit(found)
     for quote in islice(_find_sentences(hits), MOST_SENTENCES):
         document, start, end = quote.place
         if covered[document].isdisjoint(range(start, end)) and _states_something(quote):
             covered[document].update(range(start, end))
-            units += split_entry(AnswerUnit(quote, "sentence", 0))
-    return units
+            units += split_entry(place_in_entry(quote, own.get(id(quote.hit), ())))
+    return [*units, *find_stated_terms(found)]
 
 
 def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
@@ -279,7 +291,8 @@ def _shortlist(claim: str, hits: Sequence[Hit]) -> list[_Candidate]:
     is_stated = [any(unit is one for one in stated) for unit in units]
     named = find_named_terms(claim, found)
     covered = [1.0 if known else share for known, share in zip(is_stated, covered, strict=True)]
-    places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score)
+    ahead = [_DEFAULT_AHEAD * gives_default(claim, unit.text) for unit in units]
+    places = sorted(range(len(units)), key=lambda place: -covered[place] - units[place].quote.hit.score - ahead[place])
     return [
         _Candidate(units[place], read[place], covered[place], place, (read, above), is_stated[place], named)
         for place in places[:SHORTLIST]
@@ -302,7 +315,8 @@ def _read_strongest(
             said = restate(claim, candidate.words)
         if said != claim and not candidate.is_stated:
             share = measure_coverage(asked_terms(said), *candidate.sentences)[candidate.place]
-        ranked.append((value + COVERAGE_WEIGHT * share, candidate, said, value, share))
+        ahead = _DEFAULT_AHEAD * gives_default(claim, candidate.unit.text)
+        ranked.append((value + COVERAGE_WEIGHT * share + ahead, candidate, said, value, share))
     ranked.sort(key=lambda item: (not item[1].is_stated, -item[0]))
     readings = []
     for _, candidate, said, value, share in ranked[:most]:
@@ -348,7 +362,8 @@ def _rest_on(
     shares = measure_shares(claim, said, sentence, frame, context, is_row=is_row)
     objections = _find_objections(claim, sentence, shares, context)
     default = compare_defaults(claim, sentence)
-    if shares.subject < _SAME_SUBJECT or shares.close < _VERBATIM:
+    is_named = names_owner(claim, f"{context.text}\n{sentence}")
+    if shares.subject < _SAME_SUBJECT or shares.close < _HALF or not is_named:
         # It may be the default of something else: too little to refute, enough not to rest on it.
         objections = (*objections, Objection(ObjectionKind.OTHER_WORD)) if isinstance(default, Rival) else objections
         default = None
@@ -369,7 +384,7 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
         objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
     if speaks_of_default(claim) and not speaks_of_default(around) and shares.repeated < _VERBATIM:
         objections = (*objections, Objection(ObjectionKind.WITHOUT_LIMIT))
-    if _lacks_unit(claim, around):
+    if lacks_unit(claim, around):
         objections = (*objections, Objection(ObjectionKind.NUMBER_MISSING))
     if shares.told < 1 or has_kind(objections, {ObjectionKind.OTHER_WORD}):
         return objections
@@ -377,7 +392,8 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
         objections = drop_kinds(objections, {ObjectionKind.OF_SOMETHING_ELSE})
     if shares.repeated == 1:
         # It is the sentence, word for word: what its figures and names belong to cannot have changed.
-        return drop_kinds(objections, {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER})
+        kinds = {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND}
+        return drop_kinds(objections, kinds)
     named = shares.repeated >= _VERBATIM and _names_what_stands_above(claim, context)
     return drop_kinds(objections, {ObjectionKind.OF_ANOTHER} if named else ())
 
@@ -386,18 +402,6 @@ def _names_the_topic(claim: str, sentence: str, context: Context) -> bool:
     """Return whether the words of a claim that a sentence leaves out are those of the titles over it."""
     titles = read_vocabulary(context.titles)
     return all(titles.has_itself(word) for word in find_scattered(claim, [*context.before, sentence]))
-
-
-def _lacks_unit(claim: str, evidence: str) -> bool:
-    """Return whether a claim gives a number a unit that the evidence does not: 6 minutes where it says 6."""
-    units = [figure for _, _, figure in find_figures(claim) if isinstance(figure, Quantity) and is_measured(figure)]
-    stated = [figure for _, _, figure in find_figures(evidence) if isinstance(figure, Quantity) and is_measured(figure)]
-    known = read_vocabulary(evidence)
-    return any(
-        not any(figure.fits(other) for other in stated)
-        and not known.has(Word(figure.words.split()[-1], 0, len(figure.words), False))
-        for figure in units
-    )
 
 
 def _are_opposed(claim: str, clause: str) -> bool:
@@ -431,6 +435,8 @@ def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, c
     rival = rival or find_other_actor(said, sentence)
     if not rival and shares.repeated >= _SAME:
         rival = find_other_sign(said, sentence)
+    if not rival and shares.own >= _SAME_MATTER:
+        rival = find_contrast(said, sentence, context.above)
     return rival or find_rival(said, sentence, context.text, verbatim=shares.repeated >= _VERBATIM)
 
 

@@ -9,13 +9,14 @@ from itertools import combinations, islice, permutations
 
 from ragstone.answer.verify.frame import Frame, read_tokens
 from ragstone.answer.verify.objections import Rival
-from ragstone.answer.verify.shares import find_signs
+from ragstone.answer.verify.shares import GENERIC, find_signs
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import are_opposites, find_extents, find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import are_alike
+from ragstone.language.units import Unit, unit_of
 from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'’&+]|[-./:](?=\w)){0,60}|[,;:()]")
@@ -23,9 +24,27 @@ _LEADING = PREPOSITIONS - words_of("as than like off out up down of within witho
 _ENDS = frozenset(",;:()") | words_of(
     "and but or which who that while when where because if unless with from until since to by in on at for after before"
 )
+_QUOTED = re.compile(r"(?<!\w)['‘\"“`]([\w-]{1,30})['’\"”`](?!\w)")
 _DAYS = re.compile(r" (?:hours?|days?|weeks?|months?|years?)\b")
 _REACH, _LONGEST_VALUE = 14, 8
 _LEAST_TOLD = 0.75
+_CONCESSION = re.compile(
+    r"\b(?:even (?:if|when|where|while|without|with|after|before|though|on|in|for)|regardless of|no matter|whatever"
+    r"|whichever|whether or not|with or without|in (?:every|any) case|unconditionally)\b[^.;]{0,200}",
+    re.I,
+)
+_RESTRICTION = re.compile(
+    r"\b(?:only (?:\w{1,30} ){0,4}?(?:if|when|where|while|after|once|for|with|in|on|by|has|have|an?)|unless|as long as"
+    r"|provided(?: that)?|except|(?:do|does|did|will|can|has|have|is|are)(?: not\b|n['’]t\b)|nothing|no effect"
+    r"|cannot)\b[^.;]{0,200}",
+    re.I,
+)
+_LEAST_NAMED = 0.5
+"""Share of the words of a concession that a sentence has where its limit is about the same."""
+_IN_UNIT = re.compile(r"\b(?:in|of)\s(?P<unit>[A-Za-zµ]{2,20})(?:\sper\s\w{1,20})?\b")
+_OPTION = re.compile(
+    rf"\b(?:the|with|by|using|an?)\s(?P<name>[\w.+/-]{{2,40}})\s(?P<kind>{'|'.join(sorted(GENERIC))})\b", re.I
+)
 MOST_TOKENS = 120
 _MOST_SLOTS = 12
 """Values of a text whose holders may be exchanged."""
@@ -165,6 +184,8 @@ def are_exchanged(claim: str, sentence: str) -> bool:
 
     "Jets are shown by a small letter, planes by a capital" where it says that jets have the capital.
     """
+    if _quote_in_other_order(claim, sentence):
+        return True
     mine, theirs = (list(islice(_find_slots(text, _LEADING | {"as"}), _MOST_SLOTS)) for text in (claim, sentence))
     mine = [slot for slot in mine if not any(_has_head(slot, other) and _hold(other, slot.value) for other in theirs)]
     return any(
@@ -172,6 +193,15 @@ def are_exchanged(claim: str, sentence: str) -> bool:
         for one, other in combinations(mine, 2)
         for first, second in permutations(theirs, 2)
     )
+
+
+def _quote_in_other_order(claim: str, sentence: str) -> bool:
+    """Return whether both have the same words in quotation marks, but in another order."""
+    mine, theirs = (
+        [match[1].lower() for match in islice(_QUOTED.finditer(text), _MOST_SLOTS)] for text in (claim, sentence)
+    )
+    kept = [word for word in theirs if word in mine]
+    return len(mine) > 1 and mine != kept[-len(mine) :] and sorted(mine) == sorted(kept[-len(mine) :])
 
 
 def _has_head(mine: _Slot, theirs: _Slot) -> bool:
@@ -219,3 +249,56 @@ def find_opposed(frame: Frame) -> Rival | None:
         if (there and are_opposites(here, there)) or (all(extents) and extents[0].isdisjoint(extents[1])):
             return Rival(here, there)
     return None
+
+
+def find_contrast(claim: str, sentence: str, above: str) -> Rival | None:
+    """Return what a sentence says otherwise than a claim, or None; `above` is what stands right over the sentence."""
+    return (
+        find_other_condition(claim, sentence)
+        or find_other_unit(claim, sentence)
+        or find_other_option(claim, sentence, above)
+    )
+
+
+def find_other_condition(claim: str, sentence: str) -> Rival | None:
+    """Return the limit of a sentence that a claim denies: "even if it is locked" where it says "only if unlocked"."""
+    conceded, limit = _CONCESSION.search(claim), _RESTRICTION.search(sentence)
+    if conceded is None or limit is None or _CONCESSION.search(sentence):
+        return None
+    words = content_words(conceded.group())
+    told = read_vocabulary(sentence)
+    if not words or sum(map(told.has, words)) < _LEAST_NAMED * len(words):
+        return None
+    return Rival(conceded.group().rstrip(" .,"), limit.group().rstrip(" .,"))
+
+
+def find_other_unit(claim: str, sentence: str) -> Rival | None:
+    """Return both units where a claim gives something in another one: "in minutes" where it says "in milliseconds"."""
+    mine, theirs = list(_find_units(claim)), list(_find_units(sentence))
+    if len(mine) != 1 or not theirs:
+        return None
+    (words, unit), (others, other) = mine[0], theirs[0]
+    same_kind = all(one.dimension == unit.dimension for _, one in theirs)
+    return Rival(words, others) if same_kind and unit not in (one for _, one in theirs) and unit != other else None
+
+
+def _find_units(text: str) -> Iterator[tuple[str, Unit]]:
+    for match in _IN_UNIT.finditer(text):
+        word = match["unit"]
+        unit = unit_of(word) if word.endswith("s") else None
+        if unit is not None:
+            yield match.group(), unit
+
+
+def find_other_option(claim: str, sentence: str, above: str) -> Rival | None:
+    """Return both names where a claim gives another option, directive or command: "by the `x` option" for "`y`"."""
+    mine, theirs = (
+        {(match["name"].lower(), match["kind"].lower()) for match in _OPTION.finditer(text.replace("`", ""))}
+        for text in (claim, sentence)
+    )
+    if len(mine) != 1 or len(theirs) != 1:
+        return None
+    (name, kind), (other, same) = mine.pop(), theirs.pop()
+    if kind != same or name == other or name in f"{sentence}\n{above}".lower() or other in claim.lower():
+        return None
+    return Rival(name, other)

@@ -19,6 +19,12 @@ _POINTS_BACK = re.compile(
     r"|tool|utility|script|driver|daemon|server|format|plugin|package|library)\b",
     re.I,
 )
+_CONNECTIVE = re.compile(
+    r"^(?:in (?:particular|other words|addition|general|fact|short)|for (?:example|instance)|however|also|thus"
+    r"|therefore|hence|moreover|furthermore|note that|note:|of course|likewise|similarly|finally|unfortunately),?\s",
+    re.I,
+)
+"""Words that join a sentence to the one before it and say nothing themselves."""
 _SUBJECT_WITHIN = 20
 _LONGEST_SUBJECT = 80
 
@@ -26,7 +32,7 @@ _LONGEST_SUBJECT = 80
 def read_text(unit: AnswerUnit) -> str:
     """Return the words of a unit in one line; the term of an entry is put before what is said of it."""
     if unit.kind != "entry":
-        return " ".join(unit.text.split())
+        return _CONNECTIVE.sub("", " ".join(unit.text.split()), count=1)
     term, _, body = unit.text.partition("\n")
     return f"{term.strip()}: {' '.join(body.split())}" if body.strip() else term.strip()
 

@@ -37,7 +37,7 @@ from ragstone.language.negation import (
 )
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import AlikeWords
-from ragstone.language.vocabulary import is_measured
+from ragstone.language.vocabulary import Word, is_measured, read_vocabulary
 
 _CONDITION = re.compile(r"\b(?:if|unless|provided|providing|in case|as long as|otherwise|depending|whether)\b", re.I)
 _REGARDLESS = re.compile(
@@ -160,6 +160,18 @@ def _is_stated(figure: Quantity | Moment, stated: Sequence[Quantity | Moment]) -
     if any(other in measured for other in same):
         return True
     return bool(same) and not any(other.written == figure.written for other in measured)
+
+
+def lacks_unit(claim: str, evidence: str) -> bool:
+    """Return whether a claim gives a number a unit that the evidence does not: 6 minutes where it says 6."""
+    units = [figure for _, _, figure in find_figures(claim) if isinstance(figure, Quantity) and is_measured(figure)]
+    stated = [figure for _, _, figure in find_figures(evidence) if isinstance(figure, Quantity) and is_measured(figure)]
+    known = read_vocabulary(evidence)
+    return any(
+        not any(figure.fits(other) for other in stated)
+        and not known.has(Word(figure.words.split()[-1], 0, len(figure.words), False))
+        for figure in units
+    )
 
 
 def _points_back(before: str, figure: Quantity | Moment) -> bool:
