@@ -1,4 +1,4 @@
-"""`python -m bench.answers [develop|measured|ablation|fit]`: what is said to the questions, claims and statements."""
+"""`python -m bench.answers [develop|measured|further|ablation|fit]`: what is said to questions, claims, statements."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.answers")
-    parser.add_argument("half", nargs="?", choices=(*HALVES, "ablation", "fit"), help="default: both halves")
+    parser.add_argument("half", nargs="?", choices=(*HALVES, "further", "ablation", "fit"), help="default: both halves")
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")
     parser.add_argument("--data-dir", type=Path, help="where to keep what was ingested; default: a temporary folder")

@@ -1,4 +1,4 @@
-"""The two halves of the collection: pages with questions and claims, prose with altered statements."""
+"""The collection: pages with questions and claims in two halves and on further manuals, prose with statements."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Half = Literal["develop", "measured"]
+Half = Literal["develop", "measured", "further"]
 HALVES: tuple[Half, ...] = ("develop", "measured")
+FITTED: tuple[Half, ...] = ("develop", "further")
+"""What weights are fitted to; the further manuals are in neither half, and no table is made of them."""
 FOLDER = Path(__file__).parent
 UNANSWERABLE = "unanswerable"
 
@@ -66,7 +68,7 @@ class PlantedReply:
 
 @dataclass(frozen=True)
 class Collection:
-    """One half: where its files are, and what is asked about them."""
+    """One half, or the further manuals: where the files are, and what is asked about them."""
 
     half: Half
     pages: Path
@@ -78,7 +80,7 @@ class Collection:
 
 
 def load_collection(half: Half, folder: Path = FOLDER) -> Collection:
-    """Return one half of the collection; parts of it that are not there yet are empty."""
+    """Return one half of the collection, or its further manuals; parts that are not there are empty."""
     own, prose = folder / half, folder / "prose"
     return Collection(
         half,

@@ -1,4 +1,4 @@
-"""Fit the weights by which units are chosen and answers are given, to the questions of the develop half.
+"""Fit the weights by which units are chosen and answers are given, to questions of the develop half and further ones.
 
 How well they do is told with whole manuals left out: what is said of a manual's questions was fitted to the others.
 """
@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-from bench.answers.collection import AskedQuestion, load_collection
+from bench.answers.collection import FITTED, AskedQuestion, Collection, load_collection
 from bench.answers.grade import grade
 from bench.answers.knowledge import ingest_pages, open_knowledge
 from bench.answers.measure import read_by_asking
@@ -37,7 +37,7 @@ CHOICE = (
     *("own", "above", "near", "section", "title", "alike", "lacking", "dense", "pairs", "held", "missed"),
     *("softly_held", "default", "odd_code", "odd_list", "list", "opens", "hit", "relevance", "term_asked"),
     *("heading_asked", "counted", "uncounted", "named_place", "no_named_place", "other_identifier", "length", "new"),
-    *("entry", "row", "item", "announces", "settles"),
+    *("entry", "row", "item", "announces", "settles", "passage", "asks", "symbols", "first", "defines", "document"),
 )
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
@@ -77,14 +77,18 @@ class Asked:
 
 async def fit_weights(kept: Path | None) -> tuple[list[str], str]:
     """Return the figures with whole manuals left out, and the file of the weights that are fitted to all of them."""
-    collection = load_collection("develop")
-    async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
-        asked = await record_calls(collection.questions, Engine(components))
-        examples = await read_examples(asked, Extractor(components.embedder))
+    examples = [example for half in FITTED for example in await collect_examples(load_collection(half), kept)]
     lines = []
     for name, known in (("with a model", examples), ("by words only", [drop_closeness(one) for one in examples])):
         lines += [name, *measure_left_out(known)]
     return lines, render_weights(examples)
+
+
+async def collect_examples(collection: Collection, kept: Path | None) -> list[Example]:
+    """Return the questions of a collection as examples."""
+    async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
+        asked = await record_calls(collection.questions, Engine(components))
+        return await read_examples(asked, Extractor(components.embedder))
 
 
 async def record_calls(questions: Sequence[AskedQuestion], engine: Engine) -> list[Asked]:

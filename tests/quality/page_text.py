@@ -102,6 +102,7 @@ _READERS = {
 _STRIPPERS = {
     ".html": _strip_html,
     ".htm": _strip_html,
+    ".xml": _strip_html,
     ".rst": _strip_rst,
     ".adoc": _strip_adoc,
     ".asciidoc": _strip_adoc,

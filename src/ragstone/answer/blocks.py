@@ -24,7 +24,7 @@ _HEADING = re.compile(r"#{1,6}[ \t]")
 _STATES = re.compile(r"[.!。！;,:：…]['\")\]*_`]*$")
 _ENDS = re.compile(r"[.!?。！？:：)\]]['\")\]*_`]*$")
 _DESCRIBES = re.compile(r":[ \t]+")
-_MARK = re.compile(r"(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+|[0-9]{1,2}\.(?=[A-Z][a-z])")
+_MARK = re.compile(r"(?:[-*+•‣◦–o]|[0-9]{1,3}[.)]|\(?[a-zA-Z0-9]\))[ \t]+|[0-9]{1,2}\.(?=[A-Z][a-z])")
 _INLINE_CODE = re.compile(r"`[^`\n]*`")
 _CODE = re.compile(r"[{}]|=>|==|\\n|\);|</|^[ \t]{0,20}(?:\$|#|>>>|//|/\*|;)[ \t]|;[ \t]{0,4}$", re.M)
 _COMMAND = re.compile(r"[:/.%$<\\-]\S")
@@ -36,7 +36,9 @@ _NO_WORD = re.compile(r"[\W_]+")
 _SPEAKS = re.compile(r"[^\W\d_]")
 _IDENTIFIER = re.compile(r"--?\w|`[^`]+`|\S*(?:\w[_=]\w|\w\(\)|\w<)")
 """The beginning of a line that names an option, a setting or a function."""
-_NOT_HEADING = re.compile(r"A[:.][ \t]|[>$%][ \t]|\w+: [a-z]+ \w")
+_NAME = re.compile(r"`[^`\n]{1,80}`|--?\w[\w-]*|(?=\S*[._-]|[a-z]+$)[\w.-]{2,60}(?:\(\))?")
+"""A heading that is one word of code: in backticks, with a dash or a dot in it, or in lower case."""
+_NOT_HEADING = re.compile(r"A[:.][ \t]|[>$%][ \t]|\w+: (?:[a-z]+ \w|[`\"\d])")
 """The beginning of an answer among questions, of a command behind a prompt, and of what is told of a name."""
 
 
@@ -54,9 +56,18 @@ class PassageBlock:
 
 
 def find_blocks(text: str, headings: AbstractSet[str] = frozenset()) -> list[PassageBlock]:
-    """Return the blocks of a text in order; lines that equal one of the `headings` are headings."""
+    """Return the blocks of a text in order; lines that equal one of the `headings` are headings.
+
+    A heading that is the name of an option, a setting or a command is the term of what stands under it.
+    """
     rough = [part for block in _drop_comment_marks(_find_rough(text)) for part in _split_at_terms(text, block)]
-    return [_settle(text, rough, number, headings) for number in range(len(rough))]
+    blocks = [_settle(text, rough, number, headings) for number in range(len(rough))]
+    return [
+        replace(block, kind="term")
+        if block.kind == "heading" and _NAME.fullmatch(text, block.start, block.end)
+        else block
+        for block in blocks
+    ]
 
 
 def _find_rough(text: str) -> Iterator[PassageBlock]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragstone.answer.blocks import measure_word_share
 from ragstone.answer.quotes import select_words
 from ragstone.answer.units import AnswerUnit
 from ragstone.language.analyzer import analyze
@@ -49,6 +51,12 @@ _CODE_ASKED: frozenset[AskedKind] = frozenset(["steps", "command", "setting"])
 _LIST_ASKED: frozenset[AskedKind] = frozenset(["list", "steps"])
 _OPEN: frozenset[AskedKind] = frozenset(["other", "yes-no", "default"])
 """Kinds that any sentence may answer."""
+_DEFINED = re.compile(
+    r"what (?:is|are|was|were|do|does) (?:(?:an?|the|[\w-]+'s) )?([\w./+-]+(?: [\w./+-]+){0,3}?)"
+    r"(?=[,?]|\s\(| (?:in|of|for|on|that|which|mean|do|stand|used|under|to|with|by|and)\b|$)",
+    re.I,
+)
+_TELLS = "is|are|was|were|means|denotes|stands for|refers to|describes|provides|tells|specifies|defines|an?|the"
 _WORD = re.compile(r"[a-z][a-z'’-]*[a-z]")
 _DENSE = 300
 _LONGEST = 400
@@ -73,6 +81,8 @@ class _Asked:
     whether: bool
     """It is answered by yes or no."""
     identifiers: Sequence[str]
+    subject: re.Pattern[str] | None
+    """What a definition is asked of, as a sentence says what it is: "Massif is a …", "ReplayGain, a …"."""
 
 
 class _Texts:
@@ -100,7 +110,21 @@ def describe_units(
     texts, terms = _Texts(), frozenset(asked_terms(question))
     own = [texts.terms(select_words(unit.quote, terms)) for unit in units]
     asked = _read_question(question, own, shared)
-    return [dict(_describe(asked, unit, found, texts)) for unit, found in zip(units, own, strict=True)]
+    documents = _share_documents(units)
+    return [
+        {**dict(_describe(asked, unit, found, texts)), "document": documents[unit.quote.hit.document_id]}
+        for unit, found in zip(units, own, strict=True)
+    ]
+
+
+def _share_documents(units: Sequence[AnswerUnit]) -> dict[str, float]:
+    """Return the share of each document in the scores of all passages: the one that is asked about has several."""
+    scores = {(unit.quote.hit.document_id, unit.quote.hit.start): unit.quote.hit.score for unit in units}
+    total = sum(scores.values()) or 1.0
+    shares: dict[str, float] = defaultdict(float)
+    for (document, _), score in scores.items():
+        shares[document] += score / total
+    return shares
 
 
 def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: AbstractSet[str]) -> _Asked:
@@ -122,7 +146,16 @@ def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: Abs
         asks_for_named_place(question),
         asks_whether(question),
         find_identifiers(question),
+        _find_defined(question),
     )
+
+
+def _find_defined(question: str) -> re.Pattern[str] | None:
+    asked = _DEFINED.match(question)
+    if asked is None or find_asked_kind(question) != "definition":
+        return None
+    name = r"\s+".join(map(re.escape, asked[1].split()))
+    return re.compile(rf"(?<!\w){name}\b['\"”’`*_]*(?:\s\([^()]{{1,60}}\))?,?\s+(?:{_TELLS})\b", re.I)
 
 
 def _describe(asked: _Asked, unit: AnswerUnit, own: AbstractSet[str], texts: _Texts) -> Iterator[tuple[str, float]]:
@@ -146,7 +179,7 @@ def _cover(asked: _Asked, unit: AnswerUnit, own: AbstractSet[str], texts: _Texts
     hit, near = unit.quote.hit, [quote.text for quote in (unit.before, unit.after, unit.topic) if quote]
     around = frozenset[str]().union(*map(texts.terms, near))
     places = {"own": own, "above": texts.terms(unit.above), "near": around}
-    places |= {"section": texts.terms(hit.section), "title": texts.terms(hit.title)}
+    places |= {"section": texts.terms(hit.section), "title": texts.terms(hit.title), "passage": texts.terms(hit.text)}
     left = dict(asked.weights)
     for name, found in places.items():
         yield name, sum(left.pop(term) for term in list(left) if term in found)
@@ -189,6 +222,10 @@ def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float
     yield "list", float(unit.kind == "list" and kind in _LIST_ASKED)
     yield from ((name, float(unit.kind == name)) for name in ("entry", "row", "item"))
     yield "announces", float(text.endswith((":", "：")))
+    yield "asks", float(text.endswith(("?", "？")))
+    yield "symbols", 1 - measure_word_share(text)
+    yield "first", float(unit.before is None)
+    yield "defines", float(asked.subject is not None and asked.subject.search(text) is not None)
     yield "settles", float(asked.whether and settles(text))
     yield "opens", float(_opens_entry(unit) and kind in _ENTRY_ASKED)
     counted = counts(asked.counted, text)

@@ -266,7 +266,8 @@ class _UnitReader:
             end, items = block.end, items + 1
         if items > 1:
             unit = AnswerUnit(Quote(self._hit, start, end), "list", number, self._term, None, self.heading, self._last)
-            if not has_image(unit.text):
+            is_contents = unit.text.count("?") > items / 2
+            if not is_contents and not has_image(unit.text):
                 yield unit
 
 

@@ -110,6 +110,9 @@ _NUMBER = (
 )
 _WHAT_DAYS = r"(?:(?:working|business|calendar|consecutive|full|whole|more|further|additional)[ -])?"
 _TIME = r"(?:(?:milli|micro|nano)?seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[mun]?s|ms|min|hr?s?|d)\b"
+_IN_UNITS = r"(?:(?:milli|micro)?seconds?|secs?|ms|minutes?|hours?|days?)"
+_BY_DEFAULT = r"\bdefaults?\b(?: value)?(?: is| to)?[ :=(`*\"]{1,4}\d"
+"""The default of an entry that names its unit before: "Seconds to wait.", and then "Default: 90"."""
 _HELD: dict[AskedKind, re.Pattern[str]] = {
     "reason": re.compile(
         r"\b(?:because|since|so that|in order to|due to|as a result|otherwise|therefore|thus|hence|reasons?|owing to"
@@ -121,6 +124,7 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         rf"{_NUMBER}[ -]?{_WHAT_DAYS}{_TIME}"
         r"|\b(?:(?:milli|micro)?seconds?|secs?|minutes?|hours?|days?)\b[^.!?\n]{0,80}"
         r"\b(?:defaults?|is|are|to)\b[ :=(]{1,3}\d"
+        rf"|\b{_IN_UNITS}\b[^!?]{{0,80}}{_BY_DEFAULT}"
         r"|\b(?:hourly|daily|weekly|monthly|yearly|annually|forever|indefinitely|immediately"
         r"|every (?:second|minute|hour|day|week|month|year|time)|an hour|a (?:second|minute|day|week|month|year)|never"
         r"|no timeout)\b",
@@ -143,7 +147,7 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         r"|(?:kilo|mega|giga|tera)bytes?|pixels?|percent|%|m|km|kg|metres?|meters?|feet|inches|bp)\b|\b\d+%"
         r"|\b(?:size|length|defaults?|bytes?|bits?|characters?|lines?)\b[^.!?\n]{0,60}"
         r"\b(?:defaults?|is|are|to)\b[ :=(]{1,3}\d"
-        r"|\bdefaults? to \d",
+        rf"|\bdefaults? to \d|\b(?:bytes|[KMG]B|lines|characters|pixels)\b[^!?]{{0,80}}{_BY_DEFAULT}",
         re.I,
     ),
     "number": re.compile(_NUMBER, re.I),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -54,3 +55,26 @@ def test_all_weights_are_of_features_that_there_are(make_hit: MakeHit) -> None:
     chosen = {"bias", "margin", "best_coverage", "mass", "closeness", "best_closeness"}
     for weights in (RANKING, RANKING_BY_WORDS, ANSWERS, ANSWERS_BY_WORDS):
         assert set(weights) <= set(unit) | chosen
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "defines"),
+    [
+        ("What is Massif in Valgrind?", "Massif is a heap profiler for programs.", 1),
+        ("What is ReplayGain, which beets has a plugin for?", "It supports ReplayGain, a technique for playback.", 1),
+        ("What does the reference ID mean?", "The reference ID (REFID) is a value of 32 bits.", 1),
+        ("What is Massif in Valgrind?", "To use Massif, you must name it on the command line.", 0),
+        ("How old is Massif?", "Massif is a heap profiler for programs.", 0),
+    ],
+)
+def test_a_sentence_that_says_what_something_is_defines_it(
+    make_hit: MakeHit, question: str, text: str, defines: int
+) -> None:
+    assert describe(make_hit(text), question)[0]["defines"] == defines
+
+
+def test_a_document_that_several_passages_are_from_has_a_larger_share(make_hit: MakeHit) -> None:
+    texts = {"The pump is very blue.": "plant", "The valve is quite old.": "plant", "The car is very red.": "cars"}
+    hits = [replace(make_hit(text, start=n), document_id=name) for n, (text, name) in enumerate(texts.items())]
+    shares = [unit["document"] for unit in describe_units("Is it blue?", find_units(hits, addresses=True))]
+    assert shares == pytest.approx([2 / 3, 2 / 3, 1 / 3])

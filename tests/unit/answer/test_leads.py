@@ -206,6 +206,28 @@ def test_entries_come_with_the_sentence_that_announces_them(make_hit: MakeHit) -
     assert whole not in [quote.text for quote in quotes_of(make_hit(CHECKS.replace("checks:", "checks.")))]
 
 
+@pytest.mark.parametrize("heading", ["## `auto-reload`", "#### cache_expiry", "cleandead"])
+def test_a_heading_that_is_a_name_is_the_term_of_what_stands_under_it(make_hit: MakeHit, heading: str) -> None:
+    name = heading.lstrip("# ")
+    hit = make_hit(f"{heading}\n\nDefault: `60`\n\nSet this to another value to wait longer.\n\n{PADDING}")
+    assert [text.split("\n")[0] for text in say(hit, "Set this")] == [name]
+    assert say(hit, "Default") == [f"{name}\n\nDefault: `60`"]
+
+
+def test_a_heading_of_words_is_no_term(make_hit: MakeHit) -> None:
+    hit = make_hit("## Reloading\n\nThe page is loaded again when a file changes.")
+    assert say(hit, "The page") == ["The page is loaded again when a file changes."]
+
+
+def test_the_letter_o_marks_an_item_of_plain_text(make_hit: MakeHit) -> None:
+    [whole] = say(make_hit("You need the following:\n\no an old clock\n\no a kernel with support"), "You need")
+    assert whole == "You need the following:\n\no an old clock\n\no a kernel with support"
+
+
+def test_a_list_of_questions_is_a_table_of_contents(make_hit: MakeHit) -> None:
+    assert quotes_of(make_hit("- What is the old clock?\n- Must it be disabled?\n- Why do I get a message?")) == []
+
+
 def test_steps_that_are_numbered_without_a_gap_are_items(make_hit: MakeHit) -> None:
     text = "Use the following procedure:\n\n1.Stop the thread.\n\n2.Start the server.\n\nThat is all of it."
     assert say(make_hit(text), "Use the") == [text.partition("\n\nThat")[0]]
