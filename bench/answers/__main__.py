@@ -8,9 +8,6 @@ import json
 import sys
 from collections.abc import Collection as Names
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 from scripts.faults import current_commit
@@ -55,10 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     parts: Sequence[str] = [options.only] if options.only else PARTS
     halves: Sequence[Half] = [options.half] if options.half else HALVES
-    # Each question waits for the one before it, so that the halves have room beside each other on two cores.
-    with ProcessPoolExecutor(len(halves), mp_context=get_context("spawn")) as pool:
-        found = pool.map(partial(measure_half, parts=parts, options=options), halves)
-        tables = dict(zip(halves, found, strict=True))
+    tables = {half: asyncio.run(measure(load_collection(half), parts, options)) for half in halves}
     speed = asyncio.run(time_questions(load_collection("develop"), options.data_dir)) if "speed" in parts else []
     if options.json:
         counts = {half: {table.name: table.as_dict() for table in found} for half, found in tables.items()}
@@ -72,11 +66,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.failures:
         print("\n".join(_render_failures(tables["develop"])))
     return 0 if all(map(are_met, tables.values())) and all(row.met is not False for row in speed) else 1
-
-
-def measure_half(half: Half, parts: Sequence[str], options: argparse.Namespace) -> list[Table]:
-    """Measure one half in a process of its own."""
-    return asyncio.run(measure(load_collection(half), parts, options))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:

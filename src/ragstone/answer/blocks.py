@@ -36,8 +36,8 @@ _NO_WORD = re.compile(r"[\W_]+")
 _SPEAKS = re.compile(r"[^\W\d_]")
 _IDENTIFIER = re.compile(r"--?\w|`[^`]+`|\S*(?:\w[_=]\w|\w\(\)|\w<)")
 """The beginning of a line that names an option, a setting or a function."""
-_NAME = re.compile(r"`[^`\n]{1,80}`|--?\w[\w-]*|(?=\S*[._-]|[a-z]+$)[\w.-]{2,60}(?:\(\))?")
-"""A heading that is one word of code: in backticks, with a dash or a dot in it, or in lower case."""
+_NAME = re.compile(r"`[^`\n]{1,80}`|--?\w[\w-]*|[\w.]*[a-zA-Z]_\w[\w.]*|[a-z]+(?:-[a-z0-9]+)+")
+"""A heading that is one word of code: in backticks, an option, or with a dash or an underscore in it."""
 _NOT_HEADING = re.compile(r"A[:.][ \t]|[>$%][ \t]|\w+: (?:[a-z]+ \w|[`\"\d])")
 """The beginning of an answer among questions, of a command behind a prompt, and of what is told of a name."""
 

@@ -44,6 +44,8 @@ ENOUGH = 0.9
 """Chance that the right unit is among the best ones from which no further one is looked at."""
 _MEASURED_GAP = math.log(0.1)
 """Behind the best score: a further unit with a figure, a name or a time must have a tenth of the best one's chance."""
+KEEP = 0.7
+"""Share of the best unit's strength that a further one needs to be said too."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
 LONGEST_RUN = 400
@@ -229,7 +231,7 @@ def choose(
     for item in ranked:
         if len(chosen) == MOST_UNITS:
             break
-        if chosen and not _says_some(item, ranked[0], asked, by_meaning):
+        if chosen and not _is_as_good(item, ranked[0], asked, by_meaning):
             continue
         same = [other for other in chosen if _say_the_same(item.unit.quote, other.quote)]
         if not same:
@@ -237,6 +239,11 @@ def choose(
         elif named_places(same[0].text) - named_places(item.unit.text):
             chosen[chosen.index(same[0])] = item.unit  # An address may be planted: the same without one is quoted.
     return chosen
+
+
+def _is_as_good(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:
+    """Return whether a further unit is nearly as good as the best one."""
+    return item.strength >= KEEP * best.strength and _says_some(item, best, asked, by_meaning)
 
 
 def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:

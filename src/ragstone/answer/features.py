@@ -82,7 +82,7 @@ class _Asked:
     """It is answered by yes or no."""
     identifiers: Sequence[str]
     subject: re.Pattern[str] | None
-    """What a definition is asked of, as a sentence says what it is: "Massif is a …", "ReplayGain, a …"."""
+    """The thing whose definition is asked for, as a sentence says what it is: "Massif is a …", "ReplayGain, a …"."""
 
 
 class _Texts:

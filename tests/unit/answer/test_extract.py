@@ -141,10 +141,10 @@ def texts(units: list[AnswerUnit]) -> list[str]:
     return [unit.text for unit in units]
 
 
-def test_choice_is_best_first_and_leaves_the_unlikely_behind(make_hit: MakeHit) -> None:
+def test_choice_is_best_first_and_leaves_the_weak_behind(make_hit: MakeHit) -> None:
     hit = make_hit("Second best of them all. Far too weak for this. Best of them all here. Not enough by a mile.")
     items = scored([hit], 0.95, 0.4, 1.0, 0.2)
-    assert texts(choose(keep_likely(items))) == ["Best of them all here.", "Second best of them all."]
+    assert texts(choose(items)) == ["Best of them all here.", "Second best of them all."]
     assert choose([]) == []
 
 

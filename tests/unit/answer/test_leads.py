@@ -206,7 +206,7 @@ def test_entries_come_with_the_sentence_that_announces_them(make_hit: MakeHit) -
     assert whole not in [quote.text for quote in quotes_of(make_hit(CHECKS.replace("checks:", "checks.")))]
 
 
-@pytest.mark.parametrize("heading", ["## `auto-reload`", "#### cache_expiry", "cleandead"])
+@pytest.mark.parametrize("heading", ["## `auto-reload`", "#### cache_expiry", "--dead-time"])
 def test_a_heading_that_is_a_name_is_the_term_of_what_stands_under_it(make_hit: MakeHit, heading: str) -> None:
     name = heading.lstrip("# ")
     hit = make_hit(f"{heading}\n\nDefault: `60`\n\nSet this to another value to wait longer.\n\n{PADDING}")
@@ -214,8 +214,9 @@ def test_a_heading_that_is_a_name_is_the_term_of_what_stands_under_it(make_hit: 
     assert say(hit, "Default") == [f"{name}\n\nDefault: `60`"]
 
 
-def test_a_heading_of_words_is_no_term(make_hit: MakeHit) -> None:
-    hit = make_hit("## Reloading\n\nThe page is loaded again when a file changes.")
+@pytest.mark.parametrize("heading", ["## Reloading", "# hours", "# refunds.md"])
+def test_a_heading_of_words_or_a_file_is_no_term(make_hit: MakeHit, heading: str) -> None:
+    hit = make_hit(f"{heading}\n\nThe page is loaded again when a file changes.")
     assert say(hit, "The page") == ["The page is loaded again when a file changes."]
 
 
