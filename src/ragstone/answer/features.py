@@ -18,7 +18,7 @@ from itertools import pairwise
 from ragstone.answer.blocks import measure_word_share
 from ragstone.answer.quotes import select_words
 from ragstone.answer.units import AnswerUnit
-from ragstone.language.analyzer import analyze
+from ragstone.language.analyzer import analyze, reader
 from ragstone.language.asked import (
     STRICT,
     AskedKind,
@@ -144,7 +144,7 @@ def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: Abs
         groups,
         find_counted(question),
         asks_for_named_place(question),
-        asks_whether(question),
+        asks_whether(question) and reader.get() is None,  # in English only
         find_identifiers(question),
         _find_defined(question),
     )

@@ -11,6 +11,7 @@ from ragstone.answer.features import describe_units
 from ragstone.answer.units import find_units
 from ragstone.answer.weights import ANSWERS, ANSWERS_BY_WORDS, RANKING, RANKING_BY_WORDS
 from ragstone.core.types import Hit
+from ragstone.language.terms import reading
 
 MakeHit = Callable[..., Hit]
 
@@ -78,3 +79,10 @@ def test_a_document_that_several_passages_are_from_has_a_larger_share(make_hit: 
     hits = [replace(make_hit(text, start=n), document_id=name) for n, (text, name) in enumerate(texts.items())]
     shares = [unit["document"] for unit in describe_units("Is it blue?", find_units(hits, addresses=True))]
     assert shares == pytest.approx([2 / 3, 2 / 3, 1 / 3])
+
+
+def test_a_question_in_another_language_does_not_ask_whether(make_hit: MakeHit) -> None:
+    """ "Was" begins no question of yes or no in German, and "Not" denies nothing."""
+    with reading("de"):
+        [unit] = describe(make_hit("Die Häuser sind in großer Not."), "Was ist die Kaution?")
+    assert unit["settles"] == 0
