@@ -42,10 +42,10 @@ MIN_RELEVANCE = 0.05
 """Relevance that a passage of the best units must have for a question to be answered."""
 ENOUGH = 0.9
 """Chance that the right unit is among the best ones from which no further one is looked at."""
-_MEASURED_GAP = math.log(0.1)
-"""Behind the best score: a further unit with a figure, a name or a time must have a tenth of the best one's chance."""
 KEEP = 0.7
 """Share of the best unit's strength that a further one needs to be said too."""
+_MEASURED_GAP = math.log(0.1)
+"""Behind the best score: a further unit with a figure, a name or a time must have a tenth of the best one's chance."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
 LONGEST_RUN = 400

@@ -136,9 +136,10 @@ def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: Abs
     for word in _WORD.findall(question.lower()):
         for term in analyze(word)[:1]:
             groups.setdefault(term, set()).update(groups_of(word))
+    kind = find_asked_kind(question)
     return _Asked(
         question,
-        find_asked_kind(question),
+        kind,
         terms,
         {term: weight / total for term, weight in weights.items()},
         groups,
@@ -146,13 +147,14 @@ def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: Abs
         asks_for_named_place(question),
         asks_whether(question) and reader.get() is None,  # in English only
         find_identifiers(question),
-        _find_defined(question),
+        _find_defined(question) if kind == "definition" else None,
     )
 
 
 def _find_defined(question: str) -> re.Pattern[str] | None:
+    """Return how a sentence begins that says what the asked thing is; None where the question names none."""
     asked = _DEFINED.match(question)
-    if asked is None or find_asked_kind(question) != "definition":
+    if asked is None:
         return None
     name = r"\s+".join(map(re.escape, asked[1].split()))
     return re.compile(rf"(?<!\w){name}\b['\"”’`*_]*(?:\s\([^()]{{1,60}}\))?,?\s+(?:{_TELLS})\b", re.I)
