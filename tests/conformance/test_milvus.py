@@ -114,7 +114,11 @@ async def test_what_one_process_wrote_the_next_finds_at_once(two: tuple[MilvusPr
 
 
 async def test_a_small_share_of_many_fresh_rows_is_found(server: str) -> None:
-    """A server gives 5,000 such rows that lie about a coarse index, which would find a third of these."""
+    """A server gives 5,000 such rows that lie about a coarse index, which would find a tenth of these.
+
+    Some seconds after it put them away it exchanges them for their graph, and a search at that moment may miss some,
+    so the whole round may be repeated.
+    """
     provider = connected(server, "namespace")
     place = new_partition(384)
     vectors = unit_vectors(6000, 384)
@@ -124,8 +128,16 @@ async def test_a_small_share_of_many_fresh_rows_is_found(server: str) -> None:
         some = slice(first, first + 1500)
         await provider.upsert(place, make_points(vectors[some], *payloads[some], first=first))
     rare = {id_of(number): vectors[number] for number in range(0, 6000, 100)}
-    for query in unit_vectors(5, 384, seed=3):
-        check_nearest(await provider.search(place, query, 10, Equals("rare", True)), rare, query, 10)
+
+    async def check_round() -> None:
+        for query in unit_vectors(5, 384, seed=3):
+            check_nearest(await provider.search(place, query, 10, Equals("rare", True)), rare, query, 10)
+
+    try:
+        await check_round()
+    except AssertionError:
+        await asyncio.sleep(2)
+        await check_round()
     await provider.close()
 
 
