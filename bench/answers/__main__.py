@@ -5,33 +5,21 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import sys
-from collections.abc import Collection as Names
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from scripts.faults import current_commit
 
 from bench.answers.ablation import measure_ablation
-from bench.answers.baselines import build_baselines
 from bench.answers.collection import HALVES, Collection, Half, load_collection
-from bench.answers.doubles import QuotingLLM
 from bench.answers.fit import FILE as WEIGHTS
 from bench.answers.fit import fit_weights
-from bench.answers.knowledge import ingest_pages, open_knowledge
-from bench.answers.measure import (
-    measure_claims,
-    measure_payloads,
-    measure_questions,
-    measure_statements,
-    read_by_asking,
-)
+from bench.answers.halves import measure_halves, say
+from bench.answers.knowledge import ingest_pages
 from bench.answers.page import render_page
-from bench.answers.payloads import make_payloads
 from bench.answers.speed import measure_speed
 from bench.answers.tables import Table, are_met
 from bench.report import Row
-from ragstone.engine.engine import Engine
 
 PARTS = ("questions", "claims", "statements", "payloads", "speed")
 PAGE = Path("docs/answers.md")
@@ -52,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     parts: Sequence[str] = [options.only] if options.only else PARTS
     halves: Sequence[Half] = [options.half] if options.half else HALVES
-    tables = {half: asyncio.run(measure(load_collection(half), parts, options)) for half in halves}
+    tables = measure_halves(halves, parts, options.data_dir, quick=options.quick)
     speed = asyncio.run(time_questions(load_collection("develop"), options.data_dir)) if "speed" in parts else []
     if options.json:
         counts = {half: {table.name: table.as_dict() for table in found} for half, found in tables.items()}
@@ -87,48 +75,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 async def time_questions(collection: Collection, kept: Path | None) -> Sequence[Row]:
     """Return how long the questions of a half take when its knowledge base is filled up."""
-    _say("timing questions on 10,000 chunks")
+    say("timing questions on 10,000 chunks")
     async with ingest_pages(collection.pages, kept) as data:
         return await measure_speed(data, collection.questions)
-
-
-async def measure(collection: Collection, parts: Names[str], options: argparse.Namespace) -> list[Table]:
-    """Return the tables of one half."""
-    tables: list[Table] = []
-    if {"questions", "claims"} & set(parts):
-        async with ingest_pages(collection.pages, options.data_dir) as data:
-            tables += await _measure_pages(collection, data, parts, quick=options.quick)
-    if {"statements", "payloads"} & set(parts):
-        async with ingest_pages(collection.prose, options.data_dir) as data, open_knowledge(data) as components:
-            if "statements" in parts:
-                workspace = Engine(components).workspace("default")
-                tables += await measure_statements(collection.statements, components, workspace)
-            if "payloads" in parts:
-                planted = [*collection.planted, *make_payloads(collection.statements)]
-                tables.append(await measure_payloads(planted, components))
-    return tables
-
-
-async def _measure_pages(collection: Collection, data: Path, parts: Names[str], *, quick: bool) -> list[Table]:
-    tables: list[Table] = []
-    async with open_knowledge(data) as components:
-        workspace = Engine(components).workspace("default")
-        if "questions" in parts:
-            _say("asking")
-            tables.append(await measure_questions("questions", collection.questions, read_by_asking(workspace)))
-        if "claims" in parts:
-            _say("checking claims")
-            tables += await measure_claims(collection.claims, workspace)
-        if "questions" in parts and not quick:
-            for name, read in build_baselines(components).items():
-                _say(name)
-                tables.append(await measure_questions(name, collection.questions, read))
-    if "questions" in parts and not quick:
-        _say("asking with a double of an LLM")
-        async with open_knowledge(data, QuotingLLM()) as components:
-            read = read_by_asking(Engine(components).workspace("default"))
-            tables.append(await measure_questions("with a double of an LLM", collection.questions, read))
-    return tables
 
 
 def _render_failures(tables: Sequence[Table]) -> Iterator[str]:
@@ -136,10 +85,6 @@ def _render_failures(tables: Sequence[Table]) -> Iterator[str]:
         for failure in table.failures:
             yield f"\n[{table.name}] {failure.id} ({failure.kind})\n  asked:    {failure.asked!r}"
             yield f"  expected: {failure.expected!r}\n  said:     {failure.said!r}"
-
-
-def _say(what: str) -> None:
-    print(f"{what} …", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
