@@ -1,6 +1,7 @@
 """Fit the weights by which units are chosen and answers are given, to questions of the develop half and further ones.
 
-How well they do is told with whole manuals left out: what is said of a manual's questions was fitted to the others.
+How well they do is told with whole manuals left out: what is said of a manual's questions was fitted to manuals of
+other groups.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from zlib import crc32
 
 import numpy as np
 
@@ -33,11 +35,13 @@ TAKEN_AWAY = 0.3
 """The weight of a question whose right units were taken away: a page that comes near and does not answer."""
 RANK_PENALTY, ANSWER_PENALTY = 0.03, 3.0
 STEPS, RATE = 250, 0.1
+GROUPS = 8
+"""Groups of manuals; each is left out in turn."""
 CHOICE = (
     *("own", "above", "near", "section", "title", "alike", "lacking", "dense", "pairs", "held", "missed"),
     *("softly_held", "default", "odd_code", "odd_list", "list", "opens", "hit", "relevance", "term_asked"),
     *("heading_asked", "counted", "uncounted", "named_place", "no_named_place", "other_identifier", "length", "new"),
-    *("entry", "row", "item", "announces", "settles", "passage", "asks", "symbols", "first", "defines", "document"),
+    *("entry", "row", "item", "announces", "settles", "asks", "symbols", "defines"),
 )
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
@@ -59,6 +63,10 @@ class Example:
     has_missing: bool
     manual: str
 
+    @property
+    def group(self) -> int:
+        return crc32(self.manual.encode()) % GROUPS
+
     def without_right(self) -> Example:
         """Return the example as if no page held the facts."""
         left = [item for item, right in zip(self.scored, self.right, strict=True) if not right]
@@ -78,10 +86,21 @@ class Asked:
 async def fit_weights(kept: Path | None) -> tuple[list[str], str]:
     """Return the figures with whole manuals left out, and the file of the weights that are fitted to all of them."""
     examples = [example for half in FITTED for example in await collect_examples(load_collection(half), kept)]
-    lines = []
-    for name, known in (("with a model", examples), ("by words only", [drop_closeness(one) for one in examples])):
-        lines += [name, *measure_left_out(known)]
-    return lines, render_weights(examples)
+    lines, parts = [], ['"""Weights of what speaks for a unit, made by `python -m bench.answers fit`."""\n']
+    for name, suffix, known in (
+        ("with a model", "", examples),
+        ("by words only", "_BY_WORDS", [drop_closeness(one) for one in examples]),
+    ):
+        rankings = fit_left_out(known)
+        judged = judge_examples(known, rankings)
+        lines += [name, *measure_left_out(known, rankings, judged)]
+        parts += [_render(f"RANKING{suffix}", fit_ranking(known)), _render(f"ANSWERS{suffix}", fit_answers(judged))]
+    return lines, "\n".join(parts) + "\n"
+
+
+def _render(name: str, values: Mapping[str, float]) -> str:
+    lines = "\n".join(f'    "{feature}": {value:.3f},' for feature, value in values.items())
+    return f"{name} = {{\n{lines}\n}}"
 
 
 async def collect_examples(collection: Collection, kept: Path | None) -> list[Example]:
@@ -147,9 +166,11 @@ def drop_closeness(example: Example) -> Example:
     return replace(example, scored=[replace(item, closeness=None) for item in example.scored])
 
 
-def measure_left_out(examples: Sequence[Example]) -> Iterator[str]:
-    """Yield right, wrong and refused answers when each manual is left out in turn, by the least chance."""
-    rows = list(_leave_out(examples))
+def measure_left_out(
+    examples: Sequence[Example], rankings: Sequence[Mapping[str, float]], judged: Sequence[Judged]
+) -> Iterator[str]:
+    """Yield right, wrong and refused answers when each group of manuals is left out in turn, by the least chance."""
+    rows = list(_leave_out(examples, rankings, judged))
     for least in (0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6):
         known = [row for row in rows if row[0].question.facts]
         right = sum(is_right and chance >= least for _, chance, is_right in known) / len(known)
@@ -161,27 +182,23 @@ def measure_left_out(examples: Sequence[Example]) -> Iterator[str]:
         )
 
 
-def _leave_out(examples: Sequence[Example]) -> Iterator[tuple[Example, float, bool]]:
-    rankings = _rank_left_out(examples)
-    judged = judge_examples(examples, rankings)
-    for manual, ranking in rankings.items():
-        answers = fit_answers([one for one in judged if one.manual != manual])
+def _leave_out(
+    examples: Sequence[Example], rankings: Sequence[Mapping[str, float]], judged: Sequence[Judged]
+) -> Iterator[tuple[Example, float, bool]]:
+    for group, ranking in enumerate(rankings):
+        answers = fit_answers([one for one in judged if one.group != group])
         with _using(ranking, answers, examples):
             for example in examples:
-                if example.manual == manual:
+                if example.group == group:
                     ranked = _rank(example)
                     said = quote_best(example.text, ranked, example.units, MOST_SENTENCES)
                     chance = estimate_chance(ranked) if said and not example.has_missing else 0.0
                     yield example, chance, bool(example.question.facts) and holds_facts(example.question, said)
 
 
-def _rank_left_out(examples: Sequence[Example]) -> dict[str, dict[str, float]]:
-    """Return the weights of the ranking that are fitted to all manuals but one, by that one."""
-    return {manual: fit_ranking([one for one in examples if one.manual != manual]) for manual in _manuals(examples)}
-
-
-def _manuals(examples: Sequence[Example]) -> list[str]:
-    return sorted({example.manual for example in examples})
+def fit_left_out(examples: Sequence[Example]) -> list[dict[str, float]]:
+    """Return for each group the weights of the ranking that are fitted to the manuals of the others."""
+    return [fit_ranking([one for one in examples if one.group != group]) for group in range(GROUPS)]
 
 
 def _rank(example: Example) -> list[ScoredUnit]:
@@ -231,20 +248,20 @@ def _value(item: ScoredUnit, name: str) -> float:
 class Judged:
     """What tells whether the best units of a question answer it, whether they do, and how much that counts."""
 
-    manual: str
+    group: int
     features: Mapping[str, float]
     is_right: bool
     weight: float
 
 
-def judge_examples(examples: Sequence[Example], rankings: Mapping[str, Mapping[str, float]]) -> list[Judged]:
-    """Return what is said to each question when its manual was left out, also as if no page held the facts."""
+def judge_examples(examples: Sequence[Example], rankings: Sequence[Mapping[str, float]]) -> list[Judged]:
+    """Return what is said to each question when its group was left out, also as if no page held the facts."""
     judged: list[Judged] = []
     for example in examples:
-        with _using(rankings[example.manual], {}, examples):
-            judged.append(Judged(example.manual, *_judge(example), 1.0))
+        with _using(rankings[example.group], {}, examples):
+            judged.append(Judged(example.group, *_judge(example), 1.0))
             if any(example.right) and not all(example.right):
-                judged.append(Judged(example.manual, *_judge(example.without_right()), TAKEN_AWAY))
+                judged.append(Judged(example.group, *_judge(example.without_right()), TAKEN_AWAY))
     return judged
 
 
@@ -275,16 +292,3 @@ def _fit_logistic(names: Sequence[str], table: Any, right: Any, counted: Any) ->
         found -= np.linalg.solve(bend, slope)
     fitted = found[1:] / spread
     return {"bias": float(found[0] - fitted @ middle), **dict(zip(names, fitted.tolist(), strict=True))}
-
-
-def render_weights(examples: Sequence[Example]) -> str:
-    """Return the file of the weights, fitted to all examples."""
-    plain = [drop_closeness(one) for one in examples]
-    parts = ['"""Weights of what speaks for a unit, made by `python -m bench.answers fit`."""\n']
-    for known, ranking, answers in ((examples, "RANKING", "ANSWERS"), (plain, "RANKING_BY_WORDS", "ANSWERS_BY_WORDS")):
-        judged = judge_examples(known, _rank_left_out(known))
-        fitted = {ranking: fit_ranking(known), answers: fit_answers(judged)}
-        for name, values in fitted.items():
-            lines = "\n".join(f'    "{feature}": {value:.3f},' for feature, value in values.items())
-            parts.append(f"{name} = {{\n{lines}\n}}")
-    return "\n".join(parts) + "\n"

@@ -42,8 +42,9 @@ MIN_RELEVANCE = 0.05
 """Relevance that a passage of the best units must have for a question to be answered."""
 ENOUGH = 0.9
 """Chance that the right unit is among the best ones from which no further one is looked at."""
-KEEP = 0.7
-"""Share of the best unit's strength that a further one needs to be said too."""
+KEEP, KEEP_OF_OTHERS = 0.5, 0.7
+"""Share of the best unit's strength that a further one needs to be said too: of its document, and of another one, which
+may be about other things."""
 _MEASURED_GAP = math.log(0.1)
 """Behind the best score: a further unit with a figure, a name or a time must have a tenth of the best one's chance."""
 LONGEST_TOGETHER = 500
@@ -52,7 +53,7 @@ LONGEST_RUN = 400
 """Characters of a sentence with those that follow it in its paragraph and go on."""
 NEAR_THE_BEST = 0.85
 """Share of the best unit's closeness that a further one needs which has no word of the question."""
-MOST_UNITS = 3
+MOST_UNITS = 4
 SHORTLIST = 32
 """Most units that the model compares; more cost time and find nothing better."""
 _CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|Finally|In (?:an?|the)|With|For)\b")
@@ -242,8 +243,10 @@ def choose(
 
 
 def _is_as_good(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:
-    """Return whether a further unit is nearly as good as the best one."""
-    return item.strength >= KEEP * best.strength and _says_some(item, best, asked, by_meaning)
+    """Return whether a further unit is good enough beside the best one."""
+    is_of_best = item.unit.quote.hit.document_id == best.unit.quote.hit.document_id
+    least = (KEEP if is_of_best else KEEP_OF_OTHERS) * best.strength
+    return item.strength >= least and _says_some(item, best, asked, by_meaning)
 
 
 def _says_some(item: ScoredUnit, best: ScoredUnit, asked: AbstractSet[str], by_meaning: bool) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -110,21 +109,7 @@ def describe_units(
     texts, terms = _Texts(), frozenset(asked_terms(question))
     own = [texts.terms(select_words(unit.quote, terms)) for unit in units]
     asked = _read_question(question, own, shared)
-    documents = _share_documents(units)
-    return [
-        {**dict(_describe(asked, unit, found, texts)), "document": documents[unit.quote.hit.document_id]}
-        for unit, found in zip(units, own, strict=True)
-    ]
-
-
-def _share_documents(units: Sequence[AnswerUnit]) -> dict[str, float]:
-    """Return the share of each document in the scores of all passages: the one that is asked about has several."""
-    scores = {(unit.quote.hit.document_id, unit.quote.hit.start): unit.quote.hit.score for unit in units}
-    total = sum(scores.values()) or 1.0
-    shares: dict[str, float] = defaultdict(float)
-    for (document, _), score in scores.items():
-        shares[document] += score / total
-    return shares
+    return [dict(_describe(asked, unit, found, texts)) for unit, found in zip(units, own, strict=True)]
 
 
 def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: AbstractSet[str]) -> _Asked:
@@ -181,7 +166,7 @@ def _cover(asked: _Asked, unit: AnswerUnit, own: AbstractSet[str], texts: _Texts
     hit, near = unit.quote.hit, [quote.text for quote in (unit.before, unit.after, unit.topic) if quote]
     around = frozenset[str]().union(*map(texts.terms, near))
     places = {"own": own, "above": texts.terms(unit.above), "near": around}
-    places |= {"section": texts.terms(hit.section), "title": texts.terms(hit.title), "passage": texts.terms(hit.text)}
+    places |= {"section": texts.terms(hit.section), "title": texts.terms(hit.title)}
     left = dict(asked.weights)
     for name, found in places.items():
         yield name, sum(left.pop(term) for term in list(left) if term in found)
@@ -226,7 +211,6 @@ def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float
     yield "announces", float(text.endswith((":", "：")))
     yield "asks", float(text.endswith(("?", "？")))
     yield "symbols", 1 - measure_word_share(text)
-    yield "first", float(unit.before is None)
     yield "defines", float(asked.subject is not None and asked.subject.search(text) is not None)
     yield "settles", float(asked.whether and settles(text))
     yield "opens", float(_opens_entry(unit) and kind in _ENTRY_ASKED)

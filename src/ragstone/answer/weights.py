@@ -34,12 +34,9 @@ RANKING = {
     "item": -1.404,
     "announces": -0.577,
     "settles": 1.578,
-    "passage": -1.136,
     "asks": 0.599,
     "symbols": 3.021,
-    "first": 0.052,
     "defines": 4.182,
-    "document": 0.278,
     "closeness": 5.549,
 }
 ANSWERS = {
@@ -103,12 +100,9 @@ RANKING_BY_WORDS = {
     "item": -1.612,
     "announces": -0.109,
     "settles": 1.535,
-    "passage": -1.755,
     "asks": 0.704,
     "symbols": 2.250,
-    "first": 0.128,
     "defines": 3.987,
-    "document": 0.225,
 }
 ANSWERS_BY_WORDS = {
     "bias": -2.055,

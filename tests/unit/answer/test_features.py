@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
@@ -72,13 +71,6 @@ def test_a_sentence_that_says_what_something_is_defines_it(
     make_hit: MakeHit, question: str, text: str, defines: int
 ) -> None:
     assert describe(make_hit(text), question)[0]["defines"] == defines
-
-
-def test_a_document_that_several_passages_are_from_has_a_larger_share(make_hit: MakeHit) -> None:
-    texts = {"The pump is very blue.": "plant", "The valve is quite old.": "plant", "The car is very red.": "cars"}
-    hits = [replace(make_hit(text, start=n), document_id=name) for n, (text, name) in enumerate(texts.items())]
-    shares = [unit["document"] for unit in describe_units("Is it blue?", find_units(hits, addresses=True))]
-    assert shares == pytest.approx([2 / 3, 2 / 3, 1 / 3])
 
 
 def test_a_question_in_another_language_does_not_ask_whether(make_hit: MakeHit) -> None:
