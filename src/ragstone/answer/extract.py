@@ -12,7 +12,7 @@ from itertools import accumulate
 
 from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
-from ragstone.answer.missing import find_missing_names, find_missing_nouns
+from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote, Statement, select_for_question
 from ragstone.answer.sanitize import named_places
 from ragstone.answer.score import (
@@ -139,7 +139,7 @@ class FoundUnits:
 
 def _find_covered(question: str, hits: Sequence[Hit], addresses: bool, shared: AbstractSet[str]) -> FoundUnits:
     missing = find_missing_names(question, hits)
-    units = find_units(hits, addresses=addresses)
+    units = find_units(drop_unnamed(question, hits), addresses=addresses)
     asked = frozenset(asked_terms(question))
     meant = {quote.place for quote in select_for_question([unit.quote for unit in units], question, asked)}
     # The names of its columns make a row look like an answer, whatever else is asked for.

@@ -16,6 +16,7 @@ from ragstone.language.synonyms import groups_of
 _NOT_LETTERS = re.compile(r"[\W_]+")
 _OWNING = re.compile(r"['’]s$")
 _FEWEST_LETTERS = 4
+_MOST = 0.66
 _NO_NOUN = ("ing", "er", "est", "ly", "ful", "able", "ible", "ous", "ive")
 
 
@@ -26,6 +27,17 @@ def find_missing_names(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     named = dict.fromkeys([*names, *find_identifiers(question)])
     missing = [name for name in named if not _is_known(name, known, letters)]
     return tuple(name for name in missing if not any(name != other and name in other for other in missing))
+
+
+def drop_unnamed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+    """Return the passages without those that have no name of the question, where most of them have one.
+
+    "Which port does Radicale listen on?" is not answered by the manual of another program.
+    """
+    lacking = [frozenset(find_missing_names(question, [hit])) for hit in hits]
+    names = frozenset[str]().union(*lacking) - frozenset(find_missing_names(question, hits))
+    named = [hit for hit, missing in zip(hits, lacking, strict=True) if not missing >= names]
+    return named if names and len(named) >= _MOST * len(hits) else hits
 
 
 def find_missing_nouns(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragstone.answer.missing import find_missing_names, find_missing_nouns
+from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns
 from ragstone.answer.score import estimate_chance, score_units
 from ragstone.answer.units import find_units
 from ragstone.core.types import Hit
@@ -54,6 +54,21 @@ def test_nothing_answers_nothing() -> None:
 )
 def test_names_that_no_hit_has(make_hit: MakeHit, question: str, missing: tuple[str, ...]) -> None:
     assert find_missing_names(question, [make_hit("The fan of Pumpo connects; see fan_speed.")]) == missing
+
+
+@pytest.mark.parametrize(
+    ("question", "kept"),
+    [
+        ("Which port does Pumpo use?", [0, 1]),
+        ("Which port is used?", [0, 1, 2]),
+        ("Which port does Slack use?", [0, 1, 2]),
+        ("Does Pumpo use the port of Fanny?", [0, 1, 2]),
+        ("Which port does Fanny use?", [0, 1, 2]),
+    ],
+)
+def test_passages_that_lack_the_name_most_have_are_left_out(make_hit: MakeHit, question: str, kept: list[int]) -> None:
+    hits = [make_hit("Pumpo has a fan."), make_hit("See the pages on Pumpo."), make_hit("The port of Fanny is 80.")]
+    assert drop_unnamed(question, hits) == [hits[number] for number in kept]
 
 
 @pytest.mark.parametrize(
