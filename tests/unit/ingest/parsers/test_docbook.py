@@ -33,13 +33,26 @@ def test_a_manual_reads_as_its_page_would(name: str) -> None:
         (1, "The Ferry"),
         (2, "Fares & times"),
     ]
-    assert "A ticket is 4 francs. &secret;" in parsed.text
+    assert "A ticket is 4 francs. secret" in parsed.text
     assert "--return\n  There and back." in parsed.text
     assert "| Deck | Seats |\n| --- | --- |\n| Upper | 40 |" in parsed.text
     assert "1. Pay.\n2. Go on board." in parsed.text
     assert "Note:" in parsed.text
     assert "ferry <now>" in parsed.text
     assert not any(word in parsed.text for word in ("Unseen", "hidden", "passwd"))
+
+
+@pytest.mark.parametrize("before", ["", '<?xml version="1.0"?>\n<!-- of the manual -->\n'])
+def test_a_part_of_a_manual_needs_no_document_type(before: str) -> None:
+    part = f"{before}<sect1 id='x'><title>Leap Years</title><para>&kstars; &amp; the &amp;copy; sky.</para></sect1>"
+    parsed = parse(part.encode(), "leap.xml")
+    assert (parsed.title, parsed.media_type) == ("Leap Years", "application/docbook+xml")
+    assert "kstars & the &copy; sky." in parsed.text
+
+
+@pytest.mark.parametrize("text", ["<section><p>A web page.</p></section>", "<rows><para>Rows.</para></rows>"])
+def test_other_xml_is_no_manual(text: str) -> None:
+    assert parse(text.encode(), "other.xml").media_type != "application/docbook+xml"
 
 
 def test_what_is_nested_without_end_is_refused() -> None:

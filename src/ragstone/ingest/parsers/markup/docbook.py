@@ -16,6 +16,7 @@ from ragstone.ingest.parsers.web.html import parse_html
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|<\?.*?(?:\?>|\Z)", re.DOTALL)
 _DOCTYPE = re.compile(r"<!DOCTYPE[^\[>]*")
 _TAG = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<(/?)([A-Za-z][\w.:-]{0,60})(?=[\s/>])[^<>]*?(/?)>", re.DOTALL)
+_ENTITY = re.compile(r"&([A-Za-z][\w.-]{0,60});")
 _HEAD = 4096
 _LOWEST_HEADING = 6
 _DEEPEST = 300
@@ -94,6 +95,11 @@ def _drop_doctype(text: str) -> str:
     return text[text.find(">", max(inner, stated.end())) + 1 :]
 
 
+def _name_entity(found: re.Match[str]) -> str:
+    """Return an entity as it is, or its name if the file itself does not say what it stands for: often a program."""
+    return found[0] if unescape(found[0]) != found[0] else found[1]
+
+
 class _WebPage:
     """Writes the elements of a manual as those of a web page."""
 
@@ -121,7 +127,7 @@ class _WebPage:
 
     def _say(self, words: str) -> Iterator[str]:
         if not self._unseen:
-            yield escape(unescape(words), quote=False)
+            yield escape(unescape(_ENTITY.sub(_name_entity, words)), quote=False)
 
     def _start(self, name: str) -> Iterator[str]:
         if len(self._open) == _DEEPEST:

@@ -8,6 +8,12 @@ from ragstone.core.errors import ParseError
 from ragstone.ingest.parsers.text.text import SAMPLE, decode
 
 _DOCBOOK = re.compile(rb"-//OASIS//DTD DocBook|-//OASIS//ELEMENTS DocBook|http://docbook\.org/ns/docbook")
+_DOCBOOK_PART = re.compile(
+    rb"(?:\s|<\?[^>]{0,300}>|<!--(?:(?!-->).){0,1000}-->)*"
+    rb"<(?:book|part|preface|chapter|appendix|article|section|sect[1-5]|refentry|glossary|qandaset)\b",
+    re.DOTALL,
+)
+_DOCBOOK_TEXT = re.compile(rb"<(?:para|simpara|refnamediv|glossentry)\b")
 _HEAD = 2048
 _INFO = re.compile(rb"\s*This is [^,\n]{1,300},\s{1,3}produced\s{1,3}by\s{1,3}(?:makeinfo|texi2any)")
 _ROFF = re.compile(r"^\.(?:TH|SH|SS|PP|TP|Dd|Dt|Sh|Ss|Nm|Nd|IP|so)\b", re.MULTILINE)
@@ -48,8 +54,10 @@ def find_markup(content: bytes) -> str | None:
 
 
 def is_docbook(content: bytes) -> bool:
-    """Return whether a file of XML says that it is DocBook: by its document type or its namespace."""
-    return _DOCBOOK.search(content[:_HEAD]) is not None
+    """Return whether a file of XML says that it is DocBook, or is a part of a manual that another file includes."""
+    if _DOCBOOK.search(content[:_HEAD]):
+        return True
+    return _DOCBOOK_PART.match(content[:_HEAD]) is not None and _DOCBOOK_TEXT.search(content[:SAMPLE]) is not None
 
 
 def is_info(content: bytes) -> bool:
