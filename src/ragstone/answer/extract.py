@@ -36,7 +36,7 @@ from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness
 
 MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
-MIN_NEAR = 0.4
+MIN_NEAR = 0.45
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
 MIN_RELEVANCE = 0.05
 """Relevance that a passage of the best units must have for a question to be answered."""
@@ -154,9 +154,13 @@ def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tupl
     said = quote_best(question, ranked, found.units, max_sentences)
     if said and not found.missing and _is_relevant(ranked) and estimate_chance(ranked) >= MIN_CHANCE:
         return Extraction(tuple(said), degraded)
-    near = [item.unit for item in ranked[:1] if item.strength >= MIN_NEAR]
-    nearest = complete_units(near, found.units, max_sentences)
+    nearest = complete_units(find_nearest(ranked), found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
+
+
+def find_nearest(ranked: Sequence[ScoredUnit]) -> list[AnswerUnit]:
+    """Return the best unit that is near the question at all, or none."""
+    return [item.unit for item in ranked if item.strength >= MIN_NEAR][:1]
 
 
 def _is_relevant(ranked: Sequence[ScoredUnit]) -> bool:

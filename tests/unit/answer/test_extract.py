@@ -7,7 +7,16 @@ from typing import Protocol
 import pytest
 
 from ragstone.answer.complete import complete_units
-from ragstone.answer.extract import ENOUGH, SHORTLIST, Extractor, choose, find_candidates, keep_likely, quote_best
+from ragstone.answer.extract import (
+    ENOUGH,
+    SHORTLIST,
+    Extractor,
+    choose,
+    find_candidates,
+    find_nearest,
+    keep_likely,
+    quote_best,
+)
 from ragstone.answer.score import ScoredUnit, read_in_context, score_units, share_chances
 from ragstone.answer.units import AnswerUnit, find_units, is_sentence
 from ragstone.core.protocols import Embedder
@@ -241,6 +250,14 @@ async def test_the_sentence_that_answers_wins_over_the_one_that_repeats_the_ques
     assert "pump_timeout" in said
     assert "five minutes" in said
     assert "one hour" not in said
+
+
+def test_the_nearest_is_the_best_unit_that_is_near_the_question(make_hit: MakeHit) -> None:
+    far, near, nearer = scored([make_hit("First of them all. Second of them all. Third of them all.")], 0.1, 0.5, 0.9)[
+        ::-1
+    ]
+    assert texts(find_nearest([far, near, nearer])) == ["Second of them all."]
+    assert find_nearest([far]) == []
 
 
 async def test_a_question_for_a_figure_is_not_answered_without_one(
