@@ -232,7 +232,7 @@ def test_a_part_without_an_answer_is_named(filled: Cli) -> None:
 
 @pytest.mark.parametrize("options", [[], ["--stream"]], ids=["whole", "stream"])
 def test_what_comes_near_is_shown_as_no_answer(filled: Cli, options: list[str]) -> None:
-    question = "How many windows does the lighthouse have?"
+    question = "How many windows does the painted lighthouse have?"
     ran = filled("ask", question, *options)
     lines = ran.out.splitlines()
     assert (ran.code, lines[0]) == (4, "No passage states this. No passage mentions windows. The nearest say:")
