@@ -15,6 +15,7 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.core.search import Question, SearchQuery
 from ragstone.core.types import Role
 from ragstone.models.embedders.pool import FallbackEmbedder
+from ragstone.settings.retrieval import RerankingSettings
 from ragstone.settings.tree import EmbeddingSettings
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM, FakeReranker
 from ragstone.testing.workspaces import workspace_of
@@ -208,6 +209,22 @@ async def test_searches_run_beside_an_ingest(fake_model: FakeEmbedder, settings:
             result = await workspace_of(engine).search(SearchQuery("ferry", k=1))
             assert result.hits[0].text == "The ferry leaves at nine."
         assert (await run).added == 200
+
+
+async def test_a_reranker_reads_what_an_answer_quotes(
+    fake_model: FakeEmbedder, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = FakeReranker()
+    monkeypatch.setattr("ragstone.engine.components.build_reranker", lambda _: judge)
+    reranking = RerankingSettings(kind="cross_encoder")
+    async with open_engine(settings.model_copy(update={"reranking": reranking})) as engine:
+        await workspace_of(engine).documents.ingest_items(LETTERS)
+        judge.calls.clear()
+        answer = await workspace_of(engine).ask("When does the ferry leave?")
+    assert "The ferry leaves at nine" in answer.answer
+    _, (asked, read) = judge.calls  # the first reads passages for the search
+    assert asked == "When does the ferry leave?"
+    assert "The ferry leaves at nine." in read
 
 
 async def test_what_fails_to_close_keeps_nothing_else_open(

@@ -21,7 +21,7 @@ from ragstone.answer.styles import Writer, check_format, replay
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError
 from ragstone.core.model_types import Relation, WordTokenizer
-from ragstone.core.protocols import LLM, Embedder, Entailer, Tokenizer
+from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Tokenizer
 from ragstone.core.search import Exchange
 from ragstone.core.types import Hit
 from ragstone.settings.answers import AnswerSettings
@@ -69,13 +69,14 @@ class Answerer:
         llm_settings: LLMSettings | None = None,
         tokenizer: Tokenizer | None = None,
         entailer: Entailer | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._llm = llm
         self._settings = settings or AnswerSettings()
         self._llm_settings = llm_settings or LLMSettings()
         self._tokenizer = tokenizer or WordTokenizer()
         self._entailer = entailer
-        self._extractor = Extractor(embedder)
+        self._extractor = Extractor(embedder, reranker)
         check_format(self._settings.citation_format)
 
     async def answer(

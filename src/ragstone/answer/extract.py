@@ -23,11 +23,12 @@ from ragstone.answer.score import (
     read_in_context,
     score_units,
     share_chances,
+    weigh_relevance,
 )
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.language import is_foreign_text
 from ragstone.core.errors import ModelError, RemoteError
-from ragstone.core.protocols import Embedder
+from ragstone.core.protocols import Embedder, Reranker
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
 from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, asks_for_default, find_asked_kind, holds_kind
@@ -56,6 +57,9 @@ NEAR_THE_BEST = 0.85
 MOST_UNITS = 4
 SHORTLIST = 32
 """Most units that the model compares; more cost time and find nothing better."""
+RERANKED_UNITS = 16
+"""Best units that a configured reranker reads."""
+RERANK_SECONDS = 5
 _CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|Finally|In (?:an?|the)|With|For)\b")
 """The beginning of an English sentence that is seldom the first about something."""
 _MARK = re.compile(r"\[\d{1,3}\]")
@@ -78,10 +82,11 @@ class Extraction:
 
 
 class Extractor:
-    """Picks units by meaning, by words and by kind; keeps what its model says of unrelated ones."""
+    """Picks units by meaning, by words, by kind and, where there is one, by a reranker."""
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, embedder: Embedder, reranker: Reranker | None = None) -> None:
         self._embedder = embedder
+        self._reranker = reranker
         self._unrelated = UnrelatedVectors()
 
     async def extract(
@@ -110,12 +115,31 @@ class Extractor:
         found = await asyncio.to_thread(_find_covered, question, hits, addresses, shared)
         if not found.short:
             return found, ()
+        short, notes = found.short, list[str]()
         try:
-            near = await self._closeness(question, [item.unit for item in found.short])
+            near = await self._closeness(question, [item.unit for item in short])
+            short = [replace(item, closeness=value) for item, value in zip(short, near, strict=True)]
         except (ModelError, RemoteError) as error:
-            return found, (f"answer: sentences chosen by words only: {error}",)
-        short = [replace(item, closeness=value) for item, value in zip(found.short, near, strict=True)]
-        return replace(found, short=short), ()
+            notes.append(f"answer: sentences chosen by words only: {error}")
+        try:
+            short = await self._rerank(question, short)
+        except (ModelError, RemoteError, TimeoutError) as error:
+            reason = str(error) or f"no scores within {RERANK_SECONDS} s"
+            notes.append(f"answer: sentences chosen without the reranker: {reason}")
+        return replace(found, short=short), tuple(notes)
+
+    async def _rerank(self, question: str, units: Sequence[ScoredUnit]) -> Sequence[ScoredUnit]:
+        """Return the units with what the reranker says of the best ones; the others count like the worst of these."""
+        # Where the search did without it (in a hurry, not rolled out, broken), so does the answer.
+        if self._reranker is None or not any("rerank" in item.unit.quote.hit.scores for item in units):
+            return units
+        ranked = sorted(units, key=lambda item: item.score, reverse=True)
+        terms = frozenset(asked_terms(question))
+        passages = [read_in_context(item.unit, terms) for item in ranked[:RERANKED_UNITS]]
+        async with asyncio.timeout(RERANK_SECONDS):
+            scores = [weigh_relevance(value) for value in await self._reranker.score(question, passages)]
+        scores += [min(scores)] * (len(ranked) - len(scores))
+        return [replace(item, reranked=value) for item, value in zip(ranked, scores, strict=True)]
 
     async def _closeness(self, question: str, units: Sequence[AnswerUnit]) -> list[float]:
         terms = frozenset(asked_terms(question))

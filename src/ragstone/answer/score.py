@@ -21,6 +21,10 @@ from ragstone.language.relevance import COVERAGE_WEIGHT
 
 PLACES = {"own": 1.0, "above": 0.9, "near": 0.6, "section": 0.8, "title": 0.5}
 """The worth of a term in the unit, over it, next to it, in the section path or in the title."""
+RERANKED = 1.0
+"""The weight of a reranker's log odds beside what is fitted here, which are log odds too."""
+_LEAST_SURE = 0.01
+"""Rerankers differ in how sure they sound: nearer to 0 or 1 than this counts like this."""
 READ_TOGETHER = 3
 """Units of the best ones of which one must be close to the question."""
 WIDEST_MARGIN = 3.0
@@ -42,11 +46,12 @@ def leans(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScoredUnit:
-    """A unit and what speaks for it; `closeness` is None where no model could be asked."""
+    """A unit and what speaks for it; without a model `closeness` is None, and without a reranker `reranked` is 0."""
 
     unit: AnswerUnit
     features: Mapping[str, float]
     closeness: float | None = None
+    reranked: float = 0.0
 
     @property
     def coverage(self) -> float:
@@ -62,14 +67,20 @@ class ScoredUnit:
     def score(self) -> float:
         """Return a measure by which units of one question are compared."""
         if self.closeness is None:
-            return _sum(RANKING_BY_WORDS, self.features)
-        return _sum(RANKING, {**self.features, "closeness": self.closeness})
+            return self.reranked + _sum(RANKING_BY_WORDS, self.features)
+        return self.reranked + _sum(RANKING, {**self.features, "closeness": self.closeness})
 
 
 def score_units(question: str, units: Sequence[AnswerUnit], shared: AbstractSet[str] = frozenset()) -> list[ScoredUnit]:
     """Return each unit with what speaks for it by words and kind."""
     described = describe_units(question, units, shared)
     return [ScoredUnit(unit, features) for unit, features in zip(units, described, strict=True)]
+
+
+def weigh_relevance(relevance: float) -> float:
+    """Return what the relevance that a reranker gives a unit, from 0 to 1, adds to its score."""
+    sure = min(max(relevance, _LEAST_SURE), 1 - _LEAST_SURE)
+    return RERANKED * math.log(sure / (1 - sure))
 
 
 def estimate_chance(ranked: Sequence[ScoredUnit]) -> float:

@@ -327,7 +327,9 @@ class Components:
         from ragstone.answer.ask import Answerer
 
         settings, tokenizer = self.settings, tokenizer_of(self.embedder)
-        return Answerer(self.embedder, self.llm, settings.answer, settings.llm, tokenizer, self.entailer)
+        # Where an LLM reranks, an LLM also writes the answers.
+        reranker = self.reranker if settings.reranking.kind == "cross_encoder" else None
+        return Answerer(self.embedder, self.llm, settings.answer, settings.llm, tokenizer, self.entailer, reranker)
 
     @cached_property
     def researcher(self) -> Researcher:
