@@ -30,8 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the tables, and return 1 if a goal is missed; both halves as a whole are written to the page."""
     options = _parse(arguments)
     if options.half == "ablation":
-        measured = measure_ablation(options.data_dir, options.data, every=options.every, by_rule=options.rules)
-        print("\n".join(asyncio.run(measured)))
+        print("\n".join(measure_ablation(options.data_dir, options.data, every=options.every, by_rule=options.rules)))
         return 0
     if options.half == "fit":
         figures, weights = asyncio.run(fit_weights(options.data_dir))

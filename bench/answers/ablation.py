@@ -1,19 +1,25 @@
 """What each rule of the checks is worth: macro-F1 on claims and statements with one rule or file switched off.
 
 A rule is a function of `ragstone.answer.verify` or `ragstone.answer.check`, or one of `ragstone.language` that they
-import, that finds or denies something. Switched off, it finds nothing. Searches and vectors are made once. What the
-rules for other languages than English are for, no labelled item here shows. Of SciFact only training claims are read.
+import, that finds or denies something. Switched off, it finds nothing. Searches and vectors are made once, and an item
+is checked again only without the rules that found something in it: without any other the outcome is the same. What
+the rules for other languages than English are for, no labelled item here shows. Of SciFact, only training claims are
+read.
 """
 
 from __future__ import annotations
 
+import asyncio
 import inspect
+import multiprocessing
 import pkgutil
 import sys
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType, ModuleType, NoneType
@@ -21,7 +27,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from bench.answers.collection import LabelledClaim, LabelledStatement, load_collection
+from bench.answers.collection import FITTED, LabelledClaim, LabelledStatement, load_collection
 from bench.answers.doubles import ScriptedLLM
 from bench.answers.grade import words_of
 from bench.answers.knowledge import ingest_pages, open_knowledge
@@ -42,11 +48,13 @@ from ragstone.core.protocols import Embedder
 from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Hit, Role, Vector
 from ragstone.engine.engine import Engine
+from ragstone.engine.workspace import Workspace
 
 NO_RULES = ("objections", "pipeline", "reading", "judging", "statements")
 """Modules of the package that combine what rules find."""
 SCIFACT_EVERY = 6
 """Of so many training claims of SciFact one is read: with all of them a table would take hours."""
+PROCESSES = 2
 Search = Callable[[str], Awaitable[SearchResult]]
 Labels = list[tuple[str, str]]
 """What is true and what was said, for each item."""
@@ -129,23 +137,32 @@ def _switch_off(function: FunctionType) -> Callable[..., Any] | None:
 
 @contextmanager
 def switched_off(rules: Sequence[Rule]) -> Iterator[None]:
-    """Replace rules in every module that has them, and forget what was computed with them."""
-    offs = {id(rule.function): rule.off for rule in rules}
+    """Let rules find nothing within a block."""
+    with replaced({id(rule.function): rule.off for rule in rules}):
+        yield
+
+
+@contextmanager
+def replaced(others: Mapping[int, Callable[..., Any]]) -> Iterator[None]:
+    """Replace functions, by their ids, in every module that has them, and forget what was computed with them."""
     modules = [module for name, module in sys.modules.items() if name.startswith("ragstone.")]
-    places = [(module, name, value) for module in modules for name, value in vars(module).items() if id(value) in offs]
+    places = [
+        (module, name, value) for module in modules for name, value in vars(module).items() if id(value) in others
+    ]
     try:
         for module, name, value in places:
-            setattr(module, name, offs[id(value)])
-        _forget(modules)
+            setattr(module, name, others[id(value)])
+        forget()
         yield
     finally:
         for module, name, value in places:
             setattr(module, name, value)
-        _forget(modules)
+        forget()
 
 
-def _forget(modules: Sequence[ModuleType]) -> None:
-    for module in modules:
+def forget() -> None:
+    """Clear what the rules have computed before."""
+    for module in [module for name, module in sys.modules.items() if name.startswith("ragstone.")]:
         for value in list(vars(module).values()):
             if hasattr(value, "cache_clear") and "answer" in module.__name__ + getattr(value, "__module__", ""):
                 value.cache_clear()
@@ -161,30 +178,60 @@ def macro_f1(labels: Labels) -> float:
     return float(np.mean(scores)) if scores else 0.0
 
 
+@dataclass(frozen=True)
+class Item:
+    """Something to check: its group, what is true of it, and how to find out what is said of it."""
+
+    group: str
+    true: str
+    check: Callable[[], Awaitable[str]]
+
+
 @dataclass
 class Subjects:
     """What is checked with each set of rules."""
 
     verifier: ClaimVerifier
-    search: Search
-    claims: Sequence[LabelledClaim]
+    claims: Sequence[tuple[LabelledClaim, Search]]
     statements: Sequence[LabelledStatement]
     scifact: Sequence[tuple[Claim, Sequence[Hit]]]
 
-    async def measure(self) -> dict[str, float]:
-        """Return macro-F1 of each group."""
-        labels: dict[str, Labels] = defaultdict(list)
-        for claim in self.claims:
-            verdict = await self.verifier.verify(claim.text, self.search)
-            labels["claims"].append(("SUPPORT" if claim.is_true else "REFUTE", label_of(verdict)))
+    def list_items(self) -> list[Item]:
+        """Return each claim and statement; a statement is verified, and said by a model."""
+        items = []
+        for claim, search in self.claims:
+            true = "SUPPORT" if claim.is_true else "REFUTE"
+            items.append(Item("claims", true, partial(self._label, claim.text, search)))
         for statement in self.statements:
             hit, true = as_hit(statement.document, statement.passage), str(statement.is_true)
-            verdict = await self.verifier.verify(statement.text, give([hit]))
-            labels["statements verified"].append((true, str(verdict.status != "UNVERIFIED")))
-            labels["statements said"].append((true, str(await _is_said(statement, hit))))
+            items.append(Item("statements verified", true, partial(self._is_verified, statement.text, give([hit]))))
+            items.append(Item("statements said", true, partial(_is_said, statement, hit)))
         for known, hits in self.scifact:
-            labels["SciFact"].append((known.label, label_of(await self.verifier.verify(known.text, give(hits)))))
-        return {group: macro_f1(found) for group, found in labels.items()}
+            items.append(Item("SciFact", known.label, partial(self._label, known.text, give(hits))))
+        return items
+
+    async def _label(self, text: str, search: Search) -> str:
+        return label_of(await self.verifier.verify(text, search))
+
+    async def _is_verified(self, text: str, search: Search) -> str:
+        return str((await self.verifier.verify(text, search)).status != "UNVERIFIED")
+
+
+@contextmanager
+def trace_findings(rules: Sequence[Rule], found: set[str]) -> Iterator[None]:
+    """Collect the names of the rules that find something within a block."""
+
+    def trace(rule: Rule) -> Callable[..., Any]:
+        def call(*values: Any, **named: Any) -> Any:
+            result = rule.function(*values, **named)
+            if result != rule.off(*values, **named):
+                found.add(rule.name)
+            return result
+
+        return call
+
+    with replaced({id(rule.function): trace(rule) for rule in rules}):
+        yield
 
 
 def give(hits: Sequence[Hit]) -> Search:
@@ -196,30 +243,42 @@ def give(hits: Sequence[Hit]) -> Search:
     return search
 
 
-async def _is_said(statement: LabelledStatement, hit: Hit) -> bool:
-    """Return whether a statement of a model comes out of the composition of an answer."""
+async def _is_said(statement: LabelledStatement, hit: Hit) -> str:
+    """Tell whether a statement of a model comes out of the composition of an answer."""
     passages = pack([hit], 4000, WordTokenizer())
     checker = Checker({passage.number: passage.hit for passage in passages}, Judge().relations)
     composition = Composition(ScriptedLLM(f"{statement.text} [1]"), passages, checker, ReplyLimits(9, 1000, 60))
     kept = [said.text async for said in composition.statements(statement.text)]
-    return words_of(statement.text) in words_of(" ".join(kept))
+    return str(words_of(statement.text) in words_of(" ".join(kept)))
 
 
 @asynccontextmanager
 async def open_subjects(kept: Path | None, scifact: Path, every: int) -> AsyncIterator[Subjects]:
-    """Give the labelled items of the half to develop on, and of SciFact where it is there."""
-    collection = load_collection("develop")
-    async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
-        workspace, found = Engine(components).workspace("default"), dict[str, SearchResult]()
-
-        async def search(text: str) -> SearchResult:
-            if text not in found:
-                found[text] = await workspace.search(SearchQuery(text, k=10))
-            return found[text]
-
+    """Give the labelled items of the half to develop on, claims on further manuals, and SciFact where it is there."""
+    collections = [load_collection(half) for half in FITTED]
+    claims: list[tuple[LabelledClaim, Search]] = []
+    async with AsyncExitStack() as stack:
+        for collection in collections:
+            data = await stack.enter_async_context(ingest_pages(collection.pages, kept))
+            components = await stack.enter_async_context(open_knowledge(data))
+            search = remember_searches(Engine(components).workspace("default"))
+            claims += [(claim, search) for claim in collection.claims]
         verifier = ClaimVerifier(RememberingEmbedder(components.embedder))
+        statements = [statement for collection in collections for statement in collection.statements]
         labelled = _read_scifact(scifact)[:: SCIFACT_EVERY * every]
-        yield Subjects(verifier, search, collection.claims[::every], collection.statements[::every], labelled)
+        yield Subjects(verifier, claims[::every], statements[::every], labelled)
+
+
+def remember_searches(workspace: Workspace) -> Search:
+    """Return a search that asks a workspace once for each text."""
+    found: dict[str, SearchResult] = {}
+
+    async def search(text: str) -> SearchResult:
+        if text not in found:
+            found[text] = await workspace.search(SearchQuery(text, k=10))
+        return found[text]
+
+    return search
 
 
 def _read_scifact(folder: Path) -> list[tuple[Claim, Sequence[Hit]]]:
@@ -230,8 +289,25 @@ def _read_scifact(folder: Path) -> list[tuple[Claim, Sequence[Hit]]]:
     return [(claim, [as_abstract(document, *abstracts[document]) for document in claim.cited]) for claim in claims]
 
 
-async def measure_ablation(kept: Path | None, scifact: Path, *, every: int = 1, by_rule: bool = False) -> list[str]:
+def measure_ablation(kept: Path | None, scifact: Path, *, every: int = 1, by_rule: bool = False) -> list[str]:
     """Return the lines of a table: macro-F1 with all rules, and what is lost without each file, or also each rule."""
+    one = partial(_measure_share, kept=kept, scifact=scifact, every=every, by_rule=by_rule)
+    with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
+        shares = list(pool.map(one, range(PROCESSES)))
+    whole = shares[0][0]
+    lines = [f"| without | {' | '.join(whole)} | changed | |", f"|---|{'---|' * len(whole)}---|---|"]
+    lines.append(f"| (all rules) | {' | '.join(f'{value:.3f}' for value in whole.values())} | | |")
+    return lines + sorted(line for _, share in shares for line in share)
+
+
+def _measure_share(share: int, **options: Any) -> tuple[dict[str, float], list[str]]:
+    return asyncio.run(_measure_groups(share, **options))
+
+
+async def _measure_groups(
+    share: int, kept: Path | None, scifact: Path, every: int, by_rule: bool
+) -> tuple[dict[str, float], list[str]]:
+    """Return macro-F1 with all rules, and the lines of one process's share of the groups of rules."""
     rules = find_rules()
     groups: dict[str, list[Rule]] = defaultdict(list)
     for rule in rules:
@@ -239,18 +315,36 @@ async def measure_ablation(kept: Path | None, scifact: Path, *, every: int = 1, 
     if by_rule:
         groups |= {rule.name: [rule] for rule in rules}
     async with open_subjects(kept, scifact, every) as subjects:
-        await subjects.measure()  # makes the searches and vectors
-        whole = await subjects.measure()
-        lines = [f"| without | {' | '.join(whole)} | |", f"|---|{'---|' * len(whole)}---|"]
-        lines.append(f"| (all rules) | {' | '.join(f'{value:.3f}' for value in whole.values())} | |")
-        for name, off in groups.items():
+        items = subjects.list_items()
+        said = [await item.check() for item in items]  # makes the searches and vectors
+        finders = []
+        for item in items:
+            found: set[str] = set()
+            with trace_findings(rules, found):
+                await item.check()
+            finders.append(found)
+        whole, lines = score(items, said), []
+        for name, off in list(groups.items())[share::PROCESSES]:
+            without, names = list(said), {rule.name for rule in off}
             with switched_off(off):
-                lines.append(_render_loss(name, whole, await subjects.measure()))
-                print(lines[-1], file=sys.stderr, flush=True)
-    return lines
+                for place, item in enumerate(items):
+                    if not names.isdisjoint(finders[place]):
+                        without[place] = await item.check()
+            changed = sum(one != other for one, other in zip(said, without, strict=True))
+            lines.append(_render_loss(name, whole, score(items, without), changed))
+            print(lines[-1], file=sys.stderr, flush=True)
+    return whole, lines
 
 
-def _render_loss(name: str, whole: Mapping[str, float], without: Mapping[str, float]) -> str:
+def score(items: Sequence[Item], said: Sequence[str]) -> dict[str, float]:
+    """Return macro-F1 of each group."""
+    labels: dict[str, Labels] = defaultdict(list)
+    for item, label in zip(items, said, strict=True):
+        labels[item.group].append((item.true, label))
+    return {group: macro_f1(found) for group, found in labels.items()}
+
+
+def _render_loss(name: str, whole: Mapping[str, float], without: Mapping[str, float], changed: int) -> str:
     changes = {group: without[group] - value for group, value in whole.items()}
     worth = "" if min(changes.values()) < 0 else "buys nothing"
-    return f"| {name} | {' | '.join(f'{change:+.3f}' for change in changes.values())} | {worth} |"
+    return f"| {name} | {' | '.join(f'{change:+.3f}' for change in changes.values())} | {changed} | {worth} |"
