@@ -6,28 +6,40 @@ tools for agents as a sentence. `docs/reference/remedies.md` has a section for e
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 
+_DETAIL = re.compile(r"\[([^]]*\{(\w+)\}[^]]*)\]")
+
 
 class Action(StrEnum):
     """Something that a user can do, and the sentence that asks for it."""
 
     sentence: str
+    pattern: str
+    """The sentence with its details in brackets; each is said only when its argument is known."""
 
-    def __new__(cls, code: str, sentence: str) -> Action:
+    def __new__(cls, code: str, pattern: str) -> Action:
         action = str.__new__(cls, code)
         action._value_ = code
-        action.sentence = sentence
+        action.sentence, action.pattern = _DETAIL.sub("", pattern), pattern
         return action
 
-    INGEST = "ingest", "ingest documents"
-    INGEST_AGAIN = "ingest_again", "ingest the documents again"
+    def describe(self, arguments: Mapping[str, str]) -> str:
+        """Return the sentence with those of its details that are known."""
+        return _DETAIL.sub(lambda part: part[1].format(**arguments) if part[2] in arguments else "", self.pattern)
+
+    INGEST = "ingest", "ingest documents[ into the knowledge base '{kb}'][ for the tenant '{tenant}']"
+    INGEST_AGAIN = "ingest_again", "ingest the documents again[ into the knowledge base '{kb}']"
     CREATE_DATA = "create_data", "ingest documents, or name another data folder"
-    CREATE_TENANT = "create_tenant", "choose one of the tenants, or ingest documents for a new one"
+    CREATE_TENANT = (
+        "create_tenant",
+        "choose one of the tenants, or ingest documents for a new one[ with the name '{tenant}']",
+    )
     LIST_DOCUMENTS = "list_documents", "list the documents"
     LIST_PASSAGES = "list_passages", "search for the passage to see its chunk_id"
     LIST_JOBS = "list_jobs", "list the jobs"
@@ -46,14 +58,23 @@ class Action(StrEnum):
     REMOVE_GOLDEN = "remove_golden", "remove all golden queries"
     ADD_FEEDBACK = "add_feedback", "vote for a passage"
     ADD_SOURCE = "add_source", "set up a source"
-    REMOVE_SOURCE = "remove_source", "remove the source, with or without its documents"
-    DELETE_KB = "delete_kb", "delete the knowledge base"
-    RESUME_TENANT = "resume_tenant", "resume the tenant"
-    FINISH_TENANT_DELETION = "finish_tenant_deletion", "delete the tenant again to finish it"
-    REEMBED = "reembed", "re-embed the knowledge base"
-    FORCE_REEMBED = "force_reembed", "re-embed the knowledge base and make it live even though it finds less"
-    IMPROVE_SEARCH = "improve_search", "compare fresh embeddings, look at the gaps, and tune the search"
-    PULL_MODEL = "pull_model", "download the model"
+    REMOVE_SOURCE = "remove_source", "remove the source[ '{source}'], with or without its documents"
+    DELETE_KB = "delete_kb", "delete the knowledge base[ '{kb}']"
+    RESUME_TENANT = "resume_tenant", "resume the tenant[ '{tenant}']"
+    FINISH_TENANT_DELETION = "finish_tenant_deletion", "delete the tenant[ '{tenant}'] again to finish it"
+    REEMBED = (
+        "reembed",
+        "re-embed the knowledge base[ '{kb}'][ with the model '{model}'][, or set embedding.model to {current_model}]",
+    )
+    FORCE_REEMBED = (
+        "force_reembed",
+        "re-embed the knowledge base[ '{kb}'][ with the model '{model}'] and make it live even though it finds less",
+    )
+    IMPROVE_SEARCH = (
+        "improve_search",
+        "compare fresh embeddings, look at the gaps, and tune the search[ of the knowledge base '{kb}']",
+    )
+    PULL_MODEL = "pull_model", "download the model[ '{model}']"
     USE_OWN_KB = "use_own_kb", "let the data set have a knowledge base of its own"
     REPLACE_COLLECTION = "replace_collection", "replace the collection, or choose another name"
     RENAME_COLLECTION = "rename_collection", "choose another name for the collection, or delete this one first"
@@ -64,18 +85,18 @@ class Action(StrEnum):
     BUILD_CORPUS = "build_corpus", "build the collection again from its corpus file"
     SHOW_SETTINGS = "show_settings", "look at the settings and their values"
     CREATE_KEY = "create_key", "make an encryption key"
-    CHECK_STORES = "check_stores", "check the stores"
+    CHECK_STORES = "check_stores", "check the stores[; until then search with arms set to {arms}]"
     REPAIR_STORES = "repair_stores", "check the stores and repair them"
     FINISH_LEFT_STORE = (
         "finish_left_store",
-        "configure the store again and repair it, or empty it by hand and have it forgotten",
+        "configure the store[ '{store}'] again and repair it, or empty it by hand and have it forgotten",
     )
     EXPORT = "export", "export an archive"
     MERGE_ARCHIVES = "merge_archives", "export one and import it into the other"
-    SEARCH = "search", "search for some words"
-    ASK = "ask", "ask a question"
-    RESEARCH = "research", "name a topic"
-    VERIFY = "verify", "state a claim as a full sentence, or name a receipt"
+    SEARCH = "search", "search for some words[, for example: {query}]"
+    ASK = "ask", "ask a question[, for example: {question}]"
+    RESEARCH = "research", "name a topic[, for example: {topic}]"
+    VERIFY = "verify", "state a claim as a full sentence[, such as “{claim}”], or name a receipt"
     CREATE_RECEIPT = "create_receipt", "ask a question and have its receipt written"
 
 
@@ -113,8 +134,7 @@ Renderer = Callable[[str, Remedy], str]
 
 def render_sentence(hint: str, remedy: Remedy) -> str:
     """Return the hint and the remedy as a sentence, for readers who have no shell."""
-    details = ", ".join(f"{name} {value}" for name, value in remedy.arguments)
-    return join_advice(hint, remedy.action.sentence + (f" ({details})" if details else ""))
+    return join_advice(hint, remedy.action.describe(dict(remedy.arguments)))
 
 
 def join_advice(hint: str, remedy: str, *, bare: bool = False) -> str:

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
+import typer
 from tests.warm import warm_python
 
 from ragstone.core.errors import InputError, ModelError, NotFoundError, RagstoneError, SettingsError
@@ -45,6 +46,17 @@ def test_piped_help_has_no_frames(cli: Cli) -> None:
     ran = cli("--help")
     assert ran.code == 0
     assert ran.out.isascii()
+
+
+def test_help_on_80_columns_cuts_no_description(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "rich_markup_mode", None)
+    program: Any = typer.main.get_command(app)
+    groups = [program, *(group for group in program.commands.values() if hasattr(group, "commands"))]
+    pages = [
+        group.make_context("ragstone", [], resilient_parsing=True, terminal_width=80).get_help() for group in groups
+    ]
+    cut = [line for page in pages for line in page.splitlines()[1:] if line.endswith("...")]
+    assert cut == []
 
 
 def test_the_reference_is_up_to_date() -> None:
@@ -92,7 +104,7 @@ def test_choices_are_those_of_the_engine() -> None:
     [
         (["serach", "x"], "No such command 'serach'. Did you mean 'search'"),
         (["search"], "Missing argument 'QUERY'."),
-        (["search", "x", "--mode", "slow"], "'slow' is not one of"),
+        (["search", "x", "--mode", "slow"], "Invalid value for '--mode': 'slow' is not one of"),
         (["search", "x", "-k", "0"], "-k"),
         (["search", "x", "--zork"], "No such option: --zork"),
         (["kb", "remove"], "No such command 'remove'."),

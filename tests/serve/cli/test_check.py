@@ -82,7 +82,12 @@ def test_a_text_that_states_nothing_leads_to_the_exit_code_of_nothing_found(fill
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("none.md", "none.md does not exist"), (".", ". is a folder"), ("-", "there is no text")]
+    ("name", "message"),
+    [
+        ("none.md", "none.md does not exist\nhint: check the spelling\n"),
+        (".", ". is a folder"),
+        ("-", "there is no text"),
+    ],
 )
 def test_what_cannot_be_read_is_named(filled: Cli, name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b" \n")))

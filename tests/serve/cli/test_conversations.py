@@ -46,6 +46,14 @@ def test_another_tenants_conversation_is_not_there(filled: Cli) -> None:
     assert len(filled("conversations", "show", "mine", "--json").json["turns"]) == 1
 
 
+def test_a_question_without_an_answer_is_shown_as_such(filled: Cli) -> None:
+    filled("ask", "Who invented the telephone?", "--conversation", "mine")
+    assert filled("conversations", "show", "mine").out.splitlines()[1:] == [
+        "Who invented the telephone?",
+        "(no answer)",
+    ]
+
+
 def test_no_terminal_commands_come_out_of_a_question(filled: Cli) -> None:
     filled("ask", "Who \x1b[31mminds\x1b[0m the engine?", "--conversation", "mine")
     assert "\x1b" not in filled("conversations", "show", "mine").out

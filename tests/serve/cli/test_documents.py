@@ -162,7 +162,10 @@ def test_stats(filled: Cli) -> None:
     assert (counts["kb"], counts["documents"], counts["chunks"]) == ("default", 3, 4)
     assert (counts["unembedded"], counts["model"]) == (0, "fake@1")
     assert all(isinstance(counts[name], int) for name in ("tokens", "sequence", "bytes"))
-    assert "documents       3\n" in filled("stats").out
+    shown = filled("stats").out
+    assert "documents       3\n" in shown
+    assert "without vectors 0 documents\n" in shown
+    assert f"changes so far  {counts['sequence']}, in all knowledge bases of the tenant\n" in shown
 
 
 def test_tenants_do_not_see_each_other(filled: Cli) -> None:

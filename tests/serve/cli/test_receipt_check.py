@@ -56,5 +56,8 @@ def test_the_first_line_says_why_it_does_not_hold(filled: Cli, tmp_path: Path) -
     ran = filled("verify", "--receipt", path)
     assert (ran.code, ran.out.splitlines()[0]) == (
         3,
-        "does not hold: not all it said would be said today (still holding: 0 of 1 sentence; the receipt is intact)",
+        (
+            "does not hold: the documents no longer support every sentence of it "
+            "(still holding: 0 of 1 sentence; the receipt is intact)"
+        ),
     )

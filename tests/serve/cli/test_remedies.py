@@ -41,7 +41,8 @@ def test_the_commands_of_a_remedy_exist_and_take_its_options(action: Action) -> 
                 continue  # an argument that cannot be left out
             words = shlex.split(step.fill(arguments, WORKS_ELSEWHERE.list_options()))
             _parse(PROGRAM, words[0], words[1:])
-            assert words.count("--tenant") == words.count("--data-dir") == 1
+            assert words.count("--data-dir") == 1
+            assert words.count("--tenant") == ("tenant" not in step.without)
 
 
 def _parse(command: Any, name: str, words: list[str], parent: Any = None) -> None:
@@ -62,6 +63,13 @@ def test_a_command_that_does_not_exist_is_noticed() -> None:
         _parse(PROGRAM, "ragstone", ["doctor", "--mend"])
     with pytest.raises(LookupError, match="nothing"):
         _parse(PROGRAM, "ragstone", ["nothing"])
+
+
+def test_a_sentence_tells_every_argument_that_a_command_takes() -> None:
+    for action, steps in STEPS.items():
+        taken = {name for step in steps for name in re.findall(r"\{(?!command)(\w+)\}", step.words + step.command)}
+        missing = [name for name in taken if "<x>" not in action.describe({name: "<x>"})]
+        assert not missing, action
 
 
 def test_every_code_has_a_section() -> None:
@@ -114,6 +122,26 @@ def test_a_command_has_the_options_of_the_call(hint: str, remedy: Remedy, told: 
         assert advise(hint, remedy) == told.format(" --data-dir 'my data' --tenant acme --kb tides")
 
 
+@pytest.mark.parametrize(
+    ("remedy", "told"),
+    [
+        (
+            Remedy(Action.INGEST, kb="tides", tenant="acme"),
+            (
+                "make it with: ragstone ingest PATH --kb tides --tenant acme{}; "
+                "list the knowledge bases with: ragstone kb list{} --tenant acme; "
+                "list the tenants with: ragstone tenants{}"
+            ),
+        ),
+        (Remedy(Action.LIST_TENANTS), "list them with: ragstone tenants{}"),
+        (Remedy(Action.LIST_KBS), "list them with: ragstone kb list{} --tenant acme"),
+    ],
+)
+def test_a_list_is_asked_for_without_the_name_of_what_is_not_there(remedy: Remedy, told: str) -> None:
+    with render_with(WORKS_ELSEWHERE.render_remedy):
+        assert advise("", remedy) == told.format(*[" --data-dir 'my data'"] * 3)
+
+
 def test_an_option_of_the_remedy_goes_before_that_of_the_call() -> None:
     remedy = Remedy(Action.REEMBED, model="new", kb="other", current_model="old")
     with render_with(Common(tenant="acme", kb="tides").render_remedy):
@@ -124,7 +152,7 @@ def test_an_option_of_the_remedy_goes_before_that_of_the_call() -> None:
 
 def test_without_a_shell_a_remedy_is_a_sentence() -> None:
     error = QuotaExceeded("full", hint="wait, or", remedy=Remedy(Action.DELETE_KB, kb="tides"))
-    assert error.advice == "wait, or delete the knowledge base (kb tides)"
+    assert error.advice == "wait, or delete the knowledge base 'tides'"
     assert render_sentence("", Remedy(Action.LIST_JOBS)) == "list the jobs"
     assert NotFoundError("no", hint="look again").advice == "look again"
 

@@ -38,12 +38,13 @@ def test_the_best_passage_comes_first(filled: Cli) -> None:
 def test_hits_for_people(filled: Cli) -> None:
     ran = filled("search", "lighthouse painted", "-k", "1")
     first, uri, words, blank = ran.out.splitlines()
-    assert first.split()[0] == "1"
-    assert 0 < float(first.split()[1]) <= 1
-    assert first.endswith("harbour.txt")
+    rank, label, relevance, title = first.split()
+    assert (rank, label, title) == ("1", "relevance", "harbour.txt")
+    assert 0 < float(relevance) <= 1
     assert uri == "    pages/harbour.txt"
     assert words == "    The harbour opens at six in the morning. The lighthouse was painted in 1931."
     assert blank == ""
+    assert filled("research", "lighthouse painted", "--depth", "quick").out.splitlines()[1].startswith("  relevance 0.")
 
 
 def test_the_trace_is_shown_when_asked_for(filled: Cli) -> None:
@@ -174,6 +175,7 @@ def test_an_explanation_of_a_hit_and_of_a_miss(filled: Cli) -> None:
     assert (lost["found"], lost["lost_at"]) == (False, "pack")
     shown = filled("explain", "dog", "--document", last, "-k", "1").out
     assert f"lost at pack: {lost['reason']}" in shown
+    assert "reached: no, missing word stems: dog" in shown
     assert [line.split()[0] for line in shown.splitlines()[2:]] == ["stage", "dense", "lexical", "fuse", "result"]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from ragstone.core.answers import Status, Verdict
+from ragstone.core.answers import Evidence, Stance, Status, Verdict
 from ragstone.serve.cli.commands.verify import draw_verdict
 
 if TYPE_CHECKING:
@@ -62,6 +62,31 @@ def test_the_headline_does_not_contradict_itself(status: Status, words: str) -> 
     out = Console(file=io.StringIO(), width=200, record=True)
     draw_verdict(out, Verdict("claim", status, "supported", 0.5, (), (), 1, "checks"))
     assert out.export_text() == f"{words}\n"
+
+
+def test_where_the_sources_settle_nothing_all_evidence_is_shown_and_none_as_against_the_claim() -> None:
+    def evidence(text: str, stance: Stance, *failed: str) -> Evidence:
+        return Evidence(text, "a", 0.5, stance, 0.5, 0.5, failed, "d", "c", "a.md", "a.md", None, "", 0, 9)
+
+    found = (
+        evidence("A crossing took 125 minutes.", "refuted", "it says “125”, not “124”"),
+        evidence("It took 124 minutes.", "unknown"),
+        evidence("It was quick.", "supported"),
+    )
+    shown = []
+    for stance in ("unknown", "refuted"):
+        out = Console(file=io.StringIO(), width=200, record=True)
+        draw_verdict(out, Verdict("claim", "UNVERIFIED", stance, 0.5, found, (), 0, "checks"))
+        shown.append([line for line in out.export_text().splitlines() if not line.endswith("a.md") or line[0] != " "])
+    assert shown[0][1:] == [
+        *("", "? a.md", "  “A crossing took 125 minutes.”"),
+        *("", "? a.md", "  “It took 124 minutes.”"),
+        *("", "+ a.md", "  “It was quick.”"),
+    ]
+    assert shown[1][1:] == [
+        *("", "- a.md", "  “A crossing took 125 minutes.”", "  it says “125”, not “124”"),
+        *("", "+ a.md", "  “It was quick.”"),
+    ]
 
 
 @pytest.mark.parametrize(

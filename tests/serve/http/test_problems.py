@@ -27,7 +27,7 @@ def test_an_error_says_what_happened_and_what_to_do(acme: Caller) -> None:
         "status": 404,
         "detail": "there is no knowledge base 'default' yet in tenant 'acme'",
         "code": "not_found",
-        "hint": "ingest documents (tenant acme)",
+        "hint": "ingest documents for the tenant 'acme'",
         "request_id": "mine-1",
     }
 
@@ -87,8 +87,14 @@ def test_a_defect_tells_nothing_of_itself(acme: Caller, monkeypatch: pytest.Monk
 
 
 def test_what_no_route_knows_is_a_problem_too(acme: Caller) -> None:
-    assert acme("GET", "/v1/nothing").json()["code"] == "not_found"
-    assert acme("PUT", "/v1/search").json()["code"] == "method_not_allowed"
+    for method, path, code in (("GET", "/v1/nothing", "not_found"), ("PUT", "/v1/search", "method_not_allowed")):
+        problem = acme(method, path).json()
+        assert (problem["code"], problem["hint"]) == (code, "/docs lists all routes")
+
+
+def test_a_body_that_is_no_json_is_said_to_be_none(acme: Caller) -> None:
+    answer = acme("POST", "/v1/search", content="{no", headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the body is not valid JSON (character 1)")
 
 
 def test_a_request_id_that_is_none_is_replaced(service: Service) -> None:

@@ -22,10 +22,28 @@ def test_an_unknown_remedy_is_none(stored: dict[str, str] | None) -> None:
 
 
 def test_without_a_surface_a_remedy_is_a_sentence() -> None:
-    sentence = Action.PULL_MODEL.sentence
-    assert advise("", PULL) == f"{sentence} (model bge-small)"
-    assert advise("wait", Remedy(Action.EXPORT)) == f"wait; {Action.EXPORT.sentence}"
+    assert advise("", PULL) == "download the model 'bge-small'"
+    assert advise("wait", Remedy(Action.EXPORT)) == "wait; export an archive"
     assert advise("wait", None) == "wait"
+
+
+@pytest.mark.parametrize(
+    ("remedy", "told"),
+    [
+        (Remedy(Action.INGEST), "ingest documents"),
+        (Remedy(Action.INGEST, kb="nosuch"), "ingest documents into the knowledge base 'nosuch'"),
+        (Remedy(Action.INGEST, kb="a", tenant="b"), "ingest documents into the knowledge base 'a' for the tenant 'b'"),
+        (
+            Remedy(Action.REEMBED, kb="a", model="b", current_model="c"),
+            "re-embed the knowledge base 'a' with the model 'b', or set embedding.model to c",
+        ),
+        (Remedy(Action.CHECK_STORES, arms="dense"), "check the stores; until then search with arms set to dense"),
+        (Remedy(Action.ASK, question="When does {it} open?"), "ask a question, for example: When does {it} open?"),
+        (Remedy(Action.EXPORT, later="x"), "export an archive"),
+    ],
+)
+def test_a_sentence_has_the_details_that_are_known(remedy: Remedy, told: str) -> None:
+    assert advise("", remedy) == told
 
 
 def test_a_surface_renders_remedies_in_its_own_words_and_only_inside_its_block() -> None:
@@ -44,7 +62,7 @@ def test_a_hint_and_a_remedy_become_one_text(hint: str, bare: bool, joined: str)
 
 def test_a_finding_advises_by_words_and_remedy() -> None:
     finding = HealthFinding("ledger", "files", "warn", "two are left", "remove them, or", remedy=Remedy(Action.EXPORT))
-    assert finding.advice == f"remove them, or {Action.EXPORT.sentence}"
+    assert finding.advice == "remove them, or export an archive"
     assert Check("python", "ok", "3.11").fix == ""
 
 

@@ -223,7 +223,9 @@ def _call(arguments: list[str]) -> int:
         program = typer.main.get_command(_select_program(arguments))
         code = program.main(arguments, prog_name="ragstone", standalone_mode=False)
     except typer.TyperException as error:
-        report_problem("usage", error.format_message(), _way_out(error, arguments), as_json=as_json)
+        # typer reports a value that is not one of the choices with the kind of the exception before it.
+        message = error.format_message().replace("Value error, ", "")
+        report_problem("usage", message, _way_out(error, arguments), as_json=as_json)
         return error.exit_code
     except typer.Abort as error:
         return report_error(KeyboardInterrupt(str(error)), as_json=as_json, debug=debug)

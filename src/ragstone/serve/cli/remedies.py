@@ -17,11 +17,13 @@ class Step:
     """A command within a few words, where `{command}` is the whole command and `{name}` an argument of the remedy.
 
     An option of the command is left out when the remedy has no argument for it, and so is a step that `needs` one.
+    A command that lists what there is goes `without` the option that named what is not there.
     """
 
     words: str
     command: str = ""
     needs: str = ""
+    without: tuple[str, ...] = ()
 
     def render(self, arguments: Mapping[str, str], options: Mapping[str, str]) -> str:
         """Return the step for these arguments; `options` are appended unless the command has them already."""
@@ -40,7 +42,7 @@ class Step:
                 typed.append(shlex.quote(arguments[slot[1]]))
             elif typed[-1].startswith("--"):
                 typed.pop()
-        missing = (option for name, option in options.items() if f"--{name}" not in typed)
+        missing = (option for name, option in options.items() if f"--{name}" not in typed and name not in self.without)
         return " ".join(typed) + "".join(missing)
 
 
@@ -50,19 +52,23 @@ EXAMPLE = "such as: {command}"
 STEPS: Mapping[Action, tuple[Step, ...]] = {
     Action.INGEST: (
         Step("make it with: {command}", "ingest PATH --kb {kb} --tenant {tenant}"),
-        Step("all there are: {command}", "tenants", needs="tenant"),
+        Step("list the knowledge bases with: {command}", "kb list", needs="kb", without=("kb",)),
+        Step("list the tenants with: {command}", "tenants", needs="tenant", without=("tenant", "kb")),
     ),
     Action.INGEST_AGAIN: (Step("ingest again with: {command}", "ingest PATH --kb {kb}"),),
     Action.CREATE_DATA: (Step("{command} makes it; --data-dir names another folder", "ingest PATH"),),
-    Action.CREATE_TENANT: (Step(LIST, "tenants"), Step("make it with: {command}", "ingest PATH --tenant {tenant}")),
+    Action.CREATE_TENANT: (
+        Step(LIST, "tenants", without=("tenant", "kb")),
+        Step("make it with: {command}", "ingest PATH --tenant {tenant}"),
+    ),
     Action.LIST_DOCUMENTS: (Step(LIST, "documents"),),
     Action.LIST_PASSAGES: (Step("{command} shows the chunk_id of each passage", "search … --json"),),
     Action.LIST_JOBS: (Step(LIST, "jobs"),),
     Action.LIST_FAILED_JOBS: (Step("{command}", "jobs --state failed"),),
     Action.LIST_SOURCES: (Step(LIST, "sources list"),),
-    Action.LIST_TENANTS: (Step(LIST, "tenants"),),
+    Action.LIST_TENANTS: (Step(LIST, "tenants", without=("tenant", "kb")),),
     Action.LIST_KEYS: (Step(LIST, "keys"),),
-    Action.LIST_KBS: (Step(LIST, "kb list"),),
+    Action.LIST_KBS: (Step(LIST, "kb list", without=("kb",)),),
     Action.LIST_MODELS: (Step("{command} lists some", "models"),),
     Action.LIST_CONVERSATIONS: (Step(LIST, "conversations"),),
     Action.LIST_PRODUCTS: (Step(LIST, "shop products"),),

@@ -174,15 +174,27 @@ def handle_problems(app: FastAPI) -> None:
     async def tell_wrong_request(request: Request, error: RequestValidationError) -> Response:
         # Without the input itself: it may be a document, or hold a secret.
         wrong = [{"loc": list(part["loc"]), "msg": part["msg"]} for part in error.errors()]
-        first = f"{'.'.join(str(step) for step in wrong[0]['loc'])}: {wrong[0]['msg']}" if wrong else "invalid request"
-        return make_problem(request, 422, first, code="invalid_input", hint="see /docs for the fields", wrong=wrong)
+        detail = _describe_first(error)
+        return make_problem(request, 422, detail, code="invalid_input", hint="see /docs for the fields", wrong=wrong)
 
     @app.exception_handler(HTTPException)
     async def refuse(request: Request, error: HTTPException) -> Response:
         return tell_refusal(request, error)
 
 
+def _describe_first(error: RequestValidationError) -> str:
+    """Return the first part of a request that is wrong, in a line."""
+    first = next(iter(error.errors()), None)
+    if first is None:
+        return "invalid request"
+    if first["type"] == "json_invalid":
+        return f"the body is not valid JSON (character {first['loc'][-1]})"
+    return f"{'.'.join(str(step) for step in first['loc'])}: {first['msg']}"
+
+
 def tell_refusal(request: Request, error: HTTPException) -> Response:
     """Return the response for what is refused before anything of ours is asked."""
     code, hint = getattr(error, "code", ""), getattr(error, "hint", "")
+    if error.status_code in (404, 405) and error.detail == HTTPStatus(error.status_code).phrase:
+        hint = "/docs lists all routes"  # The words are those of the framework: no route has this path and method.
     return make_problem(request, error.status_code, str(error.detail), code=code, hint=hint, headers=error.headers)

@@ -49,7 +49,8 @@ def read_files(
     """
     for path in paths:
         if not path.exists():
-            raise InputError(f"{path} does not exist", hint="check the spelling; nothing was ingested")
+            rest = "; nothing was ingested" if len(paths) > 1 else ""  # only an ingest names several
+            raise InputError(f"{path} does not exist", hint=f"check the spelling{rest}")
     return _read_each(paths, limits or LimitSettings(), owners or {})
 
 

@@ -32,7 +32,10 @@ Resume = Annotated[
 
 
 async def article(session: CliSession, topic: Topic = None, graph: Graph = None, resume: Resume = None) -> int:
-    """Write an article on a topic of the knowledge base; every sentence of it is checked and cited."""
+    """Write an article on a topic of the knowledge base.
+
+    Every sentence of it is checked and cited.
+    """
     if (topic is None) == (resume is None) or (resume and graph):
         raise InputError(
             "give a topic or a run to resume", hint="ragstone article TOPIC, or ragstone article --resume ID"

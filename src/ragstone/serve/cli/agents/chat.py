@@ -108,7 +108,7 @@ def draw_reply(out: Console, reply: CustomerReply, words: str | None = None) -> 
 
 
 async def show_agent(session: CliSession) -> None:
-    """Show the configuration of the customer-service agent."""
+    """Show the settings of the agent."""
     from ragstone.agents.service.agent import read_agent
 
     async with session.workspace() as workspace:
@@ -117,7 +117,7 @@ async def show_agent(session: CliSession) -> None:
 
 
 async def set_agent(session: CliSession, changes: Changes) -> None:
-    """Change fields of the configuration of the customer-service agent."""
+    """Change settings of the customer-service agent."""
     from ragstone.agents.service.agent import change_agent
 
     values = dict(_read_change(change) for change in changes)
@@ -127,7 +127,10 @@ async def set_agent(session: CliSession, changes: Changes) -> None:
 
 
 async def show_analytics(session: CliSession, days: Days = 30, svg: SvgFile = None) -> None:
-    """Show retrievals, their time, sources and costs of a tenant, as a table or as a chart."""
+    """Show retrievals of a tenant as a table or as a chart.
+
+    Shows their number, time, sources and costs.
+    """
     from ragstone.core.clock import now
     from ragstone.schemas.monitoring import AnalyticsSchema
     from ragstone.serve.chart import draw_analytics

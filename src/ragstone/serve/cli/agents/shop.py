@@ -37,7 +37,7 @@ FIND_MOST = 100
 
 
 async def list_products(session: CliSession, query: Query = None, limit: Most = 100, after: After = "") -> int:
-    """List products in order of id, or find some by words."""
+    """List products, or find some by words."""
     from ragstone.schemas.shop import ProductListSchema
 
     async with session.workspace() as workspace:
@@ -51,7 +51,7 @@ async def list_products(session: CliSession, query: Query = None, limit: Most = 
 
 
 async def list_services(session: CliSession, query: Query = None, limit: Most = 100, after: After = "") -> int:
-    """List services in order of id, or find some by words."""
+    """List services, or find some by words."""
     from ragstone.schemas.shop import ServiceListSchema
 
     async with session.workspace() as workspace:
@@ -136,7 +136,10 @@ async def remove_entry(
     kind: Annotated[Literal["product", "service"], typer.Argument(metavar="product|service")],
     entry_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the product or service.")],
 ) -> None:
-    """Remove a product or a service; a service that is booked for a time to come stays."""
+    """Remove a product or a service.
+
+    A service that is booked for a time to come stays.
+    """
     from ragstone.schemas.shop import RemovedEntrySchema
 
     async with session.workspace() as workspace:
@@ -155,7 +158,10 @@ async def import_table(
         Literal["products", "services"] | None, typer.Option("--kind", help="By default, as its columns say.")
     ] = None,
 ) -> None:
-    """Import products or services, all rows or none; an error names the rows that are wrong."""
+    """Import products or services, all rows or none.
+
+    An error names the rows that are wrong.
+    """
     from ragstone.schemas.shop import ShopImportSchema
 
     settings = session.settings()
@@ -169,7 +175,10 @@ async def import_table(
 
 
 async def list_slots(session: CliSession, service_id: ServiceId, first: First = None, last: Last = None) -> int:
-    """List the times at which a service can be booked now: today and the six days after it unless days are named."""
+    """List the times at which a service can be booked.
+
+    Lists today and the six days after it unless days are named.
+    """
     from ragstone.schemas.shop import SlotListSchema
 
     days = _read_days(first, last)

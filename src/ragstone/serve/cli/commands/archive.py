@@ -26,9 +26,10 @@ async def export_archive(
     files: Annotated[bool, typer.Option("--files/--no-files", help="Include uploaded original files.")] = True,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")] = False,
 ) -> None:
-    """Export a tenant's knowledge bases to one archive, as a consistent snapshot.
+    """Export a tenant's knowledge bases to one archive.
 
-    All of them, or those named with --kb (a,b,c). Vectors are in it, secrets of sources are not. It is not encrypted.
+    All of them, or those named with --kb (a,b,c), as one consistent snapshot. Vectors are in it, secrets of sources are
+    not. It is not encrypted.
     """
     settings = session.settings(kb=None)
     async with session.workspace(settings) as workspace:
@@ -49,9 +50,10 @@ async def import_archive(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Archive to import.")],
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace existing documents that differ.")] = False,
 ) -> int:
-    """Import the documents of an archive, with their ids, vectors and times.
+    """Import the documents of an archive.
 
-    Everything is checked before anything is written. After an interruption the same command continues.
+    They keep their ids, vectors and times. Everything is checked before anything is written. After an interruption the
+    same command continues.
     """
     async with session.workspace(session.settings(kb=None), create=True) as workspace:
         with move_progress(session) as on_progress:

@@ -53,9 +53,10 @@ async def audit(
     verify: Verify = False,
     noted: Noted = None,
 ) -> int:
-    """Show the audit log, newest first: of all tenants, or of --tenant, including deleted ones.
+    """Show the audit log, newest first.
 
-    Entries name things by id and count them. They hold no text of documents, questions or answers.
+    Shows that of all tenants, including deleted ones, or of --tenant. Entries name things by id and count them. They
+    hold no text of documents, questions or answers.
     """
     if verify or noted:
         return await _verify(session, noted or "")
@@ -89,9 +90,9 @@ def _draw_chain(out: Console, chain: AuditChain) -> None:
 
 
 async def list_alerts(session: CliSession) -> int:
-    """Show alerts, those that fire first: of all tenants and of the service, or of --tenant.
+    """Show alerts, those that fire first.
 
-    The exit code is 3 while one fires.
+    Shows those of all tenants and of the service, or of --tenant. The exit code is 3 while one fires.
     """
     from ragstone.schemas.monitoring import AlertListSchema
 

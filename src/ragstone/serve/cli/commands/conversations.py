@@ -83,5 +83,4 @@ def _draw_turns(out: Console, turns: Sequence[Turn]) -> None:
             out.print()
         out.print(text(moment(turn.moment), "dim"))
         out.print(text(one_line(turn.question), "bold"))
-        if turn.answer:
-            out.print(text(turn.answer))
+        out.print(text(turn.answer) if turn.answer else text("(no answer)", "dim"))

@@ -39,10 +39,10 @@ async def build_corpus(
         Path | None, typer.Option("--root", help="Folder to read from; by default ingestion.corpus_root.")
     ] = None,
 ) -> None:
-    """Build a collection from one corpus file: chunks, BM25 index, vectors and metadata.
+    """Build a collection from one corpus file.
 
-    The collection is the knowledge base that `--kb` names, by default `corpus_embeddings`. An existing one
-    is replaced when the new one is complete.
+    Makes its chunks, BM25 index, vectors and metadata. The collection is the knowledge base that `--kb` names, by
+    default `corpus_embeddings`. An existing one is replaced when the new one is complete.
     """
     from ragstone.core.collections import BuildRequest
 
@@ -61,7 +61,10 @@ async def build_corpus(
 
 
 async def show_corpus(session: CliSession) -> int:
-    """Show the state of a collection, and whether its files match the live content."""
+    """Show the state of a collection.
+
+    Shows whether its files match the live content, too.
+    """
     async with session.workspace() as workspace:
         health = await workspace.collections.health(session.options.kb)
     from ragstone.schemas.knowledge_bases import CollectionHealthSchema

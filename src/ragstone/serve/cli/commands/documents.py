@@ -50,7 +50,10 @@ async def list_documents(
 
 
 async def show_document(session: CliSession, document_id: DocumentId) -> None:
-    """Print a document's text and chunks, or its status while it is being processed."""
+    """Print the text and the chunks of a document.
+
+    Prints its status instead while it is being processed.
+    """
     from ragstone.schemas.documents import DocumentDetailSchema, DocumentStatusSchema
 
     async with session.workspace() as workspace:

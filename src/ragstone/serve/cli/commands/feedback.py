@@ -81,7 +81,10 @@ async def list_searches(
         str | None, typer.Option("--conversation", metavar="NAME", help="Only those of this conversation.")
     ] = None,
 ) -> int:
-    """List searches, newest first, with the sources they asked and what those returned."""
+    """List searches, newest first.
+
+    Shows the sources that each asked and what those returned.
+    """
     from ragstone.schemas.activity import LoggedSearchesSchema, LoggedSearchSchema
 
     async with session.workspace() as workspace:
@@ -134,7 +137,10 @@ async def list_gaps(
     days: Days = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
 ) -> None:
-    """List questions without a good result, the most frequent first."""
+    """List questions without a good result.
+
+    The most frequent come first.
+    """
     from ragstone.schemas.activity import GapListSchema
 
     async with session.workspace() as workspace:
@@ -210,7 +216,10 @@ async def make_golden(
     session: CliSession,
     count: Annotated[int, typer.Option("--count", min=1, max=1000, help="Number of documents to use.")] = 50,
 ) -> None:
-    """Make golden queries from the documents: written by the configured LLM, or from their own words without one."""
+    """Make golden queries from the documents.
+
+    The configured LLM writes them; without one they are made from words of the documents.
+    """
     from ragstone.schemas.activity import MadeGoldenSchema
 
     async with session.workspace() as workspace, session.slow_notice("Making questions …"):

@@ -76,7 +76,10 @@ def _as_check(finding: HealthFinding) -> Check:
 
 
 async def config(session: CliSession) -> None:
-    """Show all settings and their values. Secrets are masked; the output is YAML that `--config` reads."""
+    """Show all settings and their values.
+
+    Secrets are masked; the output is YAML that `--config` reads.
+    """
     from ragstone.schemas.settings import SettingsSchema, mask_secrets
 
     values = mask_secrets(session.settings().model_dump(mode="json"))
@@ -100,9 +103,10 @@ async def new_encryption_key(session: CliSession) -> None:
 
 
 async def rotate_encryption(session: CliSession) -> int:
-    """Encrypt the files and secrets of all tenants with the current key.
+    """Encrypt everything again with the current key.
 
-    First move the former `security.key` to `security.old_keys`. Remove it there once nothing failed.
+    Encrypts the files and secrets of all tenants. First move the former `security.key` to `security.old_keys`. Remove
+    it there once nothing failed.
     """
     from ragstone.engine.installation import rotate_keys
     from ragstone.schemas.tenants import RotationSchema

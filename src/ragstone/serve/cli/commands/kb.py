@@ -38,7 +38,10 @@ async def list_kbs(session: CliSession) -> int:
 
 
 async def list_collections(session: CliSession) -> int:
-    """List what a tenant has per type of source, by names such as `emails_default`."""
+    """List what a tenant has per type of source.
+
+    Their names are such as `emails_default`.
+    """
     async with session.workspace() as workspace:
         found = await workspace.knowledge_bases.source_types()
     from ragstone.schemas.knowledge_bases import CollectionListSchema
@@ -82,9 +85,10 @@ async def rename_kb(
 
 
 async def reindex_kb(session: CliSession, name: Name) -> int:
-    """Rebuild the indexes of a knowledge base, without interrupting searches.
+    """Rebuild the indexes of a knowledge base.
 
-    Only PostgreSQL's postings and approximate vector indexes need this; other stores maintain theirs.
+    Searches are not interrupted. Only PostgreSQL's postings and approximate vector indexes need this; other stores
+    maintain theirs.
     """
     async with session.workspace() as workspace, session.slow_notice("Making the indexes anew …"):
         rebuilt = await workspace.knowledge_bases.reindex(kb=name)
@@ -100,10 +104,11 @@ async def reindex_kb(session: CliSession, name: Name) -> int:
 async def resync_kb(
     session: CliSession, name: Name, yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False
 ) -> int:
-    """Remove all vectors of a knowledge base and make them again. Asks first on a terminal.
+    """Remove all vectors of a knowledge base and make them again.
 
-    Use this after changing how documents are chunked or embedded. The text stays and is found by word in the meantime.
-    Sources are read again by the next worker. After an interruption the same command continues.
+    Asks first on a terminal. Use this after changing how documents are chunked or embedded. The text stays and is found
+    by word in the meantime. Sources are read again by the next worker. After an interruption the same command
+    continues.
     """
     async with session.workspace() as workspace:
         chunks = pluralize((await workspace.knowledge_bases.stats(kb=name)).chunks, "chunk")
@@ -156,15 +161,16 @@ def _draw_collections(out: Console, found: Sequence[Collection]) -> None:
 
 
 def _draw_stats(out: Console, kb: str, counts: Stats) -> None:
+    found_by_word = ", found by word only until they have some" if counts.unembedded else ""
     facts = {
         "knowledge base": kb,
         "documents": f"{counts.documents:,}",
         "chunks": f"{counts.chunks:,}",
         "tokens": f"{counts.tokens:,}",
-        "by word only": f"{counts.unembedded:,}",
+        "without vectors": pluralize(counts.unembedded, "document") + found_by_word,
         "model": counts.model or "–",
         "on disk": f"{counts.bytes / 1024 / 1024:.1f} MB",
-        "changes": f"{counts.sequence:,}",
+        "changes so far": f"{counts.sequence:,}, in all knowledge bases of the tenant",
     }
     for name, value in facts.items():
         out.print(text(f"{name:<16}", "dim").append(value))

@@ -23,9 +23,9 @@ KeyId = Annotated[str, typer.Argument(metavar="ID", help="Id of the key, as `key
 
 
 async def list_keys(session: CliSession) -> int:
-    """List, create, rotate and revoke API keys; create encryption keys.
+    """List, create, rotate and revoke keys.
 
-    Lists the keys of all tenants, or with --tenant of one.
+    Lists the API keys of all tenants, or with --tenant of one.
     """
     from ragstone.schemas.tenants import ApiKeyListSchema
 

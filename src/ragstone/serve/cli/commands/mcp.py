@@ -25,9 +25,10 @@ Calls = Annotated[
 async def serve_mcp(
     session: CliSession, http: Http = False, port: Port = PORT, tool: Tools = None, calls: Calls = 5
 ) -> None:
-    """Serve the agent tools over MCP, for one tenant and knowledge base.
+    """Serve the agent tools over MCP.
 
-    Over stdio a client starts this command itself; stdout then carries nothing but the protocol.
+    Serves one tenant and knowledge base. Over stdio a client starts this command itself; stdout then carries nothing
+    but the protocol.
     """
     from ragstone.agents.budget import Budget
     from ragstone.serve.mcp.server import DEFAULT_TOOLS, HOST, McpCaller, build_server, serve_http, serve_stdio

@@ -45,9 +45,10 @@ async def migrate(
         list[str] | None, typer.Option("--option", metavar="KEY=VALUE", help="Option of the store; may be repeated.")
     ] = None,
 ) -> int:
-    """Build another store from this one while it is in use, and compare every chunk.
+    """Build another store from this one while it is in use.
 
-    Moves all tenants unless one is named. The origin is not changed; the settings for the switch are printed.
+    Moves all tenants unless one is named, and compares every chunk. The origin is not changed; the settings for the
+    switch are printed.
     """
     adapter = _adapter(to, url=url, dsn=dsn, api_key=api_key, path=path, option=option)
     tenant = session.options.tenant

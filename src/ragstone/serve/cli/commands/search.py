@@ -93,13 +93,14 @@ def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
 
 
 def draw_hit(out: Console, rank: str, hit: Hit, query: str) -> None:
-    """Rank, score and place, then the address, then the words around what was looked for."""
+    """Draw rank, relevance and place, then the address, then the words around what was looked for."""
     from rich.padding import Padding
 
     from ragstone.serve.cli.render.snippet import snippet
 
-    shown = hit.score if hit.relevance is None else hit.relevance
-    head = text(f"{rank:>2}  ", "dim").append(f"{shown:.2f}  ", "cyan")
+    # Rows of databases and pages of the web have no relevance.
+    number = f"score {hit.score:.2f}" if hit.relevance is None else f"relevance {hit.relevance:.2f}"
+    head = text(f"{rank:>2}  ", "dim").append(f"{number}  ", "cyan")
     out.print(head.append(place(hit.title, hit.section, hit.page), "bold"))
     out.print(Padding(text(one_line(hit.uri), "dim"), (0, 0, 0, 4), expand=False))
     short = snippet(hit.text, query, heading=hit.section.rpartition(" > ")[2])
@@ -179,10 +180,16 @@ def draw_explanation(out: Console, explanation: Explanation) -> None:
 
 def _more(stage: Mapping[str, Any]) -> str:
     return ", ".join(
-        f"{key.replace('_', ' ')}: {' '.join(map(str, value)) if isinstance(value, list) else value}"
+        f"{key.replace('_', ' ').replace('terms', 'word stems')}: {_as_words(value)}"
         for key, value in stage.items()
         if key not in SHOWN_APART and value not in ([], None)
     )
+
+
+def _as_words(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 # The same words as in `ragstone.core`, which costs too much to import for a help page.
@@ -225,7 +232,7 @@ def draw_finding(out: Console, finding: Finding) -> None:
     from ragstone.serve.cli.render.snippet import snippet
 
     hit = finding.hit
-    head = text(f"{finding.relevance:.3f}  ", "cyan").append(place(hit.title, hit.section, hit.page), "bold")
+    head = text(f"relevance {finding.relevance:.3f}  ", "cyan").append(place(hit.title, hit.section, hit.page), "bold")
     out.print(Padding(head, (0, 0, 0, 2), expand=False))
     out.print(Padding(text(one_line(hit.uri), "dim"), (0, 0, 0, 4), expand=False))
     words = snippet(hit.text, finding.queries[0], heading=hit.section.rpartition(" > ")[2]).text

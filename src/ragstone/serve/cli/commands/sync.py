@@ -38,7 +38,10 @@ async def sync_sources(
     afresh: Annotated[bool, typer.Option("--afresh", help="Read everything again, not only what is new.")] = False,
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Do the work now, or leave it to a worker.")] = True,
 ) -> int:
-    """Sync sources now: ingest what is new or changed, remove what is gone."""
+    """Sync sources now.
+
+    Ingests what is new or changed and removes what is gone.
+    """
     if every == bool(names):
         raise InputError("name sources or say --all, one of the two", remedy=Remedy(Action.LIST_SOURCES))
     settings = session.settings()

@@ -143,7 +143,10 @@ async def set_tenant(session: CliSession, name: Name, changes: Changes) -> None:
 
 
 async def show_usage(session: CliSession) -> None:
-    """Show what the tenant of --tenant has used and what that has cost, by kind and month."""
+    """Show what a tenant has used and what that has cost.
+
+    Shows it by kind and month, for the tenant of --tenant.
+    """
     from ragstone.schemas.tenants import UsageSchema
 
     name = session.settings().tenant

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -59,7 +61,10 @@ async def verify(
     where: Where = None,
     receipt: ReceiptFile = None,
 ) -> int:
-    """Check a claim against the knowledge base, with the sentences for and against it."""
+    """Check a claim against the knowledge base.
+
+    Shows the sentences for and against it.
+    """
     if receipt and claim is None:
         return await check_receipt_file(session, receipt)
     if receipt or claim is None:
@@ -83,7 +88,10 @@ async def check(
     where: Where = None,
     most: MostSentences = 500,
 ) -> int:
-    """Check a whole text against the knowledge base, sentence by sentence: what is confirmed, refuted and open."""
+    """Check a whole text, sentence by sentence.
+
+    Says of each whether the knowledge base confirms it, refutes it or leaves it open.
+    """
     given = read_stdin() if file == "-" else ""
     filters = read_where(where)
     async with session.workspace(warm=True) as workspace:
@@ -139,10 +147,19 @@ def draw_verdict(out: Console, verdict: Verdict) -> None:
     if len(verdict.parts) > 1:
         for part in verdict.parts:
             out.print(text(f"  {MARKS[part.stance]} {part.status:<10} ").append(one_line(part.text), "italic"))
-    deciding = [item for item in verdict.evidence if item.stance != "unknown"]
-    for item in deciding or verdict.evidence:
+    for item in select_evidence(verdict):
         out.print()
         draw_evidence(out, item)
+
+
+def select_evidence(verdict: Verdict) -> Sequence[Evidence]:
+    """Return the evidence to show: what decides, or else all of it, of which nothing counts against the claim."""
+    if verdict.stance == "unknown":
+        return [
+            replace(item, stance="unknown", failed=()) if item.stance == "refuted" else item
+            for item in verdict.evidence
+        ]
+    return [item for item in verdict.evidence if item.stance != "unknown"] or verdict.evidence
 
 
 def draw_evidence(out: Console, item: Evidence) -> None:
@@ -213,7 +230,7 @@ def _verdict_on_receipt(report: ReceiptReport) -> str:
         reason
         for fails, reason in (
             (not report.intact, "it was changed after it was made"),
-            (held < len(report.sentences), "not all it said would be said today"),
+            (held < len(report.sentences), "the documents no longer support every sentence of it"),
             (report.differences, "what it cites is called otherwise here"),
         )
         if fails
