@@ -46,8 +46,9 @@ ENOUGH = 0.9
 KEEP, KEEP_OF_OTHERS = 0.5, 0.7
 """Share of the best unit's strength that a further one needs to be said too: of its document, and of another one, which
 may be about other things."""
-_MEASURED_GAP = math.log(0.1)
-"""Behind the best score: a further unit with a figure, a name or a time must have a tenth of the best one's chance."""
+_NEARLY = math.log(0.1)
+"""Behind the best score: a further unit with a figure, a name, a time or a default must have a tenth of the best one's
+chance."""
 LONGEST_TOGETHER = 500
 """Characters of a sentence and of the one that goes on about the same."""
 LONGEST_RUN = 400
@@ -208,7 +209,21 @@ def quote_best(
     if kind in MEASURED and not any(holds_kind(kind, unit.text, question) for unit in [*chosen, *beside]):
         return []
     said = complete_units(chosen, units, max_sentences, beside)
-    return said if not asks_for_default(question) or _speaks_of_default(said, chosen) else []
+    if not asks_for_default(question) or _speaks_of_default(said, chosen):
+        return said
+    default = _find_default(ranked)
+    return complete_units([*default, *chosen], units, max_sentences, beside) if default else []
+
+
+def _find_default(ranked: Sequence[ScoredUnit]) -> list[AnswerUnit]:
+    """Return the unit of the best one's document that tells a default, if it is nearly as likely."""
+    near = (
+        item.unit
+        for item in ranked
+        if item.score >= ranked[0].score + _NEARLY
+        and item.unit.quote.hit.document_id == ranked[0].unit.quote.hit.document_id
+    )
+    return [unit for unit in near if holds_kind("default", unit.text)][:1]
 
 
 def _speaks_of_default(said: Sequence[Statement], chosen: Sequence[AnswerUnit]) -> bool:
@@ -248,7 +263,7 @@ def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str)
         item
         for item in ranked
         if holds_kind(kind, item.unit.text, question)
-        and (item.score >= best.score + _MEASURED_GAP or _is_told_otherwise(item.unit.quote, best.unit.quote))
+        and (item.score >= best.score + _NEARLY or _is_told_otherwise(item.unit.quote, best.unit.quote))
     ]
 
 

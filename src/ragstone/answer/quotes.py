@@ -276,10 +276,12 @@ def _drop_rows(quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote
 
 def _rows_in_question(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
     wanted = _terms_beside_columns(table, terms)
-    labels = [wanted.intersection(_labels(row, table)) for row in table]
+    labels = [frozenset(wanted.intersection(_labels(row, table))) for row in table]
     any_label = any(labels)
+    if any_label:
+        wanted -= _terms_above(table)
     told = [
-        frozenset(label | wanted.intersection(analyze(row.text))) if label or not any_label else frozenset[str]()
+        label | wanted.intersection(analyze(row.text)) if label or not any_label else frozenset[str]()
         for row, label in zip(table, labels, strict=True)
     ]
     best = {found for found in set(told) if found and not _is_outdone(found, set(told))}
@@ -320,9 +322,15 @@ def _terms_beside_columns(table: Sequence[Quote], terms: AbstractSet[str]) -> se
 def _labels(row: Quote, table: Sequence[Quote]) -> set[str]:
     """Return the terms that identify a row: its first cell and other names; for a single row, its headings too."""
     cells = _cells(row.text)
-    names = [cell for cell in cells[1:] if not is_figure(cell) and not is_prose(cell)]
-    headings = [row.hit.title, row.hit.section] if len(table) == 1 else []
-    return set(analyze("\n".join([*cells[:1], *names, *headings])))
+    names = set(analyze("\n".join(cell for cell in cells[1:] if not is_figure(cell) and not is_prose(cell))))
+    first, above = set(analyze(cells[0])), _terms_above(table)
+    return first | names | above if len(table) == 1 else first | (names - above)
+
+
+def _terms_above(table: Sequence[Quote]) -> set[str]:
+    """Return the terms of the title and section of a table; they hold for all of its rows."""
+    hit = table[0].hit
+    return set(analyze(f"{hit.title}\n{hit.section}"))
 
 
 def _is_outdone(found: AbstractSet[str], others: Iterable[AbstractSet[str]]) -> bool:

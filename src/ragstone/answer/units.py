@@ -247,13 +247,15 @@ class _UnitReader:
             if not _COUNTS_WHAT_FOLLOWS.search(before.text) or len(before.text) > SHORT:
                 return
             lead = before
-        end, terms = lead.start, 0
+        end, terms, told = lead.start, 0, 0
         for block in self._blocks[number:]:
             is_term = block.kind == "term" and block.indent == first.indent
             if block.end - lead.start > LONGEST_LIST or not (is_term or block.indent > first.indent):
                 break
-            end, terms = block.end, terms + is_term
-        if terms > 1:
+            terms += is_term
+            if not is_term:  # A term that nothing is said of here does not end the list.
+                end, told = block.end, terms
+        if told > 1:
             yield AnswerUnit(Quote(self._hit, lead.start, end), "list", number, self._term, None, self.heading, lead)
 
     def _read_whole_list(self, number: int) -> Iterator[AnswerUnit]:

@@ -41,7 +41,7 @@ _NOUNS: dict[AskedKind, str] = {
     "size": r"sizes?",
     "number": (
         r"maximum|minimum|limit|number|count|port|factor|percentage|threshold|price|cost|fee|amount|distance|majority"
-        r"|score|ratio|speed"
+        r"|score|ratio|speed|(?:exit|return|status|error) (?:status|code|value)"
     ),
     "place": r"director(?:y|ies)|folder|file|path|location|place|city|country",
     "command": r"command|tool|program|utility|subcommand|statement|script|call",
@@ -53,7 +53,8 @@ _NOUNS: dict[AskedKind, str] = {
 }
 """Nouns behind "which" and "what" that tell what is asked for."""
 _NOUN = "|".join(f"(?P<{kind}>{nouns})" for kind, nouns in _NOUNS.items())
-_WHICH = re.compile(rf"\b(?:what|which)\b[^?,;]{{0,40}}?\b(?:{_NOUN})\b", re.I)
+_WHICH = re.compile(rf"\b(?:what|which)\b(?:(?! (?:do|does|did)\b)[^?,;]){{0,40}}?\b(?:{_NOUN})\b", re.I)
+"""The noun comes before what is asked of it: "What does timeout return?" asks for no timeout."""
 _COMPOUND = re.compile(rf"[ ]+(?:{_NOUN})\b", re.I)
 _PATTERNS: dict[AskedKind, str] = {
     "reason": (
@@ -138,6 +139,7 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     "time": re.compile(
         r"\b\d{1,2}(?::\d\d\b| ?[ap]\.?m\b)"
         r"|\bat (?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)\b"
+        r"|\b(?:1[5-9]|20)\d\d-\d\d-\d\d\b"
         r"|\b(?:noon|midnight|o'clock|morning|afternoon|evening|night"
         r"|week(?:day|end)s?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
         re.I,

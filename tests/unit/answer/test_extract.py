@@ -284,6 +284,20 @@ def test_a_question_for_a_default_is_not_answered_without_one(make_hit: MakeHit,
     assert bool(quote_best(question, score_units(question, units), units, 4)) is is_answered
 
 
+def test_the_sentence_that_tells_the_default_comes_along_if_it_is_of_the_same_document(make_hit: MakeHit) -> None:
+    question = "What is the default niceness of the pump, and which values may it have?"
+    told = make_hit(
+        "-n N  Add N to the priority of the pump (default 10).\n\nThe niceness of the pump may have any value."
+    )
+    apart = make_hit("The niceness of the pump may have any value.", "a"), make_hit("-n N  Add N (default 10).", "b")
+    for hits, is_said in (((told,), True), (apart, False)):
+        units = find_units(hits, addresses=True)
+        best, weak = sorted(score_units(question, units), key=lambda item: "default" in item.unit.text)
+        level = replace(weak, features=dict.fromkeys(weak.features, 0.0), reranked=best.score)
+        said = " ".join(statement.text for statement in quote_best(question, [best, level], units, 4))
+        assert ("default 10" in said) is is_said
+
+
 async def test_a_name_that_no_passage_has_is_missing_and_nothing_answers(
     embedder: RecordingEmbedder, make_hit: MakeHit
 ) -> None:

@@ -206,6 +206,12 @@ def test_entries_come_with_the_sentence_that_announces_them(make_hit: MakeHit) -
     assert whole not in [quote.text for quote in quotes_of(make_hit(CHECKS.replace("checks:", "checks.")))]
 
 
+def test_a_list_of_entries_that_is_too_long_ends_behind_what_is_said_of_a_term(make_hit: MakeHit) -> None:
+    whole = CHECKS.partition("\n\nOther")[0]
+    long = f"{whole}\n\nsha256\n  {'Calculate the longer sum. ' * 50}"
+    assert whole in [quote.text for quote in quotes_of(make_hit(long))]
+
+
 @pytest.mark.parametrize("heading", ["## `auto-reload`", "#### cache_expiry", "--dead-time"])
 def test_a_heading_that_is_a_name_is_the_term_of_what_stands_under_it(make_hit: MakeHit, heading: str) -> None:
     name = heading.lstrip("# ")

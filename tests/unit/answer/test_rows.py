@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,6 +68,13 @@ def test_neither_what_names_the_columns_nor_the_rule_is_a_candidate(make_hit: Ma
     quotes = find_candidates([make_hit(TABLE)], addresses=True)
     assert [quote.text for quote in quotes if quote.text.startswith("|")] == [NORTH, SOUTH, WEST]
     assert {quote.head.text for quote in quotes if quote.head} == {HEAD}
+
+
+def test_a_row_that_names_what_the_title_names_is_no_better_than_the_one_that_is_asked_for(make_hit: MakeHit) -> None:
+    rows_of = "| columns per table | 1,600 | |\n| columns per index | 32 | can be increased by recompiling Pump |"
+    hit = replace(make_hit(f"| Item | Limit | Comment |\n| --- | --- | --- |\n{rows_of}"), title="Limits of Pump")
+    assert said_for("What is the most columns of a Pump table?", hit) == ["| columns per table | 1,600 | |"]
+    assert len(said_for("Which columns has Pump?", hit)) == 2
 
 
 @pytest.mark.parametrize(

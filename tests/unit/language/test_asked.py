@@ -43,6 +43,9 @@ from ragstone.language.asked import (
         ("From what distance can it be heard?", "number"),
         ("Which databases does it support?", "list"),
         ("Which process does it stop?", "other"),
+        ("What exit status does timeout return when the command times out?", "number"),
+        ("What is the exit status of timeout if the command times out?", "number"),
+        ("Which file does the delay come from?", "place"),
         ("Wie lange wartet der Server?", "other"),
     ],
 )
@@ -54,6 +57,7 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
     ("kind", "text", "held"),
     [
         ("duration", "The default is five minutes (5min).", True),
+        ("time", "Version 22.04 ends on 2027-04-01.", True),
         ("duration", "Keys stay in the agent forever.", True),
         ("duration", "Refunds take five working days.", True),
         ("duration", "The server waits for a while.", False),
