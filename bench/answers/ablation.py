@@ -55,6 +55,8 @@ NO_RULES = ("objections", "pipeline", "reading", "judging", "statements")
 SCIFACT_EVERY = 6
 """Of so many training claims of SciFact one is read: with all of them a table would take hours."""
 PROCESSES = 2
+SUPPORTED = ("SUPPORT", "True")
+ERRORS = ("wrongly supported", "wrongly refuted or not supported")
 Search = Callable[[str], Awaitable[SearchResult]]
 Labels = list[tuple[str, str]]
 """What is true and what was said, for each item."""
@@ -295,8 +297,8 @@ def measure_ablation(kept: Path | None, scifact: Path, *, every: int = 1, by_rul
     with ProcessPoolExecutor(PROCESSES, multiprocessing.get_context("spawn")) as pool:
         shares = list(pool.map(one, range(PROCESSES)))
     whole = shares[0][0]
-    lines = [f"| without | {' | '.join(whole)} | changed | |", f"|---|{'---|' * len(whole)}---|---|"]
-    lines.append(f"| (all rules) | {' | '.join(f'{value:.3f}' for value in whole.values())} | | |")
+    lines = [f"| without | {' | '.join(whole)} | {' | '.join(ERRORS)} | |", f"|---|{'---|' * len(whole)}---|---|---|"]
+    lines.append(f"| (all rules) | {' | '.join(f'{value:.3f}' for value in whole.values())} | | | |")
     return lines + sorted(line for _, share in shares for line in share)
 
 
@@ -330,7 +332,10 @@ async def _measure_groups(
                 for place, item in enumerate(items):
                     if not names.isdisjoint(finders[place]):
                         without[place] = await item.check()
-            changed = sum(one != other for one, other in zip(said, without, strict=True))
+            changed = [
+                after - before
+                for before, after in zip(count_errors(items, said), count_errors(items, without), strict=True)
+            ]
             lines.append(_render_loss(name, whole, score(items, without), changed))
             print(lines[-1], file=sys.stderr, flush=True)
     return whole, lines
@@ -344,7 +349,16 @@ def score(items: Sequence[Item], said: Sequence[str]) -> dict[str, float]:
     return {group: macro_f1(found) for group, found in labels.items()}
 
 
-def _render_loss(name: str, whole: Mapping[str, float], without: Mapping[str, float], changed: int) -> str:
-    changes = {group: without[group] - value for group, value in whole.items()}
-    worth = "" if min(changes.values()) < 0 else "buys nothing"
-    return f"| {name} | {' | '.join(f'{change:+.3f}' for change in changes.values())} | {changed} | {worth} |"
+def count_errors(items: Sequence[Item], said: Sequence[str]) -> tuple[int, int]:
+    """Return how many items are wrongly supported, and how many wrongly refuted or not supported."""
+    wrong = [(item.true, label) for item, label in zip(items, said, strict=True) if item.true != label]
+    supported = sum(label in SUPPORTED for _, label in wrong)
+    return supported, sum(true in SUPPORTED or label == "REFUTE" for true, label in wrong)
+
+
+def _render_loss(name: str, whole: Mapping[str, float], without: Mapping[str, float], errors: Sequence[int]) -> str:
+    """Return a line; a rule buys nothing if nothing is worse without it: a mean may hide what it keeps out."""
+    changes = [without[group] - value for group, value in whole.items()]
+    worth = "" if min(changes) < 0 or max(errors) > 0 else "buys nothing"
+    told = [*(f"{change:+.3f}" for change in changes), *(f"{count:+d}" for count in errors)]
+    return f"| {name} | {' | '.join(told)} | {worth} |"
