@@ -12,11 +12,12 @@ from ragstone.answer.budget import MOST_SENTENCES, StepBudget
 from ragstone.answer.check import Relate, is_negated, is_opposed, nearest_clauses, numbers
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.sanitize import has_link
+from ragstone.answer.score import leans
 from ragstone.core.answers import Contradiction
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
 from ragstone.language.dates import compare_moment, date_spans, find_moments
-from ragstone.language.negation import restate
+from ragstone.language.negation import has_denial_conflict, restate
 from ragstone.language.sentences import sentence_spans
 
 NEAR = 0.5
@@ -27,6 +28,8 @@ SAME_BUT_NUMBERS = 0.8
 """Share, both ways, from which a different number is a different statement about the same thing."""
 MOST_JUDGED = 6
 MOST_SHOWN = 5
+MOST_PARTS = 50
+"""Sentences of one statement that are compared; a list as long as an answer quotes has fewer."""
 _LABEL = re.compile(
     r"\b(?:[A-Z]\w*|version|step|chapter|section|figure|table|page|number|level|phase|part|item|line)"
     r"[ \t]+#?(\d[\d.,]*)"
@@ -53,33 +56,67 @@ async def find_contradictions(
     # Texts may be made to take long: nothing of this runs on the event loop.
     others = await asyncio.to_thread(lambda: list(islice(_find_others(hits), MOST_SENTENCES)))
     found: dict[tuple[str, int, int], Contradiction] = {}
+    told: list[tuple[Statement, list[Quote]]] = []
     for statement in statements:
-        # Neither its own words, nor those of a sentence before it: two that disagree are shown once.
-        others = [other for other in others if not _is_among(other.quote, statement.quotes)]
-        near = await asyncio.to_thread(_find_near, statement, others)
-        relations = await relate([other.quote.text for other in near], statement.text)
-        against = (
-            await asyncio.to_thread(_find_disagreements, statement.text, near, budget)
-            if relations is None
-            else [
-                (other.quote, "it contradicts the sentence")
-                for other, relation in zip(near, relations, strict=True)
-                if relation == "contradicts"
-            ]
-        )
-        for quote, reason in against:
-            found.setdefault(quote.place, build_contradiction(statement.text, quote, reason))
+        against_it: list[Quote] = []
+        sentences = await asyncio.to_thread(_split, statement)
+        budget.unread += len(sentences[MOST_PARTS:])
+        for sentence, near in await asyncio.to_thread(_find_near, statement, sentences[:MOST_PARTS], others, told):
+            relations = await relate([other.quote.text for other in near], sentence)
+            against = (
+                await asyncio.to_thread(_find_disagreements, sentence, near, budget)
+                if relations is None
+                else [
+                    (other.quote, "it contradicts the sentence")
+                    for other, relation in zip(near, relations, strict=True)
+                    if relation == "contradicts"
+                ]
+            )
+            for quote, reason in against:
+                against_it.append(quote)
+                found.setdefault(quote.place, build_contradiction(sentence, quote, reason))
+        told.append((statement, against_it))
     return list(found.values())[:MOST_SHOWN]
 
 
-def _find_near(statement: Statement, others: Sequence[_Other]) -> list[_Other]:
-    """Return the sentences that are most about the matter of a statement."""
-    words = _words(statement.text)
+def _split(statement: Statement) -> list[str]:
+    """Return the sentences of a statement that say by themselves what they are about; a row of a table is one."""
+    if _is_in_table(statement):
+        return [statement.text]
+    first, *rest = [statement.text[start:end] for start, end in sentence_spans(statement.text)] or [statement.text]
+    return [first, *(sentence for sentence in rest if not leans(sentence))]
+
+
+def _find_near(
+    statement: Statement,
+    sentences: Sequence[str],
+    others: Sequence[_Other],
+    told: Sequence[tuple[Statement, Sequence[Quote]]],
+) -> list[tuple[str, list[_Other]]]:
+    """Return the sentences of a statement that others are about the matter of, each with the nearest of those."""
+    # Neither its own words, nor those of a statement before it that this one was held against: that is shown once.
+    known = [*statement.quotes]
+    for before, against in told:
+        known += before.quotes if any(_is_among(quote, statement.quotes) for quote in against) else ()
     # Rows of a table are alike and yet of different things: none speaks against another.
-    in_table = any(quote.head for quote in statement.quotes)
-    near = [
-        other for other in others if other.share(words) >= NEAR and not (in_table and other.quote.text.startswith("|"))
+    in_table = _is_in_table(statement)
+    apart = [
+        other
+        for other in others
+        if not _is_among(other.quote, known) and not (in_table and other.quote.text.startswith("|"))
     ]
+    found = [(sentence, _find_nearest(sentence, apart)) for sentence in sentences]
+    return [(sentence, near) for sentence, near in found if near]
+
+
+def _is_in_table(statement: Statement) -> bool:
+    return any(quote.head for quote in statement.quotes)
+
+
+def _find_nearest(sentence: str, others: Sequence[_Other]) -> list[_Other]:
+    """Return the other sentences that are most about the matter of one."""
+    words = _words(sentence)
+    near = [other for other in others if other.share(words) >= NEAR]
     near.sort(key=lambda other: -other.share(words))
     return near[:MOST_JUDGED]
 
@@ -109,7 +146,7 @@ def _find_disagreement(sentence: str, words: frozenset[str], other: _Other) -> s
     clauses = nearest_clauses(sentence, [text])
     if all(_share_back(_words(clause), words) < NEAR for clause in clauses):
         return ""
-    if all(is_negated(clause) != is_negated(sentence) for clause in clauses):
+    if all(is_negated(clause) != is_negated(sentence) and has_denial_conflict(sentence, clause) for clause in clauses):
         return "one of the two denies what the other says"
     if all(is_opposed(sentence, clause) for clause in clauses):
         return "it says the opposite"

@@ -32,7 +32,12 @@ _GOES_ON = re.compile(
 )
 _LINK = re.compile(r"(?:and|but|so|then|or|also),? ", re.I)
 _OPENINGS = QUESTION_WORDS | PREPOSITIONS | words_of("and but so then or also otherwise instead all every each")
-_BARE = re.compile(r"(?:and |but |so )?(?P<word>why|when|where|how|since when|until when|by whom|how often)\W*", re.I)
+_BARE = re.compile(
+    r"(?:and |but |so )?(?P<word>why|when|where|how|(?:since|until|from) when|by whom"
+    r"|how (?:often|much|many|long|far|soon|old))\W*",
+    re.I,
+)
+"""A question that asks and says nothing else."""
 _CLAUSE = re.compile(rf"(?:\w+ )?(?:how|when|where|why|what)(?: \w+)? (?P<rest>{AUXILIARY} .+)", re.I)
 _PLACE = re.compile(r"\b(?:with|in|on|for|of|from|via) (?!an?\b|the\b|one\b)([\w-]+)", re.I)
 """A bare noun that says what a question is asked of: "with rsync"."""
@@ -98,11 +103,13 @@ def lean_on(question: str, basis: str) -> str:
 def changes_subject(question: str, found: Sequence[Hit], on_topic: Sequence[Hit]) -> bool:
     """Return whether a question is about something else than what was talked about before.
 
-    It is where no passage on the topic so far has its noun, or where what was found for it alone is titled with a word
-    of it that these passages do not have. Its verbs do not tell: it says "get rid of" where a text says "delete".
+    It is where it has a noun that no passage on the topic so far has, or where what was found for it alone is titled
+    with a word of it that these passages do not have. Its verbs do not tell: it says "get rid of" where a text says
+    "delete".
     """
     known = {term for hit in on_topic for term in analyze(f"{hit.title}\n{hit.section}\n{hit.text}")}
-    if known.isdisjoint(analyze(find_head(question)) or [""]):
+    head = analyze(find_head(question))
+    if head and known.isdisjoint(head):
         return True
     titles = {term for hit in found for term in analyze(f"{hit.title}\n{hit.section}")}
     place = set(analyze(" ".join(_PLACE.findall(question)))).intersection(*(analyze(hit.text) for hit in found[:1]))
@@ -118,7 +125,7 @@ def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
         return FollowUp(question, question)
     if filled != question and is_question(_LINK.sub("", filled)):
         return FollowUp(filled, filled, "yes", basis, complete=True)
-    own = telling_terms(question) and not points_back(question)
+    own = telling_terms(question) and not points_back(question) and not _BARE.fullmatch(question)
     # Answered by its own words where it has any: a sentence about the one before would be found as well.
     return FollowUp(joined, question if own else joined, "yes", basis)
 
@@ -135,7 +142,7 @@ def _find_leaning(question: str) -> Leaning:
     told = len(telling_terms(question))
     if _DEFINES.fullmatch(question) and told:
         return "no"
-    if points_back(question) or lacks_subject(question) or _GOES_ON.match(question):
+    if _BARE.fullmatch(question) or points_back(question) or lacks_subject(question) or _GOES_ON.match(question):
         return "yes"
     if not is_question(question):
         return "yes" if told < ENOUGH_WORDS else "no"

@@ -1,9 +1,9 @@
 """Finds the sentences of a text.
 
 A full stop ends a sentence unless what stands around it says otherwise: an abbreviation, an initial, a
-number, an address. Blank lines, headings, list items and table rows end one without a stop; a single line
-break inside a paragraph does not. Every step looks at a bounded number of characters, so hostile text
-costs no more than its length.
+number, an address, a word in lower case on the same line. Blank lines, headings, list items and table rows
+end one without a stop; a single line break inside a paragraph does not. Every step looks at a bounded number
+of characters, so hostile text costs no more than its length.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ LAST_WORD = re.compile(r"[^\s(\[{\"'“‘*_]*$")
 NEXT_WORD = re.compile(r"[\s\"'“‘(\[{*_]*+([\w.]*)")
 DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 INSIDE_A_NAME = re.compile(r"[A-Z0-9_.]")
+LINE_BREAK = re.compile(r"[ \t]{0,4}\r?\n")
+FULL_WORD = re.compile(r"(?:[\w-]*-)?[A-Za-z]{4,}|[0-9]{3,}|`[^`]+`")
+"""No abbreviation by its form: few have more than three letters."""
 CJK_STOPS = frozenset("。！？｡．")
 REACH = 40
 """Characters read around a full stop; no abbreviation is longer."""
@@ -45,6 +48,12 @@ LAST_BEFORE_A_STARTER = _words(
 """Abbreviations that end a sentence only where a word follows that usually begins one."""
 BEFORE_A_NUMBER = _words("no nos art arts sec secs ch p nr op §")
 """Abbreviations of a number to come; words of their own otherwise."""
+LONG_ABBREVIATIONS = _words(
+    "abbr acct aprox assoc attn auth bijv bspw bzgl calif conf conn cont diff evtl exkl freq ggfs govt illus inkl insb "
+    "intl mass mich minn misc natl okla orig phys prev prob proc sogen spec suppl tenn trans transl zzgl"
+)
+"""Further abbreviations of four letters and more; they matter where a line ends behind one and goes on below."""
+ABBREVIATIONS = NEVER_LAST | LAST_BEFORE_A_STARTER | BEFORE_A_NUMBER | LONG_ABBREVIATIONS
 STARTERS = _words(
     "a an the this that these those it its he she they we you i there here in on at by for from with as after "
     "before during when while where if although though because since however moreover furthermore therefore thus "
@@ -120,12 +129,19 @@ def _ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool
         return False
     following = NEXT_WORD.match(text, after, min(end, after + REACH))
     next_word = following.group(1) if following else ""
+    before = text[max(start, stop.start() - REACH) : stop.start()]
     if next_word[:1].islower() and not INSIDE_A_NAME.search(next_word.rstrip(".")):
-        return False
+        return marks == "." and LINE_BREAK.match(text, after, end) is not None and _ends_line(before)
     if not marks.startswith(".") or marks.startswith(".."):
         return True
-    before = text[max(start, stop.start() - REACH) : stop.start()]
     return _ends_after(before, next_word, at_start=stop.start() - start < REACH)
+
+
+def _ends_line(before: str) -> bool:
+    """Return whether a full stop at the end of a line ends the sentence although the next line is in lower case."""
+    last = LAST_WORD.search(before)
+    word = last.group() if last else ""
+    return FULL_WORD.fullmatch(word) is not None and word.lower() not in ABBREVIATIONS
 
 
 def _ends_after(before: str, next_word: str, *, at_start: bool) -> bool:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from ragstone.answer.ask import Judge
-from ragstone.answer.contradict import find_contradictions
+from ragstone.answer.budget import StepBudget
+from ragstone.answer.contradict import MOST_PARTS, find_contradictions
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.core.errors import ModelError
 from ragstone.core.model_types import Entailment, Relation
@@ -73,6 +74,12 @@ async def test_figures_are_compared_by_what_they_tell(make_hit: MakeHit, said: s
     assert await reasons(make_hit, other, said) == ([reason] if reason else [])
 
 
+async def test_who_denies_something_else_of_the_same_does_not_disagree(make_hit: MakeHit) -> None:
+    said = "The owner, group, mode and times of a file are not copied to the target."
+    assert await reasons(make_hit, "Every file has an owner, a group, a mode and times in the target.", said) == []
+    assert await reasons(make_hit, "The owner, group and times of a file are copied to the target.", said) != []
+
+
 async def test_opposites(make_hit: MakeHit) -> None:
     found = await reasons(make_hit, "Heat decreases tank pressure.", "Heat increases tank pressure.")
     assert found == ["it says the opposite"]
@@ -99,6 +106,38 @@ async def test_two_sentences_of_the_answer_that_disagree_are_shown_once(make_hit
     said = [statement(hit, hit.text) for hit in hits]
     found = await find_contradictions(said, hits, Judge().relations)
     assert [(one.sentence, one.document_id) for one in found] == [(SAID, "other")]
+
+
+NO_REFUND = "Gift cards cannot be refunded."
+RUN = f"{NO_REFUND} Refunds are approved by Anna Klein since 3 March 2024. Customers get their money back by mail."
+
+
+@pytest.mark.parametrize("first", ["run", "draft"])
+async def test_each_sentence_of_a_statement_is_compared_by_itself(make_hit: MakeHit, first: str) -> None:
+    hits = [make_hit(RUN, "run"), make_hit("Gift cards can be refunded.", "draft")]
+    hits.sort(key=lambda hit: hit.document_id != first)
+    (one,) = await find_contradictions([statement(hit, hit.text) for hit in hits], hits, Judge().relations)
+    assert one.reason == "one of the two denies what the other says"
+    assert {one.sentence, one.quote} == {NO_REFUND, "Gift cards can be refunded."}
+
+
+async def test_a_statement_is_held_against_one_before_it_that_says_more(make_hit: MakeHit) -> None:
+    wordy = "Gift cards that were bought cannot be refunded by mail."
+    hits = [make_hit(wordy, "wordy"), make_hit("Gift cards can be refunded.", "brief")]
+    found = await find_contradictions([statement(hit, hit.text) for hit in hits], hits, Judge().relations)
+    assert [(one.sentence, one.quote) for one in found] == [("Gift cards can be refunded.", wordy)]
+
+
+async def test_what_leans_on_the_sentence_before_it_is_not_compared(make_hit: MakeHit) -> None:
+    own, other = make_hit("Parking is near. It is not free.", "own"), make_hit("The museum is free.", "other")
+    assert await find_contradictions([statement(own, own.text)], [own, other], Judge().relations) == []
+
+
+async def test_sentences_beyond_the_most_are_told_to_be_unread(make_hit: MakeHit) -> None:
+    own = make_hit(" ".join(f"Valve {n} is open." for n in range(MOST_PARTS + 3)), "own")
+    budget = StepBudget()
+    await find_contradictions([statement(own, own.text)], [own], Judge().relations, budget)
+    assert budget.unread == 3
 
 
 async def test_an_overlapping_passage_is_not_held_against_its_own_words(make_hit: MakeHit) -> None:

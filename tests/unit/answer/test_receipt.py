@@ -108,7 +108,7 @@ async def test_any_change_shows(receipt: dict[str, Any], change: Callable[[dict[
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (_set("sentences.0.text", "Pumps stop at 95 degrees."), "its source does not say the number"),
+        (_set("sentences.0.text", "Pumps stop at 95 degrees."), "its source does not give that number"),
         (_set("sentences.1.text", "A fan draws 4 watts."), "its words are not those of its quote"),
         (_set("sentences.0.citations", [7]), "it cites nothing that the receipt holds"),
         (_set("sentences.0.citations", []), "it cites nothing that the receipt holds"),

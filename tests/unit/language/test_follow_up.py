@@ -74,6 +74,12 @@ CACHE = "How do I store a value in Django's cache?"
         (["How do I delete my crontab?"], "What about listing it?", "yes", "What about listing my crontab?"),
         (["When was Debian founded?"], "Why?", "yes", "Why was Debian founded?"),
         (["When was Debian founded?"], "And by whom?", "yes", "By whom was Debian founded?"),
+        (["When was Debian founded?"], "Since when?", "yes", "Since when was Debian founded?"),
+        (["Who approves refunds?"], "Since when?", "yes", "Who approves refunds since when?"),
+        (["Who approves refunds?"], "How old?", "yes", "Who approves refunds how old?"),
+        *((["Who approves refunds?"], bare, "yes", f"Who approves refunds {bare}") for bare in ("Why?", "How?")),
+        (["Who approves refunds?"], "By whom?", "yes", "Who approves refunds by whom?"),
+        (["Who approves refunds?"], "How much?", "yes", "Who approves refunds how much?"),
         (["How long does autovacuum wait?"], "And how often does it run?", "yes", "And how often does autovacuum run?"),
     ],
 )
@@ -103,6 +109,7 @@ ON_CACHES = [_hit("Each entry of the cache has a key. delete() removes it, and f
     [
         ("How do I get rid of one entry?", _hit("An entry of the blog is removed by its owner.", "Blog"), False),
         ("How are old entries listed?", _hit("Old entries are listed first.", "Stock"), False),
+        ("Does that happen soon?", _hit("It will happen soon.", "Cache"), False),
         ("Who runs the museum?", _hit("Ada runs the museum.", "Town"), True),
         ("Who runs the museum?", _hit("Fares are paid on board.", "Fares"), True),
         ("How are files copied?", _hit("Files are copied by rsync.", "rsync"), False),

@@ -45,10 +45,25 @@ def test_stops(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
+WRAPPED = (
+    "Use a store, e.g.\nredis or a file.",
+    "It grew by approx.\ntwo metres.",
+    "Pens, ink, etc.\nare sold by Hill Corp.\nand others.",
+    "It costs misc.\nfees in the U.S.\nand on the 3.\nmai, says J.\nsmith.",
+    'She said "stop."\nand left...\nthen came back.',
+    "What?\nhe asked.",
+)
+"""Sentences that a line break behind a stop does not end."""
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("A line\nthat wraps. Next", ["A line\nthat wraps.", "Next"]),
+        ("- Ann pays refunds.\ntimeout exits with 124.", ["Ann pays refunds.", "timeout exits with 124."]),
+        ("It is well-known. \r\ncron runs.", ["It is well-known.", "cron runs."]),
+        ("It exits with 124.\ncron runs `rm`.\nls is next", ["It exits with 124.", "cron runs `rm`.", "ls is next"]),
+        *((text, [text]) for text in WRAPPED),
         ("No stop\n\nNew paragraph", ["No stop", "New paragraph"]),
         ("No stop\r\n\r\nNew paragraph", ["No stop", "New paragraph"]),
         ("# Title\nBody text", ["Title", "Body text"]),

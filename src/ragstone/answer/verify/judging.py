@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ragstone.answer.verify.fit import read_sentence
-from ragstone.answer.verify.objections import OTHER_FIGURE, Objection, ObjectionKind, has_kind, keep_kinds
+from ragstone.answer.verify.objections import OTHER_FIGURE, ObjectionKind, has_kind, keep_kinds
 from ragstone.answer.verify.reading import SentenceReading
 from ragstone.core.answers import ClaimPart, Evidence, Stance, Status, Verdict, source_of
 from ragstone.core.model_types import Entailment
@@ -327,14 +327,14 @@ def _choose_evidence(parts: Sequence[JudgedPart]) -> list[SentenceJudgement]:
 
 
 def _find_reasons(judgement: SentenceJudgement) -> tuple[str, ...]:
-    """Return what speaks against resting the claim on a sentence, and what it says instead."""
+    """Return what speaks against resting the claim on a sentence, or only what it says instead."""
     reading = judgement.reading
-    instead = (f"it says “{reading.rival.stated}”, not “{reading.rival.claimed}”",) if reading.rival else ()
-    found = reading.findings.reasons or tuple(objection.text for objection in reading.objections)
     if judgement.stance != "refuted":
         return reading.findings.reasons
-    named = {Objection(kind).text for kind in OTHER_FIGURE} if instead else set()
-    return tuple(dict.fromkeys((*instead, *(reason for reason in found if reason not in named))))
+    if reading.rival:
+        return (f"it says “{reading.rival.stated}”, not “{reading.rival.claimed}”",)
+    found = reading.findings.reasons or tuple(objection.text for objection in reading.objections)
+    return tuple(dict.fromkeys(found))
 
 
 def _build_evidence(judgement: SentenceJudgement) -> Evidence:

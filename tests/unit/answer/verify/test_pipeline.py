@@ -228,6 +228,13 @@ async def test_support_is_cut_at_nine_and_seven_tenths(score: float, status: str
     assert (verdict.status, verdict.confidence, verdict.checker) == (status, confidence, "saying")
 
 
+async def test_a_refuted_claim_has_what_the_sentence_says_instead_as_its_only_reason() -> None:
+    text = "When rsync is run as a daemon, the default port is usually 873."
+    search = found(hit(text, title="rsync"))
+    verdict = await ClaimVerifier(FakeEmbedder()).verify("The default port of the rsync daemon is 22.", search)
+    assert (verdict.stance, verdict.evidence[0].failed) == ("refuted", ("it says “873”, not “22”",))
+
+
 async def test_a_failed_check_keeps_an_entailed_claim_from_being_verified() -> None:
     entailer = Saying(Entailment("entails", 1.0))
     verdict = await verified("A single crossing costs 7 crowns.", hit(FARE), entailer=entailer)

@@ -15,7 +15,7 @@ HARBOUR = (
     "A storm destroyed the southern pier.",
     "The mayor Paul Lind never visited the village.",
 )
-OF_SOMETHING_ELSE = "its source says it of something else"
+OF_SOMETHING_ELSE = "its source says so of something else"
 
 
 @pytest.mark.parametrize(
