@@ -53,7 +53,7 @@ def test_help_on_80_columns_cuts_no_description(monkeypatch: pytest.MonkeyPatch)
     program: Any = typer.main.get_command(app)
     groups = [program, *(group for group in program.commands.values() if hasattr(group, "commands"))]
     pages = [
-        group.make_context("ragstone", [], resilient_parsing=True, terminal_width=80).get_help() for group in groups
+        group.make_context("ragstone", [], resilient_parsing=True, terminal_width=78).get_help() for group in groups
     ]
     cut = [line for page in pages for line in page.splitlines()[1:] if line.endswith("...")]
     assert cut == []

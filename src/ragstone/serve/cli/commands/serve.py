@@ -26,7 +26,7 @@ NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave queued jobs t
 async def serve(
     session: CliSession, host: Host = None, port: Port = None, no_worker: NoWorker = False, log: Log = None
 ) -> None:
-    """Serve everything over HTTP, for all tenants that have a key.
+    """Serve everything over HTTP, for all tenants with keys.
 
     The first start prints a key for the tenant of the settings and one for the operator.
     """
