@@ -24,7 +24,8 @@ The default settings and the default local model are used, and no entailment mod
 SYSTEMS = """\
 Every way of answering on the same questions. The double of a language model replies with the sentence of the passages
 that shares most words with the question; the baselines say what they choose from the hits of the same search, and never
-refuse. Haystack's extractive reader needs a model that no package brings, so LlamaIndex is the only peer here.
+refuse. LlamaIndex has a row where `make peers` has installed it; the extractive reader of Haystack needs a model that
+no package brings.
 """
 
 
