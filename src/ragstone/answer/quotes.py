@@ -276,7 +276,7 @@ def _drop_rows(quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote
 
 def _rows_in_question(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
     wanted = _terms_beside_columns(table, terms)
-    labels = [frozenset(wanted.intersection(_labels(row, table))) for row in table]
+    labels = [frozenset(wanted & label) for label in _find_labels(table)]
     any_label = any(labels)
     if any_label:
         wanted -= _terms_above(table)
@@ -291,7 +291,7 @@ def _rows_in_question(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Q
 
 def _rows_in_claim(table: Sequence[Quote], terms: AbstractSet[str]) -> list[Quote]:
     wanted = _terms_beside_columns(table, terms)
-    labels = [wanted.intersection(_labels(row, table)) for row in table]
+    labels = [wanted & label for label in _find_labels(table)]
     all_of_them = set[str]().union(*labels)
     numbered = _numbered_terms(terms)
     named = [bool(first := set(analyze(_cells(row.text)[0]))) and first <= terms for row in table]
@@ -319,12 +319,14 @@ def _terms_beside_columns(table: Sequence[Quote], terms: AbstractSet[str]) -> se
     return set(terms).difference(analyze(table[0].head.text) if table[0].head else ())
 
 
-def _labels(row: Quote, table: Sequence[Quote]) -> set[str]:
-    """Return the terms that identify a row: its first cell and other names; for a single row, its headings too."""
-    cells = _cells(row.text)
-    names = set(analyze("\n".join(cell for cell in cells[1:] if not is_figure(cell) and not is_prose(cell))))
-    first, above = set(analyze(cells[0])), _terms_above(table)
-    return first | names | above if len(table) == 1 else first | (names - above)
+def _find_labels(table: Sequence[Quote]) -> list[set[str]]:
+    """Return the terms that identify each row: its first cell and other names; for a single row, its headings too."""
+    above, labels = _terms_above(table), []
+    for row in table:
+        first, *others = _cells(row.text)
+        names = set(analyze("\n".join(cell for cell in others if not is_figure(cell) and not is_prose(cell))))
+        labels.append(set(analyze(first)) | (names | above if len(table) == 1 else names - above))
+    return labels
 
 
 def _terms_above(table: Sequence[Quote]) -> set[str]:
