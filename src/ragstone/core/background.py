@@ -4,6 +4,8 @@ For callers without async there is a loop in a thread of its own, and methods th
 
 A thread cannot be stopped: a cancelled read leaves its thread behind. While all threads are left behind, reads are
 refused at once.
+
+Work that nobody waits for says so, and local models let questions go first.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import logging
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar, cast
 
@@ -22,9 +26,25 @@ P = ParamSpec("P")
 S = TypeVar("S")
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
+_is_patient: ContextVar[bool] = ContextVar("ragstone_patient", default=False)
 PAUSE_SECONDS = 1.0
 MOST_WAITING = 2000
 """The number of entries kept for the writer; further ones are dropped and counted while it does not keep up."""
+
+
+@contextmanager
+def let_questions_go_first() -> Iterator[None]:
+    """Let local models work off what is asked of them in this block in batches, and rest between them for questions."""
+    token = _is_patient.set(True)
+    try:
+        yield
+    finally:
+        _is_patient.reset(token)
+
+
+def is_patient() -> bool:
+    """Return whether questions go before the work at hand."""
+    return _is_patient.get()
 
 
 class ReaderPool:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ragstone.core.background import let_questions_go_first
 from ragstone.core.errors import InputError, NotFoundError, RagstoneError, SearchFailed
 from ragstone.core.model_types import TextVectors, model_name
 from ragstone.core.protocols import Tokenizer
@@ -220,7 +221,8 @@ class Search(WorkspacePart):
             raise InputError("there is no text, or an empty one", hint="give texts with a word each")
         await self._access.query(tenant)
         async with self._components.search_turns.take(tenant), self._access.asking(tenant):
-            made = await embedder.embed(texts, role)
+            with let_questions_go_first():
+                made = await embedder.embed(texts, role)
         if made.failed:
             raise InputError(f"the model has refused text {made.failed[0]}", hint="leave it out, or cut it")
         tokens = await asyncio.to_thread(_count_tokens, tokenizer_of(embedder), texts)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from ragstone.core.background import let_questions_go_first
 from ragstone.core.batches import batched
 from ragstone.core.clock import now
 from ragstone.core.errors import ModelError, ModelMismatch, QuotaExceeded, TenantSuspended
@@ -101,7 +102,8 @@ class SpaceFiller:
         vectors: dict[bytes, Vector] = dict(await self._book.of(tenant).find_vectors(space, hashes))
         missing = {chunk.text_hash: chunk.text for chunk in batch if chunk.text_hash not in vectors}
         if missing:
-            made = await embedder.embed(list(missing.values()), "document")
+            with let_questions_go_first():
+                made = await embedder.embed(list(missing.values()), "document")
             if made.model != space.model or made.vectors.shape[1] != space.dimension:
                 raise ModelMismatch(
                     f"{made.model} answered with {made.vectors.shape[1]} dimensions where the Space is of "

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ragstone.core.background import let_questions_go_first
 from ragstone.core.batches import batched
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.core.ids import content_hash
@@ -181,7 +182,8 @@ class WaveEmbedder:
         kb, tenant = await self.pinned.current(), self.pinned.tenant
         embedder = await self.choice.embedder(tenant, kb)
         async with self.gate.paying(tenant):
-            return await self._embed_wave(embedder, kb, wave)
+            with let_questions_go_first():
+                return await self._embed_wave(embedder, kb, wave)
 
     async def _embed_wave(self, embedder: Embedder, kb: KnowledgeBase, wave: Sequence[Prepared]) -> Embedded:
         texts = [chunk.contextual for document in wave for chunk in document.chunks]

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cache
 
+from ragstone.core.background import let_questions_go_first
 from ragstone.core.documents import clean_metadata
 from ragstone.core.errors import NoTextSeen, ParserLimit
 from ragstone.core.ids import content_hash
@@ -324,7 +325,8 @@ def _choose_chunkers(settings: Settings, embedder: Embedder, tokenizer: Tokenize
 
     def embed(texts: Sequence[str]) -> Matrix:
         # Chunkers run on a thread; the model belongs to the loop.
-        return asyncio.run_coroutine_threadsafe(embedder.embed(texts, "document"), loop).result().vectors
+        with let_questions_go_first():
+            return asyncio.run_coroutine_threadsafe(embedder.embed(texts, "document"), loop).result().vectors
 
     @cache
     def build(chosen: ChunkingSettings) -> Chunker:

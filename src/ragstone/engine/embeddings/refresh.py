@@ -12,6 +12,7 @@ from typing import Literal
 
 import numpy as np
 
+from ragstone.core.background import let_questions_go_first
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, NotFoundError, unknown_kb
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobProgress
@@ -176,7 +177,8 @@ async def freshness(
     drawn = await book.of(tenant).sample(kb, space, count, after=opaque_id())
     cosines: list[float] = []
     for batch in _batches(drawn):
-        made = await embedder.embed([embedded.text for embedded in batch], "document")
+        with let_questions_go_first():
+            made = await embedder.embed([embedded.text for embedded in batch], "document")
         if made.model != space.model or made.vectors.shape[1] != space.dimension:
             raise ModelMismatch(
                 f"{made.model} answered where the Space is of {space.model}",

@@ -136,7 +136,7 @@ class LocalEmbedder:
         try:
             for part in _slices(texts):
                 pieces = await self._local.tokenize(self._cut, [texts[number] for number in part], role)
-                flying.append(asyncio.ensure_future(self._fill(vectors, part, pieces, urgent=role == "query")))
+                flying.append(asyncio.ensure_future(self._fill(vectors, part, pieces)))
                 if len(flying) > AHEAD:
                     await flying[-1 - AHEAD]
             filled = await asyncio.gather(*flying)
@@ -170,13 +170,11 @@ class LocalEmbedder:
             for window in windows(text, ids, weights.max_tokens - 2)
         ]
 
-    async def _fill(
-        self, vectors: Matrix, numbers: Sequence[int], pieces: Sequence[TokenWindow], *, urgent: bool
-    ) -> _Filled:
+    async def _fill(self, vectors: Matrix, numbers: Sequence[int], pieces: Sequence[TokenWindow]) -> _Filled:
         """Write the vectors of a slice into the rows of its texts."""
         before, after = self._local.tokenizer.brackets
         inputs = [ModelInput((before, *piece.ids, after)) for piece in pieces]
-        outputs = await self._local.run(inputs, urgent=urgent)
+        outputs = await self._local.run(inputs)
         rows = np.zeros((len(numbers), vectors.shape[1]), np.float32)
         counts = np.zeros((len(numbers), 1), np.float32)
         error = None

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from ragstone.core.background import is_patient
 from ragstone.core.errors import ModelError, ModelUnavailable
 from ragstone.core.types import Matrix, Vector
 from ragstone.models.runtime.encoder import Encoder, Ids, Runtime
@@ -209,10 +210,10 @@ class LocalModel:
         """Run tokenising work on its own thread."""
         return await asyncio.get_running_loop().run_in_executor(self._tokens, work, *arguments)
 
-    async def run(self, rows: Sequence[ModelInput], *, urgent: bool = False) -> list[Vector | ModelError]:
-        """Return the model's output for each row, or the error. `urgent` does not queue behind batches."""
+    async def run(self, rows: Sequence[ModelInput]) -> list[Vector | ModelError]:
+        """Return the model's output for each row, or the error; what a question waits for does not queue."""
         await self.load()
-        return await self._rooms["urgent" if urgent else "batches"].run(rows, [len(row.ids) for row in rows])
+        return await self._rooms["batches" if is_patient() else "urgent"].run(rows, [len(row.ids) for row in rows])
 
     async def close(self) -> None:
         """End the threads and release the model."""
@@ -247,7 +248,7 @@ class LocalModel:
                 )
                 for name, workers, lane in (
                     ("batches", runtime.workers, lanes.run_batch),
-                    ("urgent", 1, lanes.run_urgent),
+                    ("urgent", runtime.workers, lanes.run_urgent),
                 )
             }
 
