@@ -56,10 +56,8 @@ LONGEST_RUN = 400
 NEAR_THE_BEST = 0.85
 """Share of the best unit's closeness that a further one needs which has no word of the question."""
 MOST_UNITS = 4
-SHORTLIST = 32
-"""Most units that the model compares; more cost time and find nothing better."""
-RERANKED_UNITS = 16
-"""Best units that a configured reranker reads."""
+SHORTLIST = 16
+"""Most units that the model compares with the question: as many again cost twice the time and answer no more right."""
 RERANK_SECONDS = 5
 _CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|Finally|In (?:an?|the)|With|For)\b")
 """The beginning of an English sentence that is seldom the first about something."""
@@ -130,17 +128,15 @@ class Extractor:
         return replace(found, short=short), tuple(notes)
 
     async def _rerank(self, question: str, units: Sequence[ScoredUnit]) -> Sequence[ScoredUnit]:
-        """Return the units with what the reranker says of the best ones; the others count like the worst of these."""
+        """Return the units with what the reranker says of them."""
         # Where the search did without it (in a hurry, not rolled out, broken), so does the answer.
         if self._reranker is None or not any("rerank" in item.unit.quote.hit.scores for item in units):
             return units
-        ranked = sorted(units, key=lambda item: item.score, reverse=True)
         terms = frozenset(asked_terms(question))
-        passages = [read_in_context(item.unit, terms) for item in ranked[:RERANKED_UNITS]]
+        passages = [read_in_context(item.unit, terms) for item in units]
         async with asyncio.timeout(RERANK_SECONDS):
-            scores = [weigh_relevance(value) for value in await self._reranker.score(question, passages)]
-        scores += [min(scores)] * (len(ranked) - len(scores))
-        return [replace(item, reranked=value) for item, value in zip(ranked, scores, strict=True)]
+            scores = await self._reranker.score(question, passages)
+        return [replace(item, reranked=weigh_relevance(value)) for item, value in zip(units, scores, strict=True)]
 
     async def _closeness(self, question: str, units: Sequence[AnswerUnit]) -> list[float]:
         terms = frozenset(asked_terms(question))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from ragstone.answer import extract
-from ragstone.answer.extract import RERANKED_UNITS, Extraction, Extractor
+from ragstone.answer.extract import SHORTLIST, Extraction, Extractor
 from ragstone.core.errors import ModelError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit
@@ -70,18 +70,16 @@ async def test_where_the_search_did_without_the_reranker_so_does_the_answer(
     assert reranker.calls == []
 
 
-async def test_the_reranker_reads_the_best_units_and_the_others_count_like_its_worst(
+async def test_the_reranker_reads_every_unit_that_is_compared(
     embedder: Embedder, make_reranked: MakeHit
 ) -> None:
     filler = " ".join(f"Number {n} of the pumps tells about other matters." for n in range(60))
-    reranker = Preferring("80 degrees")
+    reranker = Preferring(REPEATED)
     found, _ = await Extractor(embedder, reranker).compare(QUESTION, [make_reranked(f"{TEXT} {filler}")])
     [(query, passages)] = reranker.calls
-    assert (query, len(passages)) == (QUESTION, RERANKED_UNITS)
-    given = [item.reranked for item in found.short]
-    assert len(given) > RERANKED_UNITS
-    assert set(given) <= {min(given), max(given)}
-    assert all(value == min(given) for value in given[RERANKED_UNITS:])
+    assert (query, len(passages)) == (QUESTION, SHORTLIST)
+    assert len(found.units) > SHORTLIST
+    assert [item.unit.text for item in found.short if item.reranked > 0] == [REPEATED]
 
 
 @pytest.mark.parametrize(
