@@ -11,7 +11,7 @@ import pytest
 from tests.quality.page_text import page_words, words
 
 FOLDER = Path(__file__).parents[2] / "bench" / "answers"
-HALVES = [half for half in ("develop", "further", "measured") if (FOLDER / half / "pages").is_dir()]
+HALVES = [half for half in ("develop", "further", "reading", "measured") if (FOLDER / half / "pages").is_dir()]
 WHOLE = all(list((FOLDER / half).glob("claims.jsonl")) for half in ("develop", "measured"))
 PROMISED = (
     {"pages": 250, "answerable": 120, "unanswerable": 40, "true claims": 80, "false claims": 80}
