@@ -1,4 +1,4 @@
-"""`python -m bench.answers [develop|measured|further|ablation|fit]`: what is said to questions, claims, statements."""
+"""`python -m bench.answers [HALF|ablation|reader|fit]`: what is said to questions, claims and statements."""
 
 from __future__ import annotations
 
@@ -32,6 +32,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.half == "ablation":
         print("\n".join(measure_ablation(options.data_dir, options.data, every=options.every, by_rule=options.rules)))
         return 0
+    if options.half == "reader":
+        from bench.answers.reader import train_reader  # needs torch, which nothing else here does
+
+        asyncio.run(train_reader(options.data_dir))
+        return 0
     if options.half == "fit":
         figures, weights = asyncio.run(fit_weights(options.data_dir))
         print("\n".join(figures))
@@ -57,7 +62,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.answers")
-    parser.add_argument("half", nargs="?", choices=(*HALVES, "further", "ablation", "fit"), help="default: both halves")
+    parser.add_argument(
+        "half",
+        nargs="?",
+        choices=(*HALVES, "further", "reading", "ablation", "reader", "fit"),
+        help="default: both halves",
+    )
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")
     parser.add_argument("--data-dir", type=Path, help="where to keep what was ingested; default: a temporary folder")

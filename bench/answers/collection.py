@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Half = Literal["develop", "measured", "further"]
+Half = Literal["develop", "measured", "further", "reading"]
 HALVES: tuple[Half, ...] = ("develop", "measured")
 FITTED: tuple[Half, ...] = ("develop", "further")
-"""What weights are fitted to; the further manuals are in neither half, and no table is made of them."""
+"""What weights are fitted to; the further manuals are in neither half, nor are those that the reader is trained on."""
 FOLDER = Path(__file__).parent
 UNANSWERABLE = "unanswerable"
 
@@ -68,7 +68,7 @@ class PlantedReply:
 
 @dataclass(frozen=True)
 class Collection:
-    """One half, or the further manuals: where the files are, and what is asked about them."""
+    """One half, the further manuals or those for reading: where the files are, and what is asked about them."""
 
     half: Half
     pages: Path

@@ -15,7 +15,15 @@ from ragstone.settings.tree import EmbeddingSettings, LLMSettings
 LOCAL_BATCH = 32
 REMOTE_BATCH = 100
 
-__all__ = ["build_embedder", "build_llm", "build_llm_reranker", "build_reranker", "model_info", "tokenizer_of"]
+__all__ = [
+    "build_embedder",
+    "build_llm",
+    "build_llm_reranker",
+    "build_reader",
+    "build_reranker",
+    "model_info",
+    "tokenizer_of",
+]
 
 
 def build_embedder(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Embedder:
@@ -41,6 +49,24 @@ def build_reranker(settings: RerankingStage) -> Reranker | None:
     from ragstone.models.rerankers.cross_encoder import CrossEncoder
 
     return CrossEncoder.open(settings.model or CROSS_ENCODER, path=settings.path)
+
+
+def build_reader(settings: EmbeddingSettings, *, cache_dir: Path | None = None) -> Reranker:
+    """Return the model that tells whether a sentence answers a question; it runs as the embedding model does."""
+    from ragstone.models.rerankers.cross_encoder import CrossEncoder
+    from ragstone.models.runtime.inference import LocalModel
+    from ragstone.models.weights.reader import READER, ReaderPack
+
+    return CrossEncoder(
+        LocalModel(
+            READER,
+            find=ReaderPack.installed,
+            runtime=settings.runtime,
+            threads=settings.threads,
+            cache_dir=cache_dir,
+            head=True,
+        )
+    )
 
 
 def build_llm_reranker(settings: RerankingStage, llm: LLMSettings, prices: PriceSettings | None = None) -> Reranker:

@@ -8,13 +8,14 @@ from importlib import metadata
 from importlib.util import find_spec
 from typing import Literal
 
-from ragstone.core.errors import ModelUnavailable, RagstoneError
+from ragstone.core.errors import ModelError, ModelUnavailable, RagstoneError
 from ragstone.core.health import Check
-from ragstone.models import build_embedder
+from ragstone.models import build_embedder, build_reader
 from ragstone.models.weights import Weights, find_weights
 from ragstone.models.weights.artefacts import cache_folder
-from ragstone.models.weights.catalogue import MODELS, STATIC, canonical_name, known_model
+from ragstone.models.weights.catalogue import DEFAULT, MODELS, STATIC, canonical_name, known_model
 from ragstone.models.weights.packages import WORDLLAMA, installed_file
+from ragstone.models.weights.reader import READER, ReaderPack
 from ragstone.settings.retrieval import CROSS_ENCODER
 from ragstone.settings.tree import EmbeddingSettings, Settings
 
@@ -23,19 +24,20 @@ ModelState = Literal["installed", "missing", "remote"]
 
 @dataclass(frozen=True, slots=True)
 class ModelEntry:
-    """A model of the catalogue; `get` is what to type to have it."""
+    """A model that Ragstone knows; `get` is what to type to have it."""
 
     name: str
-    kind: Literal["embedding", "reranker"]
+    kind: Literal["embedding", "reader", "reranker"]
     state: ModelState
     dimension: int | None
     max_tokens: int | None
     get: str
     configured: bool
+    """True if the settings name it or, for the reader, if it is used beside what they name."""
 
 
 def list_models(settings: Settings) -> Iterator[ModelEntry]:
-    """List the models of the catalogue and those that the settings name, with their state on this machine."""
+    """List the models of the catalogue, those that the settings name, and the reader, with their state here."""
     configured = canonical_name(settings.embedding.model)
     for name, facts in MODELS.items():
         chosen = settings.embedding if name == configured else EmbeddingSettings(model=name)
@@ -44,6 +46,7 @@ def list_models(settings: Settings) -> Iterator[ModelEntry]:
     if configured not in MODELS:
         state, get = _state(settings.embedding)
         yield ModelEntry(configured, "embedding", state, None, None, get, True)
+    yield _reader(_has_reader(settings.embedding))
     yield _reranker(settings)
 
 
@@ -80,8 +83,21 @@ def _state(embedding: EmbeddingSettings) -> tuple[ModelState, str]:
     return "installed", ""
 
 
-def _reranker(settings: Settings) -> ModelEntry:
+def _has_reader(embedding: EmbeddingSettings) -> bool:
+    return embedding.path is None and canonical_name(embedding.model) == DEFAULT
 
+
+def _reader(is_used: bool) -> ModelEntry:
+    state: ModelState = "installed"
+    get = ""
+    try:
+        ReaderPack.installed().read()
+    except ModelError as error:
+        state, get = "missing", error.advice
+    return ModelEntry(READER, "reader", state, None, ReaderPack.max_tokens, get, is_used)
+
+
+def _reranker(settings: Settings) -> ModelEntry:
     chosen = settings.reranking
     model = chosen.model if chosen.kind == "cross_encoder" and chosen.model else CROSS_ENCODER
     state: ModelState = "installed"
@@ -118,3 +134,18 @@ async def check_model(settings: Settings) -> Check:
     except RagstoneError as error:
         return Check("model", "fail", str(error), error.advice)
     return Check("model", "ok", f"{made.model}, {made.vectors.shape[1]} dimensions, weights verified")
+
+
+async def check_reader(settings: Settings) -> Check:
+    """Check that the reader, which helps to choose what is quoted, works where it is used."""
+    if not _has_reader(settings.embedding):
+        return Check("reader", "ok", f"not used beside {settings.embedding.model}")
+    reader = build_reader(settings.embedding)
+    try:
+        ReaderPack.installed().read()
+        await reader.score("a question to try it", ["a sentence to try it"])
+    except RagstoneError as error:
+        return Check("reader", "fail", str(error), error.advice)
+    finally:
+        await reader.close()
+    return Check("reader", "ok", f"{READER}, weights verified")

@@ -84,8 +84,7 @@ class NliModel:
 
     def _rows(self, premises: Sequence[str], hypothesis: str) -> list[ModelInput]:
         longest = self._local.weights.max_tokens
-        claim = _encodable(hypothesis)
-        pairs = (self._local.tokenizer.pairs(_encodable(premise), [claim], longest)[0] for premise in premises)
+        pairs = (self._local.tokenizer.pairs(premise, [hypothesis], longest)[0] for premise in premises)
         return [ModelInput(ids, types) for ids, types in pairs]
 
     def _judge(self, output: Vector | ModelError, relations: Sequence[Relation]) -> Entailment:
@@ -97,8 +96,3 @@ class NliModel:
         shares = np.exp(logits - np.logaddexp.reduce(logits))
         best = int(np.argmax(shares))
         return Entailment(relations[best], float(shares[best]))
-
-
-def _encodable(text: str) -> str:
-    """Return the text without lone surrogates, which no tokenizer takes."""
-    return text.encode("utf-8", "replace").decode("utf-8")

@@ -69,8 +69,8 @@ class ModelTokenizer:
 
     def pairs(self, query: str, passages: Sequence[str], longest: int) -> list[tuple[list[int], list[int]]]:
         """Return ids and type ids of (query, passage); only the passage is cut, unless the query alone is too long."""
-        query = self._shorten(query, longest // 2)
-        encodings = self._tokenizer.encode_batch([(query, passage) for passage in passages])
+        query = self._shorten(_encodable(query), longest // 2)
+        encodings = self._tokenizer.encode_batch([(query, _encodable(passage)) for passage in passages])
         return [self._cut_pair(encoding, longest) for encoding in encodings]
 
     def _ids(self, texts: Sequence[str]) -> list[list[int] | None]:
@@ -93,6 +93,11 @@ class ModelTokenizer:
             return ids, types
         # The passage stands last, before one end token: cutting there leaves the query whole.
         return [*ids[: longest - 1], ids[-1]], [*types[: longest - 1], types[-1]]
+
+
+def _encodable(text: str) -> str:
+    """Return the text without lone surrogates, which no tokenizer takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _padding_id(tokenizer: Any) -> int:
@@ -169,6 +174,7 @@ class LocalModel:
         name: str,
         *,
         path: Path | None = None,
+        find: Callable[[], Weights] | None = None,
         runtime: RuntimeName = "auto",
         threads: int = 0,
         batch_size: int = 32,
@@ -178,6 +184,7 @@ class LocalModel:
         self.name = name
         self._head = head
         self._path = path
+        self._find = find
         self._runtime_name: RuntimeName = runtime
         self._threads = threads
         self._batch_size = batch_size
@@ -190,7 +197,7 @@ class LocalModel:
     @cached_property
     def weights(self) -> Weights:
         """Return the weights; raises `ModelUnavailable` when they are not on this machine."""
-        return find_weights(self.name, path=self._path, cache=self._cache)
+        return self._find() if self._find else find_weights(self.name, path=self._path, cache=self._cache)
 
     @cached_property
     def id(self) -> str:
