@@ -22,7 +22,7 @@ from bench.answers.knowledge import ingest_pages, open_knowledge
 from bench.answers.measure import read_by_asking
 from ragstone.answer import weights
 from ragstone.answer.complete import complete_units
-from ragstone.answer.extract import Extractor, quote_best
+from ragstone.answer.extract import Extraction, Extractor, FoundUnits, quote_best
 from ragstone.answer.quotes import Statement
 from ragstone.answer.score import ScoredUnit, describe_best, estimate_chance
 from ragstone.answer.styles import word_sentence
@@ -88,8 +88,9 @@ async def fit_weights(kept: Path | None) -> tuple[list[str], str]:
     examples = [example for half in FITTED for example in await collect_examples(load_collection(half), kept)]
     lines, parts = [], ['"""Weights of what speaks for a unit, made by `python -m bench.answers fit`."""\n']
     for name, suffix, known in (
-        ("with a model", "", examples),
-        ("by words only", "_BY_WORDS", [drop_closeness(one) for one in examples]),
+        ("with the reader", "", [one for one in examples if one.scored[0].reader_odds is not None]),
+        ("by meaning and words", "_BY_MEANING", [drop_reading(one) for one in examples]),
+        ("by words only", "_BY_WORDS", [drop_models(one) for one in examples]),
     ):
         rankings = fit_left_out(known)
         judged = judge_examples(known, rankings)
@@ -107,7 +108,7 @@ async def collect_examples(collection: Collection, kept: Path | None) -> list[Ex
     """Return the questions of a collection as examples."""
     async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
         asked = await record_calls(collection.questions, Engine(components))
-        return await read_examples(asked, Extractor(components.embedder))
+        return await read_examples(asked, Extractor(components.embedder, reader=components.reader))
 
 
 async def record_calls(questions: Sequence[AskedQuestion], engine: Engine) -> list[Asked]:
@@ -117,25 +118,35 @@ async def record_calls(questions: Sequence[AskedQuestion], engine: Engine) -> li
 
     async def record(self: Extractor, question: str, hits: Sequence[Hit], **options: Any) -> Any:
         calls.append((question, hits, frozenset(options.get("shared", ()))))
-        return await extract(self, question, hits, **options)
+        return await extract(self, question, hits, **options) if asked.earlier else Extraction(())
 
     recorded: list[Asked] = []
     read = read_by_asking(engine.workspace("default"))
     with patch.object(Extractor, "extract", record):
-        for question in questions:
+        for asked in questions:
             calls.clear()
-            await read(question)
-            own = calls[len(question.earlier) :] if question.earlier else calls
-            recorded += [Asked(question, *call) for call in own]
+            await read(asked)
+            own = calls[len(asked.earlier) :] if asked.earlier else calls
+            recorded += [Asked(asked, *call) for call in own]
     return recorded
 
 
 async def read_examples(asked: Sequence[Asked], extractor: Extractor) -> list[Example]:
-    """Return the recorded questions with the units that are compared for each, and which of these are right."""
+    """Return the recorded questions with the units that are compared for each, and what the models say of them."""
+    found_for = []
+    for one in asked:
+        found, notes = await extractor.compare(one.text, one.hits, shared=one.shared)
+        if notes:
+            raise RuntimeError(f"weights cannot be fitted to what no model has read: {notes[0]}")
+        found_for.append(found)
+    return judge_units(asked, found_for)
+
+
+def judge_units(asked: Sequence[Asked], found_for: Sequence[FoundUnits]) -> list[Example]:
+    """Return the recorded questions with the units that were found for each, and which of these are right."""
     manuals = sorted({manual_of(one.question) for one in asked} - {""})
     examples = []
-    for number, one in enumerate(asked):
-        found, _ = await extractor.compare(one.text, one.hits, shared=one.shared)
+    for number, (one, found) in enumerate(zip(asked, found_for, strict=True)):
         right = [
             bool(one.question.facts)
             and holds_facts(one.question, complete_units([item.unit], found.units, MOST_SENTENCES))
@@ -161,9 +172,14 @@ def holds_facts(question: AskedQuestion, said: Sequence[Statement]) -> bool:
     return label in ("right", "partly")
 
 
-def drop_closeness(example: Example) -> Example:
+def drop_reading(example: Example) -> Example:
+    """Return an example as it is where there is no reader."""
+    return replace(example, scored=[replace(item, reader_odds=None) for item in example.scored])
+
+
+def drop_models(example: Example) -> Example:
     """Return an example as it is where no model could be asked."""
-    return replace(example, scored=[replace(item, closeness=None) for item in example.scored])
+    return replace(example, scored=[replace(item, closeness=None, reader_odds=None) for item in example.scored])
 
 
 def measure_left_out(
@@ -187,7 +203,7 @@ def _leave_out(
 ) -> Iterator[tuple[Example, float, bool]]:
     for group, ranking in enumerate(rankings):
         answers = fit_answers([one for one in judged if one.group != group])
-        with _using(ranking, answers, examples):
+        with _using(ranking, answers):
             for example in examples:
                 if example.group == group:
                     ranked = _rank(example)
@@ -205,23 +221,22 @@ def _rank(example: Example) -> list[ScoredUnit]:
     return sorted(example.scored, key=lambda item: item.score, reverse=True)
 
 
-def _is_by_words(examples: Sequence[Example]) -> bool:
-    return examples[0].scored[0].closeness is None
-
-
-def _using(ranking: Mapping[str, float], answers: Mapping[str, float], examples: Sequence[Example]) -> Any:
-    """Use other weights within a block."""
-    by_words = _is_by_words(examples)
+def _using(ranking: Mapping[str, float], answers: Mapping[str, float]) -> Any:
+    """Use other weights within a block, whatever is known of a unit."""
     stack = ExitStack()
-    stack.enter_context(patch.dict(weights.RANKING_BY_WORDS if by_words else weights.RANKING, ranking, clear=True))
-    stack.enter_context(patch.dict(weights.ANSWERS_BY_WORDS if by_words else weights.ANSWERS, answers, clear=True))
+    for suffix in ("", "_BY_MEANING", "_BY_WORDS"):
+        stack.enter_context(patch.dict(getattr(weights, f"RANKING{suffix}"), ranking, clear=True))
+        stack.enter_context(patch.dict(getattr(weights, f"ANSWERS{suffix}"), answers, clear=True))
     return stack
 
 
 def fit_ranking(examples: Sequence[Example]) -> dict[str, float]:
     """Return the weights under which right units score higher than the others of their question."""
     usable = [one for one in examples if any(one.right) and not all(one.right)]
-    names = [*CHOICE, *([] if _is_by_words(examples) else ["closeness"])]
+    names = [
+        *CHOICE,
+        *(name for name in ("closeness", "reader_odds") if getattr(examples[0].scored[0], name) is not None),
+    ]
     table = np.array([[_value(item, name) for name in names] for one in usable for item in one.scored])
     right = np.array([float(each) for one in usable for each in one.right])
     starts = np.cumsum([0, *(len(one.right) for one in usable[:-1])])
@@ -241,7 +256,7 @@ def fit_ranking(examples: Sequence[Example]) -> dict[str, float]:
 
 
 def _value(item: ScoredUnit, name: str) -> float:
-    return (item.closeness or 0.0) if name == "closeness" else item.features[name]
+    return (getattr(item, name) or 0.0) if name in ("closeness", "reader_odds") else item.features[name]
 
 
 @dataclass(frozen=True)
@@ -258,7 +273,7 @@ def judge_examples(examples: Sequence[Example], rankings: Sequence[Mapping[str, 
     """Return what is said to each question when its group was left out, also as if no page held the facts."""
     judged: list[Judged] = []
     for example in examples:
-        with _using(rankings[example.group], {}, examples):
+        with _using(rankings[example.group], {}):
             judged.append(Judged(example.group, *_judge(example), 1.0))
             if any(example.right) and not all(example.right):
                 judged.append(Judged(example.group, *_judge(example.without_right()), TAKEN_AWAY))
@@ -267,7 +282,8 @@ def judge_examples(examples: Sequence[Example], rankings: Sequence[Mapping[str, 
 
 def fit_answers(judged: Sequence[Judged]) -> dict[str, float]:
     """Return the weights that tell whether the best units answer."""
-    names = [*DECISION, *(["closeness", "best_closeness"] if "closeness" in judged[0].features else [])]
+    told = ("closeness", "best_closeness", "reader_odds", "best_reader_odds")
+    names = [*DECISION, *(name for name in told if name in judged[0].features)]
     table = np.array([[one.features[name] for name in names] for one in judged])
     right = np.array([float(one.is_right) for one in judged])
     counted = np.array([one.weight for one in judged])

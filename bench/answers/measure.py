@@ -104,7 +104,7 @@ async def say(statement: LabelledStatement, components: Components) -> tuple[boo
 
 def scripted_answerer(components: Components, reply: str) -> Answerer:
     """Return an answerer whose model says this."""
-    return Answerer(components.embedder, ScriptedLLM(reply))
+    return Answerer(components.embedder, ScriptedLLM(reply), reader=components.reader)
 
 
 def as_hit(document: str, passage: str) -> Hit:

@@ -255,8 +255,8 @@ class BlockingWorkspace(BlockingPart[Workspace]):
         return self._run(self.part.erase(kind, *names, kb=kb))
 
     def warm(self) -> None:
-        """Load the embedding model and have vector stores catch up now, rather than with the first query."""
-        self._run(self.engine.warm(self.part.tenant))
+        """Load the local models and have vector stores catch up now, rather than with the first question."""
+        self._run(self.engine.warm(self.part.tenant, answers=True))
 
     def work(self, *, only: str | None = None) -> None:
         """Do what is queued for all tenants, or only for one, until nothing is left that could be done now."""

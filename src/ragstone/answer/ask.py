@@ -17,6 +17,7 @@ from ragstone.answer.model_knowledge import ask_model
 from ragstone.answer.pack import pack
 from ragstone.answer.parts import AnsweredParts, KbState, Part, drop_repeats
 from ragstone.answer.quotes import Statement
+from ragstone.answer.reader import Reader
 from ragstone.answer.styles import Writer, check_format, replay
 from ragstone.core.answers import Answer, AnswerEvent, AnswerReady, CitationsReady
 from ragstone.core.errors import ModelError, RagstoneError, RemoteError
@@ -70,13 +71,14 @@ class Answerer:
         tokenizer: Tokenizer | None = None,
         entailer: Entailer | None = None,
         reranker: Reranker | None = None,
+        reader: Reader | None = None,
     ) -> None:
         self._llm = llm
         self._settings = settings or AnswerSettings()
         self._llm_settings = llm_settings or LLMSettings()
         self._tokenizer = tokenizer or WordTokenizer()
         self._entailer = entailer
-        self._extractor = Extractor(embedder, reranker)
+        self._extractor = Extractor(embedder, reranker, reader)
         check_format(self._settings.citation_format)
 
     async def answer(

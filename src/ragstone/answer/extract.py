@@ -14,6 +14,7 @@ from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
 from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote, Statement, select_for_question
+from ragstone.answer.reader import Reader
 from ragstone.answer.sanitize import named_places
 from ragstone.answer.score import (
     ScoredUnit,
@@ -28,6 +29,7 @@ from ragstone.answer.score import (
 from ragstone.answer.units import AnswerUnit, find_units
 from ragstone.answer.verify.language import is_foreign_text
 from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder, Reranker
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
@@ -56,8 +58,8 @@ LONGEST_RUN = 400
 NEAR_THE_BEST = 0.85
 """Share of the best unit's closeness that a further one needs which has no word of the question."""
 MOST_UNITS = 4
-SHORTLIST = 16
-"""Most units that the model compares with the question: as many again cost twice the time and answer no more right."""
+SHORTLIST = 12
+"""Most units that models compare with the question: sixteen take a third more time and answer no more right."""
 RERANK_SECONDS = 5
 _CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|Finally|In (?:an?|the)|With|For)\b")
 """The beginning of an English sentence that is seldom the first about something."""
@@ -81,11 +83,12 @@ class Extraction:
 
 
 class Extractor:
-    """Picks units by meaning, by words, by kind and, where there is one, by a reranker."""
+    """Picks units by meaning, by words, by kind and, where there are any, by a reader and a reranker."""
 
-    def __init__(self, embedder: Embedder, reranker: Reranker | None = None) -> None:
+    def __init__(self, embedder: Embedder, reranker: Reranker | None = None, reader: Reader | None = None) -> None:
         self._embedder = embedder
         self._reranker = reranker
+        self._reader = reader
         self._unrelated = UnrelatedVectors()
 
     async def extract(
@@ -111,13 +114,13 @@ class Extractor:
     ) -> tuple[FoundUnits, tuple[str, ...]]:
         """Return what could be said, the best of it compared with the question, and what could not be done."""
         # Texts may be made to take long: they are not compared on the event loop.
-        found = await asyncio.to_thread(_find_covered, question, hits, addresses, shared)
+        found = await asyncio.to_thread(shortlist_units, question, hits, addresses, shared)
         if not found.short:
             return found, ()
         short, notes = found.short, list[str]()
         try:
-            near = await self._closeness(question, [item.unit for item in short])
-            short = [replace(item, closeness=value) for item, value in zip(short, near, strict=True)]
+            short, note = await self._compare_by_meaning(question, short)
+            notes += [note] if note else []
         except (ModelError, RemoteError) as error:
             notes.append(f"answer: sentences chosen by words only: {error}")
         try:
@@ -138,13 +141,30 @@ class Extractor:
             scores = await self._reranker.score(question, passages)
         return [replace(item, reranked=weigh_relevance(value)) for item, value in zip(units, scores, strict=True)]
 
-    async def _closeness(self, question: str, units: Sequence[AnswerUnit]) -> list[float]:
-        terms = frozenset(asked_terms(question))
+    async def _compare_by_meaning(self, question: str, units: Sequence[ScoredUnit]) -> tuple[Sequence[ScoredUnit], str]:
+        """Return the units with their closeness and what the reader says, and what kept the reader from telling."""
         asked = await self._embedder.embed([question], "query")
+        reading = asyncio.ensure_future(self._read(question, asked.model, units))
+        try:
+            near = await self._measure_closeness(question, asked, units)
+        except BaseException:
+            reading.cancel()
+            raise
+        odds, note = await reading
+        told = zip(units, near, odds, strict=True)
+        return [replace(item, closeness=measured, reader_odds=each) for item, measured, each in told], note
+
+    async def _read(self, question: str, model: str, units: Sequence[ScoredUnit]) -> tuple[Sequence[float | None], str]:
+        if self._reader is None:
+            return [None] * len(units), ""
+        return await self._reader.find_odds(question, [item.unit for item in units], model)
+
+    async def _measure_closeness(self, question: str, asked: Embeddings, units: Sequence[ScoredUnit]) -> list[float]:
+        terms = frozenset(asked_terms(question))
         unrelated = await self._unrelated.load(self._embedder, asked.model)
-        read = await self._embedder.embed([read_in_context(unit, terms) for unit in units])
-        require_model(read.model, asked.model)
-        return closeness(asked.vectors[0], read.vectors, unrelated)
+        embedded = await self._embedder.embed([read_in_context(item.unit, terms) for item in units])
+        require_model(embedded.model, asked.model)
+        return closeness(asked.vectors[0], embedded.vectors, unrelated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +178,8 @@ class FoundUnits:
     """Other words asked for that no passage has; one may still answer."""
 
 
-def _find_covered(question: str, hits: Sequence[Hit], addresses: bool, shared: AbstractSet[str]) -> FoundUnits:
+def shortlist_units(question: str, hits: Sequence[Hit], addresses: bool, shared: AbstractSet[str]) -> FoundUnits:
+    """Return what could be said, and the best of it by words and kind."""
     missing = find_missing_names(question, hits)
     units = find_units(drop_unnamed(question, hits), addresses=addresses)
     asked = frozenset(asked_terms(question))

@@ -16,7 +16,14 @@ from ragstone.answer.features import describe_units
 from ragstone.answer.quotes import select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.units import AnswerUnit
-from ragstone.answer.weights import ANSWERS, ANSWERS_BY_WORDS, RANKING, RANKING_BY_WORDS
+from ragstone.answer.weights import (
+    ANSWERS,
+    ANSWERS_BY_MEANING,
+    ANSWERS_BY_WORDS,
+    RANKING,
+    RANKING_BY_MEANING,
+    RANKING_BY_WORDS,
+)
 from ragstone.language.relevance import COVERAGE_WEIGHT
 
 PLACES = {"own": 1.0, "above": 0.9, "near": 0.6, "section": 0.8, "title": 0.5}
@@ -29,6 +36,7 @@ READ_TOGETHER = 3
 """Units of the best ones of which one must be close to the question."""
 WIDEST_MARGIN = 3.0
 _LONGEST_READ, _LONGEST_LEAD = 500, 200
+Weights = Mapping[str, float]
 _LEANING = re.compile(
     r"(?:(?:After|Before|Despite|Because of|In|For|With|Use|Using|To do|Like|On|At|From|By) "
     r"(?:that|this|these|those|which|it|them|such)"
@@ -46,11 +54,13 @@ def leans(text: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ScoredUnit:
-    """A unit and what speaks for it; without a model `closeness` is None, and without a reranker `reranked` is 0."""
+    """A unit and what speaks for it; what no model has told is None, and without a reranker `reranked` is 0."""
 
     unit: AnswerUnit
     features: Mapping[str, float]
     closeness: float | None = None
+    reader_odds: float | None = None
+    """The log odds that it answers, as the reader says."""
     reranked: float = 0.0
 
     @property
@@ -66,9 +76,8 @@ class ScoredUnit:
     @property
     def score(self) -> float:
         """Return a measure by which units of one question are compared."""
-        if self.closeness is None:
-            return self.reranked + _sum(RANKING_BY_WORDS, self.features)
-        return self.reranked + _sum(RANKING, {**self.features, "closeness": self.closeness})
+        told = {**self.features, "closeness": self.closeness or 0.0, "reader_odds": self.reader_odds or 0.0}
+        return self.reranked + _sum(_choose_weights(self, RANKING, RANKING_BY_MEANING, RANKING_BY_WORDS), told)
 
 
 def score_units(question: str, units: Sequence[AnswerUnit], shared: AbstractSet[str] = frozenset()) -> list[ScoredUnit]:
@@ -87,9 +96,8 @@ def estimate_chance(ranked: Sequence[ScoredUnit]) -> float:
     """Return how likely the best of the units answer the question, from 0 to 1; they are given best first."""
     if not ranked:
         return 0.0
-    features = describe_best(ranked)
-    weights = ANSWERS if "closeness" in features else ANSWERS_BY_WORDS
-    return 1 / (1 + math.exp(-_sum(weights, features)))
+    weights = _choose_weights(ranked[0], ANSWERS, ANSWERS_BY_MEANING, ANSWERS_BY_WORDS)
+    return 1 / (1 + math.exp(-_sum(weights, describe_best(ranked))))
 
 
 def describe_best(ranked: Sequence[ScoredUnit]) -> dict[str, float]:
@@ -106,6 +114,9 @@ def describe_best(ranked: Sequence[ScoredUnit]) -> dict[str, float]:
     if best.closeness is not None:
         features["closeness"] = best.closeness
         features["best_closeness"] = max(item.closeness or 0.0 for item in together)
+    if best.reader_odds is not None:
+        features["reader_odds"] = best.reader_odds
+        features["best_reader_odds"] = max(item.reader_odds or 0.0 for item in together)
     return features
 
 
@@ -122,7 +133,14 @@ def are_of_one_entry(unit: AnswerUnit, other: AnswerUnit) -> bool:
     return unit.term.place == other.term.place if unit.term and other.term else unit.block == other.block
 
 
-def _sum(weights: Mapping[str, float], features: Mapping[str, float]) -> float:
+def _choose_weights(item: ScoredUnit, with_reader: Weights, by_meaning: Weights, by_words: Weights) -> Weights:
+    """Return the weights that were fitted to as much as is known of a unit."""
+    if item.closeness is None:
+        return by_words
+    return by_meaning if item.reader_odds is None else with_reader
+
+
+def _sum(weights: Weights, features: Mapping[str, float]) -> float:
     return sum(weight * features[name] for name, weight in weights.items())
 
 

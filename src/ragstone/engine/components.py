@@ -14,7 +14,7 @@ from ragstone.engine.access import TenantAccess, TenantScope
 from ragstone.engine.monitoring.metrics import Metrics, QueueMeter
 from ragstone.engine.shop.lookups import LookupCache
 from ragstone.engine.turns import Turns
-from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reranker, tokenizer_of
+from ragstone.models import build_embedder, build_llm, build_llm_reranker, build_reader, build_reranker, tokenizer_of
 from ragstone.models.embedders.pool import EmbedderPool
 from ragstone.query.cache import SearchCache
 from ragstone.query.compress import CompressStage
@@ -30,6 +30,7 @@ from ragstone.stores.factory import open_stores
 if TYPE_CHECKING:
     # Only some calls need these: they are imported when they are built, and a search starts the sooner.
     from ragstone.answer.ask import Answerer
+    from ragstone.answer.reader import Reader
     from ragstone.answer.research import Researcher
     from ragstone.answer.verify import ClaimVerifier
     from ragstone.core.activity import SearchReport
@@ -323,13 +324,32 @@ class Components:
         return ClaimVerifier(self.embedder, lambda: self.entailer)
 
     @cached_property
+    def reader(self) -> Reader:
+        """Tells whether a sentence answers a question; it is loaded when a question needs it."""
+        from ragstone.answer.reader import Reader
+        from ragstone.models.weights.reader import BESIDE
+
+        model = build_reader(self.settings.embedding)
+        self._closing.append(model.close)
+        return Reader(model, BESIDE)
+
+    @cached_property
     def answerer(self) -> Answerer:
         from ragstone.answer.ask import Answerer
 
         settings, tokenizer = self.settings, tokenizer_of(self.embedder)
         # Where an LLM reranks, an LLM also writes the answers.
         reranker = self.reranker if settings.reranking.kind == "cross_encoder" else None
-        return Answerer(self.embedder, self.llm, settings.answer, settings.llm, tokenizer, self.entailer, reranker)
+        return Answerer(
+            self.embedder,
+            self.llm,
+            settings.answer,
+            settings.llm,
+            tokenizer,
+            self.entailer,
+            reranker=reranker,
+            reader=self.reader,
+        )
 
     @cached_property
     def researcher(self) -> Researcher:

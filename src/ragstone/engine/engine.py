@@ -169,16 +169,21 @@ class Engine:
         self._components.access.require_open()
         return await examine(self._components.stores, repair=repair)
 
-    async def warm(self, tenant: str) -> None:
-        """Load the embedding model and have vector stores catch up now, rather than with a tenant's first query."""
+    async def warm(self, tenant: str, *, answers: bool = False) -> None:
+        """Load the embedding model and have vector stores catch up now, rather than with a tenant's first query.
+
+        With `answers`, the model that helps to choose what is quoted is loaded as well, where it will be needed.
+        """
         components = self._components
         components.access.require_open()
         await components.access.read(tenant)
-        await components.embedder.embed(["warm"], "query")
+        embedded = await components.embedder.embed(["warm"], "query")
         try:
             await components.ledger.catch_up(tenant)
         except RagstoneError as error:
             logger.warning("cannot bring a vector store up to date, searches go on without it: %s", error)
+        if answers and components.llm is None:
+            await components.reader.load(embedded.model)
 
     async def check_stores(self) -> None:
         """Raise what keeps the ledger or the vector store from answering."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 async def check_installation(load_settings: Callable[[], Settings]) -> list[Check]:
     """Check Python, the settings, the models, the data folder and the packages that the settings need."""
-    from ragstone.models.installed import check_model, check_runtime
+    from ragstone.models.installed import check_model, check_reader, check_runtime
     from ragstone.stores.health import installation
 
     settings = Settings()
@@ -40,6 +40,7 @@ async def check_installation(load_settings: Callable[[], Settings]) -> list[Chec
         read,
         check_runtime(settings),
         await check_model(settings),
+        await check_reader(settings),
         *installation.check_storage(settings),
         *installation.check_packages(settings),
     ]

@@ -29,7 +29,13 @@ class Receipts(WorkspacePart):
         from ragstone.core.clock import now
 
         scope, components, settings = await self._scope.kb(kb), self._scope.components, self._scope.settings
-        others = {"reranker": components.reranker, "llm": components.llm, "entailer": components.entailer}
+        embedding = scope.space.model if scope.space else None
+        others = {
+            "reader": components.reader.model if embedding == components.reader.beside else None,
+            "reranker": components.reranker,
+            "llm": components.llm,
+            "entailer": components.entailer,
+        }
         return make_receipt(
             answer,
             engine=version("ragstone"),
@@ -38,10 +44,7 @@ class Receipts(WorkspacePart):
             kb=scope.name,
             profile=settings.profile,
             wording=Wording(settings.answer.citation_style, settings.answer.citation_format),
-            models={
-                "embedding": scope.space.model if scope.space else None,
-                **{role: model.name if model else None for role, model in others.items()},
-            },
+            models={"embedding": embedding, **{role: model.name if model else None for role, model in others.items()}},
         )
 
     @within_kbs

@@ -41,10 +41,10 @@ class DoctorSchema(Schema):
 
 
 class ModelSchema(Schema):
-    """A model of the catalogue; `get` is what to type to have it."""
+    """A model that Ragstone knows; `get` is what to type to have it."""
 
     name: str
-    kind: Literal["embedding", "reranker"]
+    kind: Literal["embedding", "reader", "reranker"]
     state: Literal["installed", "missing", "remote"]
     dimension: int | None
     max_tokens: int | None

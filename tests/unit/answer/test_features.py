@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 
 from ragstone.answer.features import describe_units
 from ragstone.answer.units import find_units
-from ragstone.answer.weights import ANSWERS, ANSWERS_BY_WORDS, RANKING, RANKING_BY_WORDS
+from ragstone.answer.weights import (
+    ANSWERS,
+    ANSWERS_BY_MEANING,
+    ANSWERS_BY_WORDS,
+    RANKING,
+    RANKING_BY_MEANING,
+    RANKING_BY_WORDS,
+)
 from ragstone.core.types import Hit
 from ragstone.language.terms import reading
 
 MakeHit = Callable[..., Hit]
+Weights = Mapping[str, float]
 
 
 def describe(hit: Hit, question: str, shared: frozenset[str] = frozenset()) -> list[dict[str, float]]:
@@ -50,11 +58,23 @@ def test_another_setting_of_a_similar_name_is_another_one(make_hit: MakeHit) -> 
     assert describe(hit, "What does fan_limit do?")[0]["other_identifier"] == 0
 
 
-def test_all_weights_are_of_features_that_there_are(make_hit: MakeHit) -> None:
+@pytest.mark.parametrize(
+    ("ranking", "answers", "of_unit", "of_best"),
+    [
+        (RANKING, ANSWERS, {"closeness", "reader_odds"}, {"best_closeness", "best_reader_odds"}),
+        (RANKING_BY_MEANING, ANSWERS_BY_MEANING, {"closeness"}, {"best_closeness"}),
+        (RANKING_BY_WORDS, ANSWERS_BY_WORDS, set(), set()),
+    ],
+)
+def test_weights_are_of_what_is_known_of_a_unit(
+    ranking: Weights, answers: Weights, of_unit: set[str], of_best: set[str], make_hit: MakeHit
+) -> None:
     [unit] = describe(make_hit("The pump has 3 fans."), "How many fans has the pump?")
-    chosen = {"bias", "margin", "best_coverage", "mass", "closeness", "best_closeness"}
-    for weights in (RANKING, RANKING_BY_WORDS, ANSWERS, ANSWERS_BY_WORDS):
-        assert set(weights) <= set(unit) | chosen
+    told = {"closeness", "reader_odds", "best_closeness", "best_reader_odds"}
+    assert set(ranking) <= set(unit) | of_unit
+    assert set(ranking) & told == of_unit
+    assert set(answers) <= set(unit) | {"bias", "margin", "best_coverage", "mass"} | told
+    assert set(answers) & told == of_unit | of_best
 
 
 @pytest.mark.parametrize(

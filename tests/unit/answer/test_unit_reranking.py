@@ -70,9 +70,7 @@ async def test_where_the_search_did_without_the_reranker_so_does_the_answer(
     assert reranker.calls == []
 
 
-async def test_the_reranker_reads_every_unit_that_is_compared(
-    embedder: Embedder, make_reranked: MakeHit
-) -> None:
+async def test_the_reranker_reads_every_unit_that_is_compared(embedder: Embedder, make_reranked: MakeHit) -> None:
     filler = " ".join(f"Number {n} of the pumps tells about other matters." for n in range(60))
     reranker = Preferring(REPEATED)
     found, _ = await Extractor(embedder, reranker).compare(QUESTION, [make_reranked(f"{TEXT} {filler}")])

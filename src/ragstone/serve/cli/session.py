@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.serve.cli.options import Common
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
 
+Warm = Literal["search", "answers"]
+"""The use that a command will make of the models, which are loaded while the store is being opened."""
 SLOW_SECONDS = 1.0
 """Seconds after which a line says what is going on."""
 CATCHING_UP = "bringing the vector store up to date …"
@@ -40,9 +42,9 @@ class CliSession:
 
     @asynccontextmanager
     async def engine(
-        self, settings: Settings | None = None, *, warm: bool = False, create: bool = False
+        self, settings: Settings | None = None, *, warm: Warm | None = None, create: bool = False
     ) -> AsyncIterator[Engine]:
-        """Yield an open engine. `warm` loads the model while the store is being opened.
+        """Yield an open engine. `warm` says for what models are loaded while the store is being opened.
 
         Only with `create` may there be no data yet: looking for something must not leave a folder behind.
         """
@@ -57,7 +59,7 @@ class CliSession:
         from ragstone.engine.engine import open_engine
 
         async with open_engine(settings) as engine:
-            loading = asyncio.ensure_future(engine.warm(settings.tenant)) if warm else None
+            loading = asyncio.ensure_future(engine.warm(settings.tenant, answers=warm == "answers")) if warm else None
             try:
                 yield engine
             finally:
@@ -68,7 +70,7 @@ class CliSession:
 
     @asynccontextmanager
     async def workspace(
-        self, settings: Settings | None = None, *, warm: bool = False, create: bool = False
+        self, settings: Settings | None = None, *, warm: Warm | None = None, create: bool = False
     ) -> AsyncIterator[Workspace]:
         """Open an engine and give it as the tenant of the settings sees it; the options are those of `engine`."""
         chosen = settings or self.settings()

@@ -46,7 +46,7 @@ async def article(session: CliSession, topic: Topic = None, graph: Graph = None,
     settings = session.settings()
     if topic is not None:
         require_setup(settings)
-    async with session.workspace(settings, warm=True) as workspace:
+    async with session.workspace(settings, warm="search") as workspace:
         run_id = resume or (await workspace.articles.start(topic or "", graph=graph or "full")).id
         session.remark("run", run_id)
         try:

@@ -48,7 +48,7 @@ async def chat(session: CliSession, message: Said = None, conversation: Conversa
         agent = ServiceAgent(engine.workspace(settings.tenant))
         async with session.slow_notice(MODEL_WAIT):
             # The time of a source does not include loading its model; the reply tells of one that cannot be loaded.
-            await asyncio.gather(engine.warm(settings.tenant), return_exceptions=True)
+            await asyncio.gather(engine.warm(settings.tenant, answers=True), return_exceptions=True)
         if message is None:
             return await _talk(session, agent, conversation)
         async with session.slow_notice(MODEL_WAIT):

@@ -56,7 +56,7 @@ async def ask(
 
     asked = Question(question, k, mode, read_where(where), web, conversation)
     live = stream or (sys.stdout.isatty() and not session.options.json)
-    async with session.workspace(warm=True) as workspace:
+    async with session.workspace(warm="answers") as workspace:
         sources = workspace.settings.answer.citation_style != "none"
         if live:
             answer = await _show_live(session, workspace.stream(asked), sources=sources)

@@ -163,7 +163,7 @@ def _draw_models(out: Console, entries: list[ModelEntry]) -> None:
         )
     out.print(rows)
     out.print()
-    out.print("* is what the settings name. To get what is missing:")
+    out.print("* is in use. To get what is missing:")
     for entry in entries:
         if entry.state == "missing":
             out.print(text(f"  {entry.get}"), soft_wrap=True)

@@ -33,7 +33,7 @@ async def serve_mcp(
     from ragstone.agents.budget import Budget
     from ragstone.serve.mcp.server import DEFAULT_TOOLS, HOST, McpCaller, build_server, serve_http, serve_stdio
 
-    async with session.workspace(warm=True) as workspace:
+    async with session.workspace(warm="answers") as workspace:
         # A kb that does not exist is an error here, not of the first agent that asks.
         await workspace.knowledge_bases.get()
 

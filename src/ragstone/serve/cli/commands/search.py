@@ -52,7 +52,10 @@ async def search(
     filters = read_where(where)
     settings = session.settings()
     by_meaning = (arms or settings.retrieval.arms) != "lexical"
-    async with session.workspace(settings, warm=by_meaning) as workspace, session.slow_notice(MODEL_WAIT):
+    async with (
+        session.workspace(settings, warm="search" if by_meaning else None) as workspace,
+        session.slow_notice(MODEL_WAIT),
+    ):
         asked = SearchQuery(
             query,
             k=k,
@@ -153,7 +156,7 @@ async def explain(
     from ragstone.core.search import SearchQuery
 
     asked = SearchQuery(query, k=k, mode=mode, where=filters)
-    async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
+    async with session.workspace(warm="search") as workspace, session.slow_notice(MODEL_WAIT):
         explanation = await workspace.explain(asked, document)
     from ragstone.schemas.search import ExplanationSchema
 
@@ -204,7 +207,7 @@ async def research(
 ) -> int:
     """Collect passages about a topic, grouped by source."""
     filters = read_where(where)
-    async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
+    async with session.workspace(warm="search") as workspace, session.slow_notice(MODEL_WAIT):
         found = await workspace.research(topic, depth=depth, iterations=iterations, where=filters)
     from ragstone.schemas.research import ResearchSchema
 

@@ -71,7 +71,7 @@ async def verify(
         wrong = "give a claim or a receipt, not both" if receipt else "give a claim or a receipt"
         raise InputError(wrong, hint="ragstone verify CLAIM, or ragstone verify --receipt FILE")
     filters = read_where(where)
-    async with session.workspace(warm=True) as workspace, session.slow_notice(MODEL_WAIT):
+    async with session.workspace(warm="search") as workspace, session.slow_notice(MODEL_WAIT):
         verdict = await workspace.verify(claim, k=k, mode=mode, where=filters)
     from ragstone.schemas.answers import VerdictSchema
 
@@ -94,7 +94,7 @@ async def check(
     """
     given = read_stdin() if file == "-" else ""
     filters = read_where(where)
-    async with session.workspace(warm=True) as workspace:
+    async with session.workspace(warm="search") as workspace:
         with query_progress(session, "sentences") as advance:
             call = partial(workspace.verify_text, given) if given else partial(workspace.verify_file, file)
             checked = await call(k=k, mode=mode, where=filters, most=most, on_progress=advance)
