@@ -194,10 +194,18 @@ def shortlist_units(question: str, hits: Sequence[Hit], addresses: bool, shared:
 def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tuple[str, ...]) -> Extraction:
     ranked = sorted(found.short, key=lambda item: item.score, reverse=True)
     said = quote_best(question, ranked, found.units, max_sentences)
-    if said and not found.missing and _is_relevant(ranked) and estimate_chance(ranked) >= MIN_CHANCE:
+    may_answer = said and not found.missing and _is_relevant(ranked)
+    if may_answer and (estimate_chance(ranked) >= MIN_CHANCE or _is_asked_by_title(question, ranked[0].unit)):
         return Extraction(tuple(said), degraded)
     nearest = complete_units(find_nearest(ranked), found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
+
+
+def _is_asked_by_title(question: str, unit: AnswerUnit) -> bool:
+    """Return whether a question asks for the section of a unit by its title: "What is your return policy?"."""
+    title = unit.heading.text if unit.heading else unit.quote.hit.section.rpartition(" > ")[2]
+    terms = set(analyze(title))
+    return len(terms) > 1 and terms == set(asked_terms(question))
 
 
 def find_nearest(ranked: Sequence[ScoredUnit]) -> list[AnswerUnit]:

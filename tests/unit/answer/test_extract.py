@@ -304,3 +304,13 @@ async def test_a_name_that_no_passage_has_is_missing_and_nothing_answers(
     hit = make_hit("The pump of the plant is switched off by the controller.")
     extraction = await Extractor(embedder).extract("Is the pump switched off by Flask-Caching?", [hit], max_sentences=4)
     assert (extraction.statements, extraction.missing) == ((), ("Flask-Caching",))
+
+
+@pytest.mark.parametrize(("section", "answered"), [("RETURN POLICY", True), ("Shipping policy", False), ("", False)])
+async def test_a_section_whose_title_is_asked_for_answers(
+    section: str, answered: bool, embedder: Embedder, make_hit: MakeHit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.answer.extract.MIN_CHANCE", 1.1)
+    hit = make_hit("You can return a product within 30 days of the day on which you received it.", section=section)
+    said = await Extractor(embedder).extract("What is your return policy?", [hit], max_sentences=4)
+    assert bool(said.statements) == answered
