@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from contextvars import ContextVar
 from functools import lru_cache
 from itertools import chain, pairwise
+from string import ascii_letters, ascii_lowercase
 
 import Stemmer
 
@@ -59,6 +60,8 @@ FINE = re.compile(r"[-._'+#@/:\\]+")
 # A capital before lower case starts a word; letters and digits part.
 HUMPS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 ACRONYM_PLURAL = re.compile(r"(?<=[A-Z]{2})s$")
+_DOTTED = re.compile(r"\.[a-z]")
+"""Within an acronym, whose letters are separated."""
 ACRONYM = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]")
 DECIMAL = re.compile(r"[0-9]+\.[0-9]+")
 # The comma comes first, so that the rest is tried only where there is one.
@@ -127,14 +130,21 @@ def find_terms(terms: AbstractSet[str], text: str) -> set[str]:
     stop_words = not all(map(_known.__getitem__, terms))
     if reader.get() or stop_words or len(folded) != len(plain) or len(terms) > _MOST_SOUGHT:
         return set(analyze(text)) & terms
-    words: set[str] = set()
-    for head in {".", *map(_head, terms)}:  # the dot is for acronyms, whose letters it separates
+    words = {_word_at(plain, match.start()) for match in _DOTTED.finditer(folded)}
+    for head in set(map(_head, terms)):
         at = folded.find(head)
         while at >= 0:
-            end = folded.find(" ", at) % (len(folded) + 1)
-            words.add(plain[folded.rfind(" ", 0, at) + 1 : end])
-            at = folded.find(head, end)
+            if at and plain[at] in ascii_lowercase and plain[at - 1] in ascii_letters:
+                at = folded.find(head, at + 1)  # in the middle of a word, where no term begins
+            else:
+                words.add(_word_at(plain, at))
+                at = folded.find(head, plain.find(" ", at) % (len(plain) + 1))
     return set(_terms(" ".join(words))) & terms
+
+
+def _word_at(text: str, at: int) -> str:
+    """Return what stands between the spaces around a place."""
+    return text[text.rfind(" ", 0, at) + 1 : text.find(" ", at) % (len(text) + 1)]
 
 
 def fold(text: str) -> str:

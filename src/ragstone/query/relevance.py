@@ -19,6 +19,8 @@ BASE, CLOSENESS, COVERAGE, EVERY_WORD = -5.6, 5.9, 3.7, 1.8
 CLOSENESS_UNKNOWN = 0.35
 """Closeness of a passage that was found by its words, where no model compared it."""
 MOST_TERMS = 64
+SOON_READ = 30_000
+"""Characters that are read within two milliseconds: handing less to a thread takes longer than it spares others."""
 
 
 async def rate_passages(search: SearchContext, ranked: Sequence[RankedChunk]) -> list[float]:
@@ -26,7 +28,11 @@ async def rate_passages(search: SearchContext, ranked: Sequence[RankedChunk]) ->
     if not ranked:
         return []
     with search.record.stage("relevance", len(ranked)) as span:
-        covered = await asyncio.to_thread(_measure_words, search.request.query, ranked)
+        terms, texts = asked_terms(search.request.query)[:MOST_TERMS], [_text_of(item) for item in ranked]
+        if sum(map(len, texts)) <= SOON_READ:
+            covered = measure_coverage(terms, texts)
+        else:
+            covered = await asyncio.to_thread(measure_coverage, terms, texts)
         span.left = len(ranked)
     return [rate(*measured) for measured in zip(_closeness(search.unrelated, ranked), covered, strict=True)]
 
@@ -48,6 +54,5 @@ def _closeness(unrelated: float | None, ranked: Sequence[RankedChunk]) -> list[f
     return [((least if cosine is None else cosine) - unrelated) / max(1 - unrelated, 1e-6) for cosine in cosines]
 
 
-def _measure_words(query: str, ranked: Sequence[RankedChunk]) -> list[float]:
-    texts = [f"{item.chunk.title}\n{' '.join(item.chunk.chunk.section)}\n{item.chunk.chunk.text}" for item in ranked]
-    return measure_coverage(asked_terms(query)[:MOST_TERMS], texts)
+def _text_of(item: RankedChunk) -> str:
+    return f"{item.chunk.title}\n{' '.join(item.chunk.chunk.section)}\n{item.chunk.chunk.text}"
