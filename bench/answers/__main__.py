@@ -11,7 +11,7 @@ from pathlib import Path
 from scripts.faults import current_commit
 
 from bench.answers.ablation import measure_ablation
-from bench.answers.collection import HALVES, Collection, Half, load_collection
+from bench.answers.collection import HALVES, READ, Collection, Half, load_collection
 from bench.answers.fit import FILE as WEIGHTS
 from bench.answers.fit import fit_weights
 from bench.answers.halves import measure_halves, say
@@ -65,7 +65,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "half",
         nargs="?",
-        choices=(*HALVES, "further", "reading", "ablation", "reader", "fit"),
+        choices=(*HALVES, "further", *READ, "ablation", "reader", "fit"),
         help="default: both halves",
     )
     parser.add_argument("--only", choices=PARTS, help="measure one part")

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-Half = Literal["develop", "measured", "further", "reading"]
+Half = Literal["develop", "measured", "further", "reading", "everyday"]
 HALVES: tuple[Half, ...] = ("develop", "measured")
 FITTED: tuple[Half, ...] = ("develop", "further")
-"""What weights are fitted to; the further manuals are in neither half, nor are those that the reader is trained on."""
+"""What weights are fitted to; what is further is in neither half, nor is what the reader is trained on."""
+READ: tuple[Half, ...] = ("reading", "everyday")
+"""What the reader is trained on: manuals, and texts that are none."""
 FOLDER = Path(__file__).parent
 UNANSWERABLE = "unanswerable"
 
@@ -68,7 +70,7 @@ class PlantedReply:
 
 @dataclass(frozen=True)
 class Collection:
-    """One half, the further manuals or those for reading: where the files are, and what is asked about them."""
+    """One part of the collection: where the files are, and what is asked about them."""
 
     half: Half
     pages: Path
@@ -80,7 +82,7 @@ class Collection:
 
 
 def load_collection(half: Half, folder: Path = FOLDER) -> Collection:
-    """Return one half of the collection, or its further manuals; parts that are not there are empty."""
+    """Return one part of the collection; what is not there of it is empty."""
     own, prose = folder / half, folder / "prose"
     return Collection(
         half,

@@ -6,7 +6,7 @@ other groups.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +19,7 @@ import numpy as np
 from bench.answers.collection import FITTED, AskedQuestion, Collection, load_collection
 from bench.answers.grade import grade
 from bench.answers.knowledge import ingest_pages, open_knowledge
-from bench.answers.measure import read_by_asking
+from bench.answers.measure import Filter, read_by_asking
 from ragstone.answer import weights
 from ragstone.answer.complete import complete_units
 from ragstone.answer.extract import Extraction, Extractor, FoundUnits, quote_best
@@ -29,6 +29,7 @@ from ragstone.answer.styles import word_sentence
 from ragstone.answer.units import AnswerUnit
 from ragstone.core.types import Hit
 from ragstone.engine.engine import Engine
+from ragstone.engine.workspace import Workspace
 
 MOST_SENTENCES = 4
 TAKEN_AWAY = 0.3
@@ -107,11 +108,15 @@ def _render(name: str, values: Mapping[str, float]) -> str:
 async def collect_examples(collection: Collection, kept: Path | None) -> list[Example]:
     """Return the questions of a collection as examples."""
     async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
-        asked = await record_calls(collection.questions, Engine(components))
+        asked = await record_calls(collection.questions, Engine(components).workspace("default"))
         return await read_examples(asked, Extractor(components.embedder, reader=components.reader))
 
 
-async def record_calls(questions: Sequence[AskedQuestion], engine: Engine) -> list[Asked]:
+async def record_calls(
+    questions: Sequence[AskedQuestion],
+    workspace: Workspace,
+    where: Callable[[AskedQuestion], Filter] = lambda question: None,
+) -> list[Asked]:
     """Return what the extractor is given for each question; of a follow-up, not for the questions before it."""
     calls: list[tuple[str, Sequence[Hit], frozenset[str]]] = []
     extract = Extractor.extract
@@ -121,7 +126,7 @@ async def record_calls(questions: Sequence[AskedQuestion], engine: Engine) -> li
         return await extract(self, question, hits, **options) if asked.earlier else Extraction(())
 
     recorded: list[Asked] = []
-    read = read_by_asking(engine.workspace("default"))
+    read = read_by_asking(workspace, where)
     with patch.object(Extractor, "extract", record):
         for asked in questions:
             calls.clear()

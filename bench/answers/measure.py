@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import PurePosixPath
+from typing import Any
 
 from bench.answers.collection import AskedQuestion, LabelledClaim, LabelledStatement, PlantedReply
 from bench.answers.doubles import ScriptedLLM
@@ -22,6 +23,7 @@ from ragstone.engine.workspace import Workspace
 VERDICTS = ("VERIFIED", "LIKELY", "supported", "refuted", "mixed", "unknown")
 Read = Callable[[AskedQuestion], Awaitable[str]]
 """Returns what is said to a question; "" refuses."""
+Filter = Mapping[str, Any] | None
 
 
 async def measure_questions(name: str, questions: Sequence[AskedQuestion], read: Read) -> Table:
@@ -37,14 +39,14 @@ async def measure_questions(name: str, questions: Sequence[AskedQuestion], read:
     return table
 
 
-def read_by_asking(workspace: Workspace) -> Read:
-    """Return a reader that asks the workspace; a follow-up comes after the questions before it."""
+def read_by_asking(workspace: Workspace, where: Callable[[AskedQuestion], Filter] = lambda question: None) -> Read:
+    """Return a reader that asks the workspace, within a filter; a follow-up comes after the questions before it."""
 
     async def read(question: AskedQuestion) -> str:
         conversation = f"bench-{uuid.uuid4().hex}" if question.earlier else None
         for earlier in question.earlier:
             await workspace.ask(Question(earlier, conversation=conversation))
-        return answer_of(await workspace.ask(Question(question.text, conversation=conversation)))
+        return answer_of(await workspace.ask(Question(question.text, where=where(question), conversation=conversation)))
 
     return read
 

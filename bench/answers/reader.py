@@ -21,9 +21,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from bench.answers.collection import load_collection
-from bench.answers.fit import Example, judge_units, record_calls
+from bench.answers.collection import READ, AskedQuestion, Collection, load_collection
+from bench.answers.fit import Asked, Example, judge_units, manual_of, record_calls
 from bench.answers.knowledge import ingest_pages, open_knowledge
+from bench.answers.measure import Filter
 from ragstone.answer import extract
 from ragstone.answer.extract import shortlist_units
 from ragstone.answer.reader import describe_for_reader
@@ -41,8 +42,9 @@ FIRST_TRAINED = 2
 DROPOUT = 0.1
 MOST_RIGHT, MOST_WRONG, HARDEST = 2, 6, 14
 """Units of a question that a step takes: right ones, and wrong ones drawn from the best by words."""
-READ = 32
+READ_THROUGH = 32
 """Units of a question that are looked through."""
+MOST_PAGES = 1000
 APART, RIGHT_WEIGHT = 0.3, 3.0
 """The weight of telling each unit by itself, and there the weight of a right one."""
 
@@ -123,8 +125,8 @@ class ReaderNetwork(nn.Module):  # type: ignore[misc]  # torch is not installed 
 
 
 async def train_reader(kept: Path | None) -> None:
-    """Train the reader on the manuals of `reading` and write its weights."""
-    examples = await _collect(kept)
+    """Train the reader on manuals and everyday texts, and write its weights."""
+    examples = [example for part in READ for example in await _collect(load_collection(part), kept)]
     pack = ReaderPack.installed()
     tokenizer = ModelTokenizer("the reader", pack.tokenizer_json())
     lessons = [_prepare(example, tokenizer, pack.max_tokens) for example in examples]
@@ -136,16 +138,30 @@ async def train_reader(kept: Path | None) -> None:
     print(f'Set SHA256 = "{digest}" in {Path(weights.__file__).name}, then run `python -m bench.answers fit`.')
 
 
-async def _collect(kept: Path | None) -> list[Example]:
-    """Return the questions that nothing answers, and those of which some unit that was found holds the facts."""
-    collection = load_collection("reading")
+async def _collect(collection: Collection, kept: Path | None) -> list[Example]:
+    """Return the questions that nothing answers, and those of which some unit that was found holds the facts.
+
+    Where none was found among all pages, the question is asked again of the pages of its manual.
+    """
     async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
-        asked = await record_calls(collection.questions, Engine(components))
-    # Only words choose what is looked through: one training must not depend on the one before it.
-    with patch.object(extract, "SHORTLIST", READ):
-        found = [shortlist_units(one.text, one.hits, True, one.shared) for one in asked]
-    examples = judge_units(asked, found)
+        workspace = Engine(components).workspace("default")
+        examples = _judge(await record_calls(collection.questions, workspace))
+        found = {example.question.id for example in examples if any(example.right)}
+        lost = [question for question in collection.questions if question.facts and question.id not in found]
+        pages = [document.uri for document in await workspace.documents.list(limit=MOST_PAGES)]
+
+        def within_manual(question: AskedQuestion) -> Filter:
+            return {"source": {"in": [uri for uri in pages if f"/pages/{manual_of(question)}/" in uri]}}
+
+        examples += _judge(await record_calls(lost, workspace, within_manual))
     return [example for example in examples if any(example.right) or not example.question.facts]
+
+
+def _judge(asked: Sequence[Asked]) -> list[Example]:
+    # Only words choose what is looked through: one training must not depend on the one before it.
+    with patch.object(extract, "SHORTLIST", READ_THROUGH):
+        found = [shortlist_units(one.text, one.hits, True, one.shared) for one in asked]
+    return judge_units(asked, found)
 
 
 def _prepare(example: Example, tokenizer: ModelTokenizer, longest: int) -> Lesson:

@@ -11,7 +11,8 @@ import pytest
 from tests.quality.page_text import page_words, words
 
 FOLDER = Path(__file__).parents[2] / "bench" / "answers"
-HALVES = [half for half in ("develop", "further", "reading", "measured") if (FOLDER / half / "pages").is_dir()]
+MANUALS = [half for half in ("develop", "further", "reading", "measured") if (FOLDER / half / "pages").is_dir()]
+HALVES = [*MANUALS, "everyday"]
 WHOLE = all(list((FOLDER / half).glob("claims.jsonl")) for half in ("develop", "measured"))
 PROMISED = (
     {"pages": 250, "answerable": 120, "unanswerable": 40, "true claims": 80, "false claims": 80}
@@ -134,7 +135,7 @@ def test_the_pages_are_small_enough_for_a_checkout(half: str) -> None:
     assert sum(page.stat().st_size for page in list_pages(half)) <= MOST_BYTES
 
 
-@pytest.mark.parametrize("half", [half for half in HALVES if read_lines(half, "questions")])
+@pytest.mark.parametrize("half", [half for half in MANUALS if read_lines(half, "questions")])
 def test_each_half_asks_every_kind_and_a_third_in_other_words(half: str) -> None:
     asked = answerable(half)
     assert {line["kind"] for line in asked} == KINDS
