@@ -86,7 +86,7 @@ live: .venv/.setup .venv/live ## Have the agents write an article with a real la
 load: .venv/.setup ## Search at a fixed rate for 15 minutes while documents are ingested, and write docs/load.md
 	@$(BIN)/python -m bench.load $(ARGS)
 
-faults: .venv/.setup ## Inject every fault in its long form (about an hour), and write docs/faults.md
+faults: .venv/.setup ## Inject every fault in its long form (two to six hours), and write docs/faults.md
 	@$(BIN)/python -m scripts.faults $(ARGS)
 
 profiles: .venv/.setup .venv/mpnet ## Measure the five profiles on their own stores, and write docs/profiles.md

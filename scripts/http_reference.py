@@ -26,6 +26,11 @@ from ragstone.serve.http.problems import CODES, STATUSES
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 HTTP_PAGE, ERRORS_PAGE = REFERENCE / "http.md", REFERENCE / "errors.md"
+CHECKED_IN_ROUTE = {
+    "GET /v1/alerts": "scope `admin`, of the whole tenant, or operator",
+    "GET /metrics": "operator, or none on the same machine with `service.metrics: loopback`",
+}
+"""Keys that no dependency of a route shows."""
 HTTP_OPENING = """\
 # HTTP
 
@@ -203,7 +208,8 @@ def _scopes(app: FastAPI) -> Iterator[tuple[str, str]]:
     for route in app.routes:
         if isinstance(route, APIRoute):
             for method in route.methods or ():
-                yield f"{method} {route.path_format}", ", ".join(dict.fromkeys(_needs(route.dependant)))
+                place = f"{method} {route.path_format}"
+                yield place, CHECKED_IN_ROUTE.get(place) or ", ".join(dict.fromkeys(_needs(route.dependant)))
 
 
 def _needs(dependant: Any) -> Iterator[str]:

@@ -39,7 +39,7 @@ def test_the_examples_run(
     page: str, service: LiveService, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("RAGSTONE_CLIENT_KEY", service.key(re.sub(r"\W", "-", page.lower())))
+    monkeypatch.setenv("KEY", service.key(re.sub(r"\W", "-", page.lower())))
     examples = read_examples(ROOT / page)
     assert len(examples) == len(PRINTED[page])
     for example, lines in zip(examples, PRINTED[page], strict=True):

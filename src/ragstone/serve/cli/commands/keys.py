@@ -48,7 +48,7 @@ async def create_key(
         typer.Option("--per-minute", min=1, help="Requests that it may make in a minute; no limit by default."),
     ] = None,
     operator: Annotated[
-        bool, typer.Option("--operator", help="A key for all tenants: creates and deletes them.")
+        bool, typer.Option("--operator", help="A key for the operator, who makes and lists tenants and reads metrics.")
     ] = False,
 ) -> None:
     """Create an API key for the tenant of --tenant. It is printed once and not stored.
