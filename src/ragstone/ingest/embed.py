@@ -71,7 +71,7 @@ class ChunkQueue:
         wave: list[Prepared] = []
         chunks = 0
         while chunks < self._wave_chunks:
-            document = self._held or await self._queue.get()
+            document = self._held or await self._take()
             self._held = None
             if document is None:
                 self.end()
@@ -82,10 +82,16 @@ class ChunkQueue:
             wave.append(document)
             chunks += len(document.chunks)
         self._wave_chunks = WAVE_CHUNKS
-        async with self._room:
-            self._waiting -= chunks
-            self._room.notify_all()
         return wave
+
+    async def _take(self) -> Prepared | None:
+        """Return the next document, None at the end; its room is free at once, since a large one may wait for it."""
+        document = await self._queue.get()
+        if document is not None:
+            async with self._room:
+                self._waiting -= len(document.chunks)
+                self._room.notify_all()
+        return document
 
 
 @dataclass(frozen=True, slots=True)

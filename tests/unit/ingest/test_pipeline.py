@@ -13,6 +13,7 @@ from tests.unit.ingest.kit import Kit, counts, item
 from ragstone.core.errors import NoTextSeen, StoreFull
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Document, Failure, Item, Parsed, Role
+from ragstone.ingest import embed
 from ragstone.ingest.diff import LOOK_UP
 from ragstone.ingest.embed import FIRST_CHUNKS, LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.parsers.draft import ParseOptions
@@ -34,6 +35,15 @@ async def test_new_documents_are_added(kit: Kit) -> None:
     document = await kit.document("buoy")
     assert (document.version, document.chunks, document.embedded) == (1, 2, True)
     assert await kit.ledger.of("t").text(document.id) == "The buoy is red. The bell on it rings at night."
+
+
+async def test_a_document_longer_than_the_queue_does_not_wait_for_ever(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embed, "AHEAD_CHUNKS", 2)
+    async with asyncio.timeout(20):
+        report = await kit.run([item("short"), item("long", " ".join(f"The {word} is red." for word in WORDS))])
+    assert report.chunks == 1 + len(WORDS)
 
 
 @pytest.mark.req("R-EMB-16")
