@@ -39,7 +39,8 @@ class Articles(WorkspacePart):
         found = await self._repository.get(run_id) if _is_id(run_id) else None
         if found is None or not self._scope.sees(found.kb):
             await self._scope.components.audit.record_denial(tenant, "article.read", run_id)
-            raise NotFoundError(f"there is no run {run_id:.60}", hint="list the runs to see which there are")
+            hint = "the id is printed when a run begins, and lists of runs have it"
+            raise NotFoundError(f"there is no run {run_id:.60}", hint=hint)
         return found
 
     @within_kbs

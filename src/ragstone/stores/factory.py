@@ -231,7 +231,8 @@ def _refuse_unused(settings: Settings) -> None:
     store = settings.store
     chosen = {"ledger": store.ledger, "vectors": store.vectors, "lexical": store.lexical}
     for name, adapter in chosen.items():
-        unused = sorted(adapter.model_fields_set - MEANT.get((name, adapter.kind), adapter.model_fields_set) - {"kind"})
+        meant = MEANT.get((name, adapter.kind), adapter.model_fields_set)
+        unused = sorted(_changed_fields(adapter) - meant - {"kind"})
         if unused:
             raise SettingsError(
                 f"store.{name}.{unused[0]} means nothing to the {adapter.kind} store",
@@ -244,6 +245,13 @@ def _refuse_unused(settings: Settings) -> None:
             f"store.lexical: {WORDS} lies in the points of store.vectors: {WORDS}, and that is {store.vectors.kind}",
             hint=f"set store.vectors: {WORDS}, or another store.lexical",
         )
+
+
+def _changed_fields(adapter: Adapter) -> set[str]:
+    """Return the fields that were given another value than they have by themselves."""
+    fields, given = type(adapter).model_fields, adapter.model_fields_set
+    usual = {name: fields[name].get_default(call_default_factory=True) for name in given & set(fields)}
+    return {name for name in given if name not in usual or getattr(adapter, name) != usual[name]}
 
 
 @runtime_checkable

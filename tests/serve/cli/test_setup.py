@@ -40,6 +40,12 @@ def test_config_for_people_can_be_read_back(cli: Cli, tmp_path: Path) -> None:
     assert yaml.safe_load(written) == cli("config", "--config", tmp_path / "saved.yaml", "--json").json
 
 
+def test_the_settings_as_they_are_shown_open_the_stores(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "saved.yaml").write_text(cli("config").out, encoding="utf-8")
+    (tmp_path / "note.md").write_text("Refunds take five working days.", encoding="utf-8")
+    assert cli("ingest", tmp_path / "note.md", "--config", tmp_path / "saved.yaml").code == 0
+
+
 def test_secrets_are_masked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAGSTONE_LLM__API_KEY", "sk-hush")
     monkeypatch.setenv("RAGSTONE_LLM__BASE_URL", "https://me:hush@llm.example/v1")

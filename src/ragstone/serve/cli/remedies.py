@@ -96,7 +96,7 @@ STEPS: Mapping[Action, tuple[Step, ...]] = {
     Action.IMPROVE_SEARCH: (
         Step("look closer with: {command}", "reembed --refresh --kb {kb}"),
         Step("{command}", "gaps --kb {kb}"),
-        Step("{command}", "tune --kb {kb}"),
+        Step("{command}; with --golden if you have golden queries", "tune --from-feedback --kb {kb}"),
     ),
     Action.PULL_MODEL: (Step("{command}", "models pull {model}"),),
     Action.USE_OWN_KB: (Step("leave out --kb: a data set gets a knowledge base of its own"),),

@@ -102,7 +102,7 @@ class _Progress:
 def _say_how_to_go_on(session: CliSession, run_id: str, error: BaseException) -> None:
     from asyncio import CancelledError
 
-    hint = f"ragstone article --resume {run_id}"
+    hint = session.options.command("article", "--resume", run_id)
     if isinstance(error, CancelledError | KeyboardInterrupt):
         raise Interrupted("what was done is kept", hint) from error
     session.remark("hint", f"go on with: {hint}")

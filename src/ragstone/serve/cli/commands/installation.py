@@ -78,7 +78,7 @@ def _as_check(finding: HealthFinding) -> Check:
 async def config(session: CliSession) -> None:
     """Show all settings and their values.
 
-    Secrets are masked; the output is YAML that `--config` reads.
+    The output is YAML that `--config` reads. Secrets are masked in it: put them back, or give them as variables.
     """
     from ragstone.schemas.settings import SettingsSchema, mask_secrets
 
@@ -140,7 +140,7 @@ async def pull_model(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A hub name, such as BAAI/bge-small-en-v1.5.")],
     revision: Annotated[str | None, typer.Option("--revision", help="A branch, tag or commit of the model.")] = None,
 ) -> None:
-    """Download a model from the hub. This is the only command that downloads anything."""
+    """Download a model from the hub. No other command downloads a model."""
     from ragstone.engine import installation
     from ragstone.schemas.installation import PulledModelSchema
 

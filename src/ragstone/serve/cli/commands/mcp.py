@@ -14,8 +14,7 @@ PORT = 8765
 Http = Annotated[bool, typer.Option("--http", help="Serve streamable HTTP on this machine instead of stdio.")]
 Port = Annotated[int, typer.Option("--port", min=0, max=65535, help="Port for --http; 0 selects a free one.")]
 Tools = Annotated[
-    list[str] | None,
-    typer.Option("--tool", help="Offer this tool; may be repeated. By default search, verify, check and research."),
+    list[str] | None, typer.Option("--tool", help="Offer this tool in place of the four usual ones; may be repeated.")
 ]
 Calls = Annotated[
     int, typer.Option("--calls", min=1, help="Tool calls that a session may make before a pause of a minute.")

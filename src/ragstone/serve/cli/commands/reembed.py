@@ -109,7 +109,8 @@ async def reembed(
                 )
     from ragstone.schemas.embeddings import ReembedSchema
 
-    session.show(ReembedSchema.of(report), lambda out: _draw(out, report))
+    way_back = session.options.command("reembed", "--rollback")
+    session.show(ReembedSchema.of(report), lambda out: _draw(out, report, way_back))
     if report.outcome == "not promoted":
         session.remark("hint", "look at both with --json, or make it live all the same with --force")
         return FAILURE
@@ -148,14 +149,14 @@ async def _clean(session: CliSession, *, retired: bool, building: bool) -> int:
     return OK
 
 
-def _draw(out: Console, report: ReembedReport) -> None:
+def _draw(out: Console, report: ReembedReport, way_back: str) -> None:
     if report.comparison:
         _draw_comparison(out, report.comparison)
     done = f"{pluralize(report.written, 'vector')} written in {report.seconds:.1f} s"
     refused = f", {pluralize(report.refused, 'chunk')} refused by the model" if report.refused else ""
     out.print(text(f"{report.model}, generation {report.generation}, {ENDED[report.outcome]}: {done}{refused}."))
     if report.replaced:
-        out.print(text(f"{report.replaced} was live before; go back with: ragstone reembed --rollback"))
+        out.print(text(f"{report.replaced} was live before; go back with: {way_back}"))
         out.print(text(f"Next: set embedding.model to {model_name(report.model)}, for what is ingested from now on."))
 
 

@@ -67,7 +67,8 @@ def _tell_people(session: CliSession, address: str, first: Sequence[IssuedKey]) 
     for made in first:
         session.remark("key", f"{_owner(made)}: {made.token}")
     if first:
-        session.remark("note", "these keys are shown only now; make others with: ragstone keys create")
+        others = session.options.command("keys", "create")
+        session.remark("note", f"these keys are shown only now; make others with: {others}")
 
 
 def _owner(made: IssuedKey) -> str:
