@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ import pytest
 from tests.serve.http.conftest import Caller, Service, open_service
 
 from ragstone import Settings
+from ragstone.core.answers import AnswerEvent, Sentence, SentenceReady
+from ragstone.core.errors import StoreBusy
+from ragstone.core.search import Question
+from ragstone.engine.workspace import Workspace
 from ragstone.serve.http import idempotency
 from ragstone.stores.control import replies
 
@@ -64,6 +69,23 @@ def test_what_failed_may_be_made_again(shared: Service) -> None:
     assert repeat(caller, "a", "/v1/golden", json=query).status_code == 404
     query["document_ids"] = [caller.upload(GATE)]
     assert repeat(caller, "a", "/v1/golden", json=query).status_code == 201
+
+
+def test_a_stream_that_ended_with_an_error_may_be_made_again(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(self: Workspace, question: Question | str) -> AsyncGenerator[AnswerEvent]:
+        yield SentenceReady(Sentence("The tide gate opens at nine.", "supported", ()), "The tide gate opens at nine.")
+        raise StoreBusy("the ledger is busy")
+
+    caller = shared.caller("streams")
+    caller.upload(GATE)
+    headers = {"Accept": "text/event-stream", "Idempotency-Key": "a"}
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, "stream", fail)
+        failed = caller("POST", "/v1/ask", json={"question": "When?"}, headers=headers)
+    assert (failed.status_code, "event: error" in failed.text) == (200, True)
+    again = caller("POST", "/v1/ask", json={"question": "When?"}, headers=headers)
+    assert ("event: error" in again.text, "idempotency-replayed" in again.headers) == (False, False)
+    assert caller("POST", "/v1/ask", json={"question": "When?"}, headers=headers).text == again.text
 
 
 def test_requests_at_the_same_time_are_done_once(shared: Service) -> None:

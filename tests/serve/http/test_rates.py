@@ -12,6 +12,7 @@ from ragstone.core.keys import new_token
 from ragstone.core.tenants import Quotas
 from ragstone.serve.http import rates
 from ragstone.serve.http.rates import GuessLimiter, address_of
+from ragstone.stores.control.keys import SqlKeyBook
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +88,10 @@ def test_an_address_that_guesses_keys_has_to_wait(service: Service, monkeypatch:
     assert 0 < int(guessed[-1].headers["retry-after"]) <= 60
     assert valid("GET", "/v1/kbs").status_code == 200
     assert new("GET", "/v1/kbs").status_code == 429
+    looked_up: list[str] = []
+    monkeypatch.setattr(SqlKeyBook, "find", lambda self, token: looked_up.append(token))
+    once = Caller(service, new_token()[1])("POST", "/v1/keys", headers={"Idempotency-Key": "a"}, json={})
+    assert (once.status_code, looked_up) == (429, [])
     assert service.client.get("/v1/kbs").status_code == 401
 
 

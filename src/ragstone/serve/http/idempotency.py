@@ -24,7 +24,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ragstone.core.errors import RagstoneError
 from ragstone.core.ids import opaque_id
 from ragstone.core.keys import ApiKey
+from ragstone.serve.http.identity import KeyRing
 from ragstone.serve.http.problems import make_problem, tell_error
+from ragstone.serve.http.replies import has_failed
 
 if TYPE_CHECKING:
     from ragstone.stores.control.replies import SqlReplyBook
@@ -55,7 +57,9 @@ class IdempotencyKeys:
         request = Request(scope)
         named = request.headers.get(HEADER)
         token = request.headers.get("authorization", "").partition(" ")[2].strip()
-        key = await scope["app"].state.keys.find(token) if named is not None and token else None
+        keys: KeyRing = scope["app"].state.keys
+        may_look = named is not None and token and not keys.seconds_to_wait(request, token)
+        key = await keys.find(token) if may_look else None
         if named is None or key is None:
             await self._app(scope, receive, send)  # without a valid key the route refuses it
             return
@@ -66,7 +70,7 @@ class IdempotencyKeys:
                 scope["app"].state.engine.replies, request, key, token, named, await _fingerprint(request, body)
             )
             if reply := await once.begin():
-                await scope["app"].state.keys.admit(request, token)  # a repeated request counts as one, too
+                await keys.admit(request, token)  # a repeated request counts as one, too
                 await reply(scope, receive, send)
                 return
         except HTTPException as error:
@@ -91,7 +95,8 @@ class IdempotencyKeys:
             elif message["type"] == "http.response.body":
                 is_small = is_small and len(body) + len(message.get("body", b"")) <= MOST_BYTES
                 body.extend(message.get("body", b"") if is_small else b"")
-                if not message.get("more_body", False) and start["status"] < 300:
+                is_done = start["status"] < 300 and not has_failed(scope)
+                if not message.get("more_body", False) and is_done:
                     await once.keep(_pack(start, bytes(body)) if is_small else None)
             await send(message)
 

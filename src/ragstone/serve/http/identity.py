@@ -49,21 +49,25 @@ class KeyRing:
 
         This is the one way in: whatever serves requests with a key calls it once for each of them.
         """
-        address = address_of(connection)
-        wait = self._guesses.seconds_to_wait(address)
-        if token and wait and content_hash(token) not in self._known:
+        if wait := self.seconds_to_wait(connection, token):
             raise HTTPException(
                 429, "too many wrong keys came from this address", headers={"Retry-After": str(ceil(wait))}
             )
         key = await self._find(token) if token else None
         if key is None:
             if token:
-                self._guesses.note(address, token)
+                self._guesses.note(address_of(connection), token)
             said = "this key is not valid" if token else "a key is needed"
             raise HTTPException(401, said, headers={"WWW-Authenticate": "Bearer"})
         connection.state.key = key
         connection.state.allowance = await self._limiter.spend(key)
         return key
+
+    def seconds_to_wait(self, connection: HTTPConnection, token: str | None) -> float:
+        """Return how long a key is not looked up since too many wrong ones came from its address; 0 if it is known."""
+        wait = self._guesses.seconds_to_wait(address_of(connection)) if token else 0.0
+        known, _ = self._known.get(content_hash(token), (None, 0.0)) if wait and token else (None, 0.0)
+        return 0.0 if known else wait
 
     async def find(self, token: str) -> ApiKey | None:
         """Return the key that a caller has sent, or None if it is not valid or nobody can say so now."""

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Scope
 
 from ragstone.core.errors import RagstoneError
 from ragstone.core.jobs import Job
@@ -102,6 +103,7 @@ async def _encode(
             coming = coming or asyncio.ensure_future(anext(events))
             done, _ = await asyncio.wait([coming], timeout=CHECK_SECONDS)
             if not await _is_still_valid(request):
+                request.state.has_failed = True
                 yield write("error", ErrorSchema.of_words("unauthenticated", "the key is not valid any more"))
                 return
             if not done:
@@ -114,6 +116,7 @@ async def _encode(
         if end:
             yield end
     except RagstoneError as error:
+        request.state.has_failed = True
         yield write("error", ErrorSchema.of_error(error))
     finally:
         # A caller that has gone away must not leave a search or an answer running.
@@ -121,6 +124,11 @@ async def _encode(
             coming.cancel()
             await asyncio.gather(coming, return_exceptions=True)
         await events.aclose()
+
+
+def has_failed(scope: Scope) -> bool:
+    """Return whether a stream ended with an error, which its status does not tell."""
+    return bool(scope.get("state", {}).get("has_failed"))
 
 
 async def _is_still_valid(request: Request) -> bool:
