@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import date, time
+from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -49,6 +49,7 @@ PAGES = [
 ]
 TODAY = date(2030, 1, 7)
 """A Monday that is still to come: free times are those from now on."""
+NOON = datetime.combine(TODAY, time(12), UTC)
 
 
 def shop_settings(data_dir: Path, **more: Any) -> Settings:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.flow.shop_kit import MASSAGE, SPICE, TODAY, WEB_QUERY, fill_shop, shop_settings
+from tests.flow.shop_kit import MASSAGE, NOON, SPICE, TODAY, WEB_QUERY, fill_shop, shop_settings
 
 from ragstone import Engine, open_engine
 from ragstone.agents.service.agent import ServiceAgent, change_agent, read_agent
@@ -54,7 +55,7 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
 def agent_of(engine: Engine, configuration: AgentConfiguration | None = None, tenant: str = "default") -> ServiceAgent:
     patient = {"documents": 30.0, "database": 30.0, "internet": 30.0}
-    return ServiceAgent(engine.workspace(tenant), configuration, seconds=patient, today=lambda: TODAY)
+    return ServiceAgent(engine.workspace(tenant), configuration, seconds=patient, clock=lambda: NOON)
 
 
 async def ask(engine: Engine, message: str, configuration: AgentConfiguration | None = None) -> CustomerReply:
@@ -112,7 +113,7 @@ async def test_catalogue_and_internet_are_combined_and_the_shop_is_right(engine:
 
 @pytest.mark.req("R-CSA-01")
 async def test_all_sources_are_asked_in_the_light_of_earlier_turns(engine: Engine) -> None:
-    retriever = ServiceRetriever(workspace_of(engine), WITH_WEB, today=lambda: TODAY)
+    retriever = ServiceRetriever(workspace_of(engine), WITH_WEB, clock=lambda: NOON)
     found = await retriever.retrieve("How long does it last?", [Exchange(ABOUT, "It is a perfume.")], max_results=1)
     assert (len(found.documents), [one.id for one in found.database.products]) == (1, ["spice"])
     assert found.analysis.sources == ("documents", "database", "internet")
@@ -122,7 +123,7 @@ async def test_all_sources_are_asked_in_the_light_of_earlier_turns(engine: Engin
 
 @pytest.mark.req("R-TST-29", "R-CSA-18", "R-CSA-20", "R-HYB-33")
 async def test_a_context_has_the_shops_own_data_first_and_nothing_that_speaks_against_them(engine: Engine) -> None:
-    found = await ServiceRetriever(workspace_of(engine), WITH_WEB, today=lambda: TODAY).retrieve(ABOUT)
+    found = await ServiceRetriever(workspace_of(engine), WITH_WEB, clock=lambda: NOON).retrieve(ABOUT)
     synthesizer = ContextSynthesizer(workspace_of(engine).dialogue)
     context = await synthesizer.synthesize(found, ABOUT)
     kinds = [source_kind(hit) for hit in context.hits]
@@ -209,6 +210,33 @@ async def test_free_times_change_with_a_booking(engine: Engine) -> None:
     await shop.book("massage", slots[1].starts_at, "Ben")
     full = await ask(engine, "When can I book a massage tomorrow?")
     assert full.reply.startswith("Swedish massage has no free time on Tuesday, 08 January 2030 [")
+
+
+@pytest.mark.req("R-CSA-08")
+@pytest.mark.parametrize(
+    ("asked_at", "message", "in_california", "in_auckland"),
+    [
+        ("2030-01-08T02:00Z", "Any massage slots today?", "Monday{} 07", "Tuesday{} 08"),
+        ("2030-01-07T21:00Z", "Any massage slots tomorrow?", "Tuesday{} 08", "Wednesday{} 09"),
+        ("2030-01-08T02:00Z", "Any massage slots on 2030-01-09?", "Wednesday{} 09", "Wednesday{} 09"),
+    ],
+)
+async def test_days_are_those_of_each_service(
+    engine: Engine, asked_at: str, message: str, in_california: str, in_auckland: str
+) -> None:
+    shop = workspace_of(engine).shop
+    here = replace(MASSAGE, timezone="America/Los_Angeles")
+    there = replace(MASSAGE, id="harbour", name="Harbour massage", timezone="Pacific/Auckland")
+    await shop.put_services([here, there])
+    agent = agent_of(engine)
+    agent.clock = lambda: datetime.fromisoformat(asked_at)
+    said = (await agent.reply(message)).reply
+    assert f"Swedish massage is free on {in_california.format('')} January 2030 at 09:00 and 10:00 [" in said
+    assert f"Harbour massage is free on {in_auckland.format('')} January 2030 at 09:00 and 10:00 [" in said
+    await shop.put_services([replace(here, windows=()), replace(there, windows=())])
+    said = (await agent.reply(message)).reply
+    assert f"Swedish massage has no free time on {in_california.format(',')} January 2030 [" in said
+    assert f"Harbour massage has no free time on {in_auckland.format(',')} January 2030 [" in said
 
 
 @pytest.mark.req("R-CSA-06", "R-CSA-07")

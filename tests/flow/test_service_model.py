@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.doubles.openai import OpenAIDouble, Reply, chat_reply, json_reply, stream_reply
-from tests.flow.shop_kit import TODAY, fill_shop, shop_settings
+from tests.flow.shop_kit import NOON, fill_shop, shop_settings
 
 from ragstone import Engine, open_engine
 from ragstone.agents.service.agent import ServiceAgent
@@ -57,7 +57,7 @@ async def ask(
 ) -> CustomerReply:
     """Send a message; the source in a hurry has next to no time, the others as much as a busy machine needs."""
     seconds = {source: 0.2 if source == hurry else limit for source, limit in PATIENT.items()}
-    agent = ServiceAgent(workspace_of(engine), configuration, seconds=seconds, today=lambda: TODAY)
+    agent = ServiceAgent(workspace_of(engine), configuration, seconds=seconds, clock=lambda: NOON)
     return await agent.reply(message)
 
 
@@ -73,7 +73,7 @@ async def test_a_model_gets_context_history_and_instructions(engine: Engine, mod
     model.script.extend(
         [chat_reply(f"{said} [1].", usage=(100, 50)), chat_reply("Oriental Spice is in stock [1].", usage=(1000, 500))]
     )
-    agent = ServiceAgent(workspace_of(engine), own, seconds=PATIENT, today=lambda: TODAY)
+    agent = ServiceAgent(workspace_of(engine), own, seconds=PATIENT, clock=lambda: NOON)
     first = await agent.reply("How much is Oriental Spice?")
     second = await agent.reply("Is it in stock?", first.conversation)
     assert (first.reply, first.sources) == (f"{said} [Source: Product Catalog].", ("database",))
@@ -102,7 +102,7 @@ async def test_a_model_streams(engine: Engine, model: OpenAIDouble) -> None:
     model.script.append(
         stream_reply(first[:20], first[20:], "Warm, sensual notes ", "perfect for evening occasions [1].")
     )
-    agent = ServiceAgent(workspace_of(engine), seconds=PATIENT, today=lambda: TODAY)
+    agent = ServiceAgent(workspace_of(engine), seconds=PATIENT, clock=lambda: NOON)
     events = [event async for event in agent.stream(ABOUT)]
     sentences = [event.text for event in events if isinstance(event, SentenceReady)]
     assert len(sentences) == 2

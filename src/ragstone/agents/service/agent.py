@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import datetime
 from uuid import uuid4
 
 from ragstone.agents.service.analysis import is_small_talk
@@ -67,7 +67,7 @@ class ServiceAgent:
     """None for that of the tenant."""
     kb: str | None = None
     seconds: Mapping[SourceKind, float] = field(default_factory=lambda: SECONDS)
-    today: Callable[[], date] = lambda: now().date()
+    clock: Callable[[], datetime] = now
 
     async def reply(self, message: str, conversation: str | None = None) -> CustomerReply:
         """Return the reply that `stream` ends with."""
@@ -96,7 +96,7 @@ class ServiceAgent:
         async with dialogue.turn(text, kb=self.kb):
             talk = await dialogue.begin(text, name, turns=configuration.history_turns, kb=self.kb)
             retriever = ServiceRetriever(
-                self.workspace, configuration, kb=self.kb, seconds=self.seconds, today=self.today
+                self.workspace, configuration, kb=self.kb, seconds=self.seconds, clock=self.clock
             )
             found = await retriever.retrieve(text, () if is_small_talk(text) else talk.earlier)
             await dialogue.log(talk, found.as_search(), kb=self.kb)

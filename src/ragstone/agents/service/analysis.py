@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 from ragstone.agents.service.settings import AgentConfiguration
 from ragstone.core.agents.replies import Intent
 from ragstone.core.search import QueryAnalysis, QueryType, SourceKind
+from ragstone.core.shop.slots import zone_of
 from ragstone.language.analyzer import analyze
 from ragstone.language.dates import find_moments
 from ragstone.language.detector import language_of
@@ -70,8 +71,7 @@ class MessageAnalysis:
     intent: Intent
     entities: tuple[str, ...]
     dates: tuple[str, ...]
-    days: tuple[date, date]
-    """The first and the last day that are asked about."""
+    asked_at: datetime
     sources: tuple[SourceKind, ...]
     reason: str = ""
     """Why no source is asked."""
@@ -91,12 +91,16 @@ class MessageAnalysis:
         """True where the message is not in English, whose words tell what is asked for."""
         return language_of(self.message[:LONGEST_READ]) not in (None, "en")
 
+    def days_in(self, zone: str) -> tuple[date, date]:
+        """Return the first and the last day that are asked about; "today" is that of a zone, such as Europe/Berlin."""
+        return find_days(self.message[:LONGEST_READ], self.asked_at.astimezone(zone_of(zone)).date())
+
     def as_query_analysis(self) -> QueryAnalysis:
         """Return the analysis as searches are logged with it."""
         return QueryAnalysis(self.type, self.entities, self.dates, self.sources, None, self.reason)
 
 
-def analyze_message(message: str, configuration: AgentConfiguration, today: date) -> MessageAnalysis:
+def analyze_message(message: str, configuration: AgentConfiguration, asked_at: datetime) -> MessageAnalysis:
     """Return what a message asks for, and which of the sources that are switched on can know."""
     text = message[:LONGEST_READ]
     told = analyse(text, VocabularySettings())
@@ -104,7 +108,7 @@ def analyze_message(message: str, configuration: AgentConfiguration, today: date
     sources = () if intent == "small talk" else _choose_sources(text, intent, configuration)
     kind = _find_type(text, intent, told.type)
     dates = find_spelt_dates(text)
-    return MessageAnalysis(message, kind, intent, told.entities, dates, find_days(text, today), sources, told.reason)
+    return MessageAnalysis(message, kind, intent, told.entities, dates, asked_at, sources, told.reason)
 
 
 def is_small_talk(message: str) -> bool:

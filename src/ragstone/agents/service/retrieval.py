@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import datetime
 from typing import TypeVar
 
 from ragstone.agents.service.analysis import MessageAnalysis, analyze_message
@@ -137,13 +137,13 @@ class ServiceRetriever:
         *,
         kb: str | None = None,
         seconds: Mapping[SourceKind, float] = SECONDS,
-        today: Callable[[], date] = lambda: now().date(),
+        clock: Callable[[], datetime] = now,
     ) -> None:
         self._workspace = workspace
         self._configuration = configuration
         self._kb = kb
         self._seconds = seconds
-        self._today = today
+        self._clock = clock
         self._internet = InternetSearch(workspace.dialogue)
 
     async def retrieve(
@@ -153,7 +153,7 @@ class ServiceRetriever:
         started = time.perf_counter()
         most = self._workspace.settings.limits.query_chars
         meant = resolve_follow_up(query, conversation_context, most).search if conversation_context else query
-        analysis = analyze_message(meant, self._configuration, self._today())
+        analysis = analyze_message(meant, self._configuration, self._clock())
         record = _Record()
         found, context = await asyncio.gather(
             self._ask_documents(analysis, record, max_results), self._ask_database(analysis, record)
@@ -194,7 +194,7 @@ class ServiceRetriever:
 
     async def retrieve_from_database(self, query: str) -> DatabaseContext:
         """Return the products, services and free times of the shop that a query is about."""
-        return await self._look_up(analyze_message(query, self._configuration, self._today()))
+        return await self._look_up(analyze_message(query, self._configuration, self._clock()))
 
     async def _ask_database(self, analysis: MessageAnalysis, record: _Record) -> DatabaseContext:
         if "database" not in analysis.sources:
@@ -218,7 +218,9 @@ class ServiceRetriever:
         if not _asks_for_times(analysis, context):
             return context
         services = (context.services or await self._list_all(analysis))[:MOST_SERVICES]
-        slots = await asyncio.gather(*(shop.get_appointment_availability(one.id, analysis.days) for one in services))
+        slots = await asyncio.gather(
+            *(shop.get_appointment_availability(one.id, analysis.days_in(one.timezone)) for one in services)
+        )
         times = {one.id: tuple(free) for one, free in zip(services, slots, strict=True)}
         return replace(context, products=(), services=services, slots=times)
 
@@ -295,11 +297,8 @@ def limit_context(context: DatabaseContext, most: int) -> DatabaseContext:
 
 def list_rows(context: DatabaseContext, analysis: MessageAnalysis) -> list[Hit]:
     """Return the rows as passages: free times first where they are asked for."""
-    days = f"on {analysis.days[0]:%A, %d %B %Y}"
-    if analysis.days[0] != analysis.days[1]:
-        days = "from {:%d %B} to {:%d %B %Y}".format(*analysis.days)
     times = [
-        slots_hit(service, context.slots[service.id], rank, days)
+        slots_hit(service, context.slots[service.id], rank, analysis.days_in(service.timezone))
         for rank, service in enumerate(context.services, start=1)
         if service.id in context.slots
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import date, datetime
 from decimal import Decimal
 from itertools import groupby
 from zoneinfo import ZoneInfo
@@ -75,15 +75,19 @@ def names_hit(kind: str, title: str, names: Sequence[str]) -> Hit:
     return _row_hit(f"{kind}s", "all", title, f"all {kind}s", f"We offer {listed}.", 0, 0.0)
 
 
-def slots_hit(service: Service, slots: Sequence[Slot], rank: int, days: str) -> Hit:
-    """Return the free times of a service as a passage of one sentence."""
+def slots_hit(service: Service, slots: Sequence[Slot], rank: int, days: tuple[date, date]) -> Hit:
+    """Return the free times of a service on some days as a passage of one sentence."""
     name = sanitize(service.name)
     zone = ZoneInfo(service.timezone)
     starts = sorted(slot.starts_at.astimezone(zone) for slot in slots)
     by_day = [(day, list(times)) for day, times in groupby(starts, key=datetime.date)]
     told = "; ".join(_say_times(times) for _, times in by_day[:MOST_DAYS])
-    text = f"{name} is free {told}." if told else f"{name} has no free time {days}."
+    text = f"{name} is free {told}." if told else f"{name} has no free time {_say_days(*days)}."
     return _row_hit("slots", service.id, CALENDAR, f"{name} free times", text, rank, 0.0)
+
+
+def _say_days(first: date, last: date) -> str:
+    return f"on {first:%A, %d %B %Y}" if first == last else f"from {first:%d %B} to {last:%d %B %Y}"
 
 
 def _say_times(starts: Sequence[datetime]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime, time
 
 import pytest
 
@@ -10,6 +10,8 @@ from ragstone.agents.service.analysis import analyze_message, find_days
 from ragstone.agents.service.settings import AgentConfiguration
 
 WEDNESDAY = date(2026, 11, 18)
+NOON = datetime.combine(WEDNESDAY, time(12), UTC)
+CALIFORNIA, AUCKLAND = "America/Los_Angeles", "Pacific/Auckland"
 BOTH = ("documents", "database")
 
 
@@ -37,7 +39,7 @@ BOTH = ("documents", "database")
     ],
 )
 def test_what_is_asked_and_who_can_know(message: str, type_: str, intent: str, sources: tuple[str, ...]) -> None:
-    found = analyze_message(message, AgentConfiguration(), WEDNESDAY)
+    found = analyze_message(message, AgentConfiguration(), NOON)
     assert (found.type, found.intent, found.sources) == (type_, intent, sources)
 
 
@@ -45,16 +47,16 @@ def test_what_is_asked_and_who_can_know(message: str, type_: str, intent: str, s
 def test_a_source_that_is_switched_off_is_not_asked() -> None:
     asked = "Tell me about the Oriental Spice perfume"
     without = AgentConfiguration(enable_document_retrieval=False)
-    assert analyze_message(asked, without, WEDNESDAY).sources == ("database",)
+    assert analyze_message(asked, without, NOON).sources == ("database",)
     without = AgentConfiguration(enable_database_retrieval=False)
-    assert analyze_message(asked, without, WEDNESDAY).sources == ("documents",)
+    assert analyze_message(asked, without, NOON).sources == ("documents",)
 
 
 @pytest.mark.req("R-QRY-15")
 def test_names_and_days_are_found() -> None:
-    found = analyze_message("Is Oriental Spice there on Friday?", AgentConfiguration(), WEDNESDAY)
+    found = analyze_message("Is Oriental Spice there on Friday?", AgentConfiguration(), NOON)
     assert (found.entities, found.dates) == (("Oriental Spice",), ("on Friday",))
-    assert found.days == (date(2026, 11, 20), date(2026, 11, 20))
+    assert found.days_in("UTC") == (date(2026, 11, 20), date(2026, 11, 20))
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,45 @@ def test_names_and_days_are_found() -> None:
 )
 def test_the_days_that_are_asked_about(message: str, first: date, last: date) -> None:
     assert find_days(message, WEDNESDAY) == (first, last)
+
+
+@pytest.mark.parametrize(
+    ("message", "asked_at", "zone", "first", "last"),
+    [
+        # The evening of Monday in California is Tuesday in UTC, and the morning of Tuesday in Auckland is Monday.
+        ("today", "2030-01-08T02:00Z", CALIFORNIA, "2030-01-07", "2030-01-07"),
+        ("tomorrow", "2030-01-08T02:00Z", CALIFORNIA, "2030-01-08", "2030-01-08"),
+        ("today", "2030-01-07T21:00Z", AUCKLAND, "2030-01-08", "2030-01-08"),
+        ("tomorrow", "2030-01-07T21:00Z", AUCKLAND, "2030-01-09", "2030-01-09"),
+        ("When can I come?", "2030-01-07T21:00Z", AUCKLAND, "2030-01-08", "2030-01-14"),
+        # Half an hour before midnight in winter, and half an hour after it in summer.
+        ("today", "2030-01-08T07:30Z", CALIFORNIA, "2030-01-07", "2030-01-07"),
+        ("today", "2030-07-09T07:30Z", CALIFORNIA, "2030-07-09", "2030-07-09"),
+        ("today", "2030-01-07T11:30Z", AUCKLAND, "2030-01-08", "2030-01-08"),
+        ("today", "2030-07-08T11:30Z", AUCKLAND, "2030-07-08", "2030-07-08"),
+        ("today", "2030-01-07T18:29Z", "Asia/Kolkata", "2030-01-07", "2030-01-07"),
+        ("today", "2030-01-07T18:30Z", "Asia/Kolkata", "2030-01-08", "2030-01-08"),
+        # The evening of Sunday in California, and the morning of Monday in Auckland.
+        ("this week", "2030-01-14T02:00Z", CALIFORNIA, "2030-01-13", "2030-01-13"),
+        ("next week", "2030-01-14T02:00Z", CALIFORNIA, "2030-01-14", "2030-01-20"),
+        ("this weekend", "2030-01-14T02:00Z", CALIFORNIA, "2030-01-13", "2030-01-13"),
+        ("next Monday", "2030-01-14T02:00Z", CALIFORNIA, "2030-01-14", "2030-01-14"),
+        ("on Sunday", "2030-01-14T02:00Z", CALIFORNIA, "2030-01-13", "2030-01-13"),
+        ("this week", "2030-01-13T21:00Z", AUCKLAND, "2030-01-14", "2030-01-20"),
+        ("on Sunday", "2030-01-13T21:00Z", AUCKLAND, "2030-01-20", "2030-01-20"),
+        # The last evening of 2029 in California, and the first morning of 2030 in Auckland.
+        ("on December 31", "2030-01-01T02:00Z", CALIFORNIA, "2029-12-31", "2029-12-31"),
+        ("on January 1", "2030-01-01T02:00Z", CALIFORNIA, "2030-01-01", "2030-01-01"),
+        ("on December 31", "2029-12-31T21:00Z", AUCKLAND, "2030-12-31", "2030-12-31"),
+        ("on January 1", "2029-12-31T21:00Z", AUCKLAND, "2030-01-01", "2030-01-01"),
+        # A date that is written out is the same everywhere.
+        ("on 2030-01-09", "2030-01-08T02:00Z", CALIFORNIA, "2030-01-09", "2030-01-09"),
+        ("on 2030-01-09", "2030-01-08T02:00Z", AUCKLAND, "2030-01-09", "2030-01-09"),
+        ("on 2030-01-07", "2030-01-08T02:00Z", CALIFORNIA, "2030-01-07", "2030-01-07"),
+    ],
+)
+def test_days_are_those_of_the_zone_at_the_moment_of_the_question(
+    message: str, asked_at: str, zone: str, first: str, last: str
+) -> None:
+    found = analyze_message(message, AgentConfiguration(), datetime.fromisoformat(asked_at))
+    assert found.days_in(zone) == (date.fromisoformat(first), date.fromisoformat(last))

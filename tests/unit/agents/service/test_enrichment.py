@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, datetime
 
 import pytest
 
@@ -42,5 +42,5 @@ def test_fewer_than_50_characters_are_too_few(length: int, needs: bool) -> None:
 def test_the_web_is_asked_where_a_rule_says_so(
     product: Product, message: str, configuration: AgentConfiguration, asked: bool
 ) -> None:
-    analysis = analyze_message(message, configuration, date(2026, 11, 18))
+    analysis = analyze_message(message, configuration, datetime(2026, 11, 18, tzinfo=UTC))
     assert (choose_product([product], analysis, configuration) is product) is asked
