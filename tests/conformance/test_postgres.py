@@ -14,7 +14,6 @@ from tests.conformance.suites.queues import QueueSuite, Stores
 from ragstone.core.ledger import Ledger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.ledger.sources import SqlSourceBook
 
 postgres_databases = postgres_server.postgres_databases
 
@@ -44,8 +43,8 @@ class TestPostgresQueue(QueueSuite):
 
 class TestPostgresSourceBook(source_suite.SourceSuite):
     async def open(self, folder: Path) -> source_suite.Stores:
-        ledger = PostgresLedger(server(18).database(folder), folder)
-        return ledger, SqlQueue(ledger), SqlSourceBook(ledger)
+        ledger = PostgresLedger(server(18).database(folder), folder, vault=source_suite.VAULT)
+        return source_suite.with_sources(ledger)
 
 
 TestPostgresQueue16 = on_16(

@@ -9,7 +9,6 @@ from tests.conformance.suites import sources as source_suite
 from tests.conformance.suites.queues import QueueSuite, Stores
 
 from ragstone.stores.ledger.queue import SqlQueue
-from ragstone.stores.ledger.sources import SqlSourceBook
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
 
@@ -34,5 +33,4 @@ class TestSqlQueue(QueueSuite):
 
 class TestSqlSourceBook(source_suite.SourceSuite):
     async def open(self, folder: Path) -> source_suite.Stores:
-        ledger = SqliteLedger(folder, [Fts5Writer()])
-        return ledger, SqlQueue(ledger), SqlSourceBook(ledger)
+        return source_suite.with_sources(SqliteLedger(folder, [Fts5Writer()], vault=source_suite.VAULT))

@@ -20,7 +20,9 @@ from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Item, Parsed
 from ragstone.ingest.extract import plain_text
 from ragstone.ingest.jobs.sync import Sync
+from ragstone.stores.health.check import check_encryption
 from ragstone.stores.ledger.sources import SqlTenantSources
+from ragstone.stores.vault import new_key
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
@@ -353,6 +355,33 @@ async def test_of_two_workers_that_find_a_source_due_one_looks_at_it(
     monkeypatch.setattr(SqlTenantSources, "due", late)
     await chores("default")
     assert [job.state for job in await workspace_of(engine).jobs.list() if job.kind == "sync"] == ["completed"]
+
+
+async def test_a_secret_that_cannot_be_opened_fails_its_source_and_nothing_else(
+    data_dir: Path, docs: Path, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data_dir=data_dir, jobs={"retry_seconds": 0}, security={"key": new_key()})
+    async with open_engine(settings) as engine:
+        sources = workspace_of(engine).sources
+        box = {"host": "mail.example", "user": "ada", "password": "canary"}
+        await sources.add("imap", "mail", box, schedule="hourly")
+        await sources.add("files", "docs", {"path": str(docs)}, schedule="hourly")
+        broken = "UPDATE sources SET config = replace(config, 'sealed:v1:', 'sealed:v9:') WHERE name = 'mail'"
+        await engine._components.ledger.write("default", lambda connection, _: connection.execute(broken))
+        later = now() + timedelta(hours=2)
+        monkeypatch.setattr("ragstone.ingest.jobs.maintenance.now", lambda: later)
+        await engine._components.maintenance.maintain("default")
+        await work(engine)
+        assert sorted(await live(engine)) == ["bridge.md", "ferry.md", "harbour.md"]
+        assert {one.name: one.state for one in await sources.list()} == {"docs": "ok", "mail": "failed"}
+        (failed,) = (job for job in await workspace_of(engine).jobs.list() if job.state == "failed")
+        assert (failed.source, failed.error_code) == ("mail", "store_corrupt")
+        stores = engine._components.stores
+        tenant = await stores.tenants.get("default")
+        assert tenant is not None
+        (finding,) = await check_encryption(stores, "sqlite", [tenant])
+        assert (finding.state, "default/mail is damaged" in finding.detail) == ("fail", True)
+        assert await sources.remove("mail") == 0
 
 
 async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Path) -> None:

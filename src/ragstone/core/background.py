@@ -47,6 +47,15 @@ def is_patient() -> bool:
     return _is_patient.get()
 
 
+async def run_apart(work: Callable[[], T]) -> T:
+    """Run work that may wait for a disk in a thread of its own, which no other work waits for."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="ragstone-apart")
+    try:
+        return await asyncio.wrap_future(pool.submit(work))
+    finally:
+        pool.shutdown(wait=False)
+
+
 class ReaderPool:
     """A fixed number of threads; a read waits for a free one unless all hang."""
 

@@ -9,6 +9,7 @@ from enum import IntEnum
 from typing import Literal, NamedTuple
 
 from ragstone.core.clock import ReadTime
+from ragstone.core.errors import StoreError
 from ragstone.core.remedies import Remedy, advise
 from ragstone.core.types import Failure, Json, Metadata
 
@@ -220,16 +221,18 @@ class SourceRecord:
     created_at: datetime
     source_failures: SourceFailures = SourceFailures()
     """The items that its last run could not read, and its documents whose last job failed."""
+    damage: StoreError | None = None
+    """The reason why its secrets cannot be opened; they are sealed in its configuration then."""
 
     @property
     def state(self) -> SourceState:
         """Return how the source does."""
         if self.paused:
             return "paused"
-        if self.last_run_at is None:
-            return "new"
         if self.last_error:
             return "failed"
+        if self.last_run_at is None:
+            return "new"
         if self.source_failures.count:
             return "failing" if self.source_failures.total else "partly"
         return "ok"

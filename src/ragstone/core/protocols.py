@@ -235,7 +235,7 @@ class TenantSources(Protocol):
         ...
 
     async def due(self, moment: datetime) -> list[SourceRecord]:
-        """Return the sources whose time has come and that are not paused, without their failed documents."""
+        """Return the sources whose time has come and that are not paused, without failed documents, secrets sealed."""
         ...
 
     async def ran(self, source_id: str, error: str, next_run_at: datetime | None, unread: SourceFailures) -> None:

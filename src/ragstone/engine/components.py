@@ -151,7 +151,7 @@ class Components:
 
     async def keep_house(self) -> None:
         """Do what concerns no single tenant, if it is time for that."""
-        await self.maintenance.finish_deletions()
+        await self.maintenance.keep_house()
         await self.alert_watch.tick()
 
     @cached_property
@@ -229,7 +229,14 @@ class Components:
             space_maintenance=SpaceMaintenance(self.ledger, self.stores.spaces, filler, self.access),
             start_refresh=self.triggers.start_due,
             charge_store=self.access.charge_store,
+            remove_left_folders=self.remove_left_folders,
         )
+
+    async def remove_left_folders(self) -> None:
+        """Remove what tasks that no longer run have left in the data folder."""
+        from ragstone.engine.tasks import remove_left_folders
+
+        await remove_left_folders(self)
 
     async def run_refresh(self, tenant: str, job: Job, tell: Callable[[JobProgress], None]) -> str:
         """Do a refresh that is queued; return what it came to, for the notice."""

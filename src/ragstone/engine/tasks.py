@@ -6,10 +6,12 @@ tenant. A task that is done again after a crash starts from the beginning and en
 
 from __future__ import annotations
 
+import asyncio
 import json
+import logging
 import shutil
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,12 +19,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ragstone.core.agents.articles import GraphName
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, JobNotDone, NotFoundError, unknown_kb
+from ragstone.core.errors import InputError, JobNotDone, LeaseLost, NotFoundError, RagstoneError, TenantGone, unknown_kb
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import Job, JobProgress, Labels, NewJob, Priority, TaskFile, TaskResult
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json, KnowledgeBase
 from ragstone.engine.access import TenantScope, WorkspacePart, record_caller, within_kbs
+from ragstone.stores.ledger.jobs import read_job
+from ragstone.stores.ledger.sqlite.file import TASKS, remove_folder, translate_errors
 
 if TYPE_CHECKING:
     from ragstone.core.documents import IngestReport
@@ -31,7 +35,9 @@ if TYPE_CHECKING:
     from ragstone.evaluate.dataset import Dataset
     from ragstone.schemas.schema import Schema
     from ragstone.settings.tree import Settings
+    from ragstone.stores.sql.database import Connection
 
+logger = logging.getLogger(__name__)
 TaskName = Literal["export", "import", "evaluation", "tuning", "article"]
 Tell = Callable[[JobProgress], None]
 ARTICLE: TaskName = "article"
@@ -40,7 +46,6 @@ TaskRun = Callable[["TenantScope", Job, Path, Tell], Awaitable[tuple[str, bytes]
 KEPT_TASKS = 10
 KEPT_DAYS = 7
 MB = 1024 * 1024
-FOLDER = "tasks"
 SYSTEMS = ("lexical", "dense", "hybrid", "reranked", "fast", "balanced", "thorough")
 
 
@@ -159,15 +164,52 @@ class Tasks(WorkspacePart):
         return scope
 
 
-async def forget_tasks(components: Components, tenant: str, *, everything: bool = False) -> None:
-    """Remove old tasks of a tenant with their files, or all of them."""
+async def forget_tasks(components: Components, tenant: str) -> None:
+    """Remove old tasks of a tenant with their files, and what crashes have left of any."""
     queue = components.stores.queue.of(tenant)
-    if everything:
-        folders = await queue.forget_tasks()
-    else:
-        folders = await queue.forget_tasks(keep=KEPT_TASKS, before=now() - timedelta(days=KEPT_DAYS))
-    for folder in folders:
+    for folder in await queue.forget_tasks(keep=KEPT_TASKS, before=now() - timedelta(days=KEPT_DAYS)):
         await components.ledger.of(tenant).drop_files(folder)
+    await _remove_left_of(components, tenant)
+
+
+async def remove_left_folders(components: Components) -> None:
+    """Remove what tasks that no longer run have left in the data folder, of every tenant and of earlier versions."""
+    place = components.settings.data_dir / TASKS
+    names = await asyncio.to_thread(_list_folders, place)
+    tenants = {tenant.id: tenant.name for tenant in await components.stores.tenants.all()} if names else {}
+    for name in names:
+        try:
+            if name in tenants:
+                await _remove_left_of(components, tenants[name])
+            # Of a tenant that was deleted on another machine, or of a job: earlier versions had no folders of tenants.
+            elif not await _runs_anywhere(components, tenants.values(), name):
+                await asyncio.to_thread(remove_folder, place / name)
+        except TenantGone:
+            continue  # the deletion removes it
+        except RagstoneError as error:
+            logger.warning("cannot remove what a task has left in %s, trying again later: %s", place / name, error)
+
+
+async def _remove_left_of(components: Components, tenant: str) -> None:
+    tenant_id = (await components.ledger.blobs(tenant)).tenant_id
+    place = components.settings.data_dir / TASKS / tenant_id
+    # Listed before the jobs are read: no attempt that begins later can lose its folder.
+    if names := await asyncio.to_thread(_list_folders, place):
+        for name in await components.ledger.read(tenant, _choose_left, place.name, names):
+            await asyncio.to_thread(remove_folder, place / name)
+    await asyncio.to_thread(_drop_if_empty, place)
+
+
+def _choose_left(connection: Connection, tenant_id: str, listed: str, names: Sequence[str]) -> list[str]:
+    """Return the folders whose attempts do not hold their jobs any more; none if the name has changed hands."""
+    jobs = {name: read_job(connection, tenant_id, name.partition(".")[0]) for name in names}
+    running = {_name_folder(job) for job in jobs.values() if job and job.state == "running"}
+    return [name for name in names if name not in running] if tenant_id == listed else []
+
+
+async def _runs_anywhere(components: Components, tenants: Iterable[str], job_id: str) -> bool:
+    found = [await components.stores.queue.of(tenant).job(job_id) for tenant in tenants]
+    return any(job and job.state == "running" for job in found)
 
 
 async def run_task(components: Components, tenant: str, job: Job, tell: Tell) -> tuple[str, TaskResult]:
@@ -176,16 +218,49 @@ async def run_task(components: Components, tenant: str, job: Job, tell: Tell) ->
     # It may have been queued over the network.
     scope = TenantScope(components, tenant, str(facts.get("actor", "")), str(facts.get("request_id", "")), remote=True)
     await forget_tasks(components, tenant)
-    folder = components.settings.data_dir / FOLDER / job.id
-    shutil.rmtree(folder, ignore_errors=True)  # of an attempt that a crash ended
-    folder.mkdir(parents=True, mode=0o700)
+    tenant_id = (await components.ledger.blobs(tenant)).tenant_id
+    place = components.settings.data_dir / TASKS
+    shutil.rmtree(place / job.id, ignore_errors=True)  # of an attempt of an earlier version that a crash ended
+    folder = place / tenant_id / _name_folder(job)
+    _make_folder(folder)
     try:
         message, content = await _find_run(components, job.source)(scope, job, folder, tell)
+    except Exception as error:
+        if folder.exists():
+            raise
+        raise LeaseLost(f"task {job.id} was forgotten while it ran") from error
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        _drop_if_empty(folder.parent)
     async with components.access.taking_in(tenant, size=len(content), queued=True):
         (name,) = await components.ledger.of(tenant).keep_originals([(job.document_id, content)])
     return message, TaskResult(name, len(content))
+
+
+def _name_folder(job: Job) -> str:
+    """Return a name that no other attempt of a job has: what a crash left is known, whoever runs the job now."""
+    return f"{job.id}.{job.token}"
+
+
+def _make_folder(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)  # of the same attempt, before the jobs came back from a backup
+    with translate_errors(folder):
+        while True:
+            folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with suppress(FileNotFoundError):  # the tenant's folder went with its last task just now
+                folder.mkdir(mode=0o700)
+                return
+
+
+def _drop_if_empty(folder: Path) -> None:
+    with suppress(OSError):  # another task runs, or there was none
+        folder.rmdir()
+
+
+def _list_folders(place: Path) -> list[str]:
+    with translate_errors(place), suppress(FileNotFoundError):
+        return [entry.name for entry in place.iterdir() if entry.is_dir()]
+    return []
 
 
 async def _export(scope: TenantScope, job: Job, folder: Path, tell: Tell) -> tuple[str, bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -45,6 +46,8 @@ class FillResult:
     written: int = 0
     refused: set[int] = field(default_factory=set)
     """Numbers of chunks that the model gave no vector for."""
+    refused_texts: set[bytes] = field(default_factory=set)
+    """Hashes of texts that the model gave no vector for: it is not asked again for these."""
 
 
 class SpaceFiller:
@@ -70,6 +73,7 @@ class SpaceFiller:
         after, tried, spaces = 0, 0, self._book.of(tenant)
         while window := await spaces.lacking(kb, space, after, WINDOW):
             after = window[-1].number
+            filled.refused.update(chunk.number for chunk in window if chunk.text_hash in filled.refused_texts)
             missing = [chunk for chunk in window if chunk.number not in filled.refused]
             for batch in batched(sorted(missing, key=lambda chunk: (len(chunk.text), chunk.number)), BATCH):
                 if most is not None and tried >= most:
@@ -86,9 +90,15 @@ class SpaceFiller:
         filled.written += len(rows)
         return rows
 
-    async def catch_up(self, tenant: str, kb: KnowledgeBase, most: int | None = None) -> FillResult:
-        """Fill the live Space for documents that are found by word only so far."""
-        filled, spaces = FillResult(), self._book.of(tenant)
+    async def catch_up(
+        self, tenant: str, kb: KnowledgeBase, most: int | None = None, refused_texts: set[bytes] | None = None
+    ) -> FillResult:
+        """Fill the live Space for documents that are found by word only so far.
+
+        What is in `refused_texts` is not tried again; what the model refuses now is added to it.
+        """
+        filled = FillResult() if refused_texts is None else FillResult(refused_texts=refused_texts)
+        spaces = self._book.of(tenant)
         if kb.space and await spaces.word_only(kb):
             await self.fill(tenant, kb, kb.space, filled, most=most)
             await spaces.note_embedded(kb, filled.refused)
@@ -111,7 +121,9 @@ class SpaceFiller:
                     hint="make that model available and run the same command again: it goes on where it was",
                 )
             vectors.update(zip(missing, made.vectors, strict=True))
-        filled.refused.update(chunk.number for chunk in batch if not vectors[chunk.text_hash].any())
+        refused = [chunk for chunk in batch if not vectors[chunk.text_hash].any()]
+        filled.refused.update(chunk.number for chunk in refused)
+        filled.refused_texts.update(chunk.text_hash for chunk in refused)
         return [(chunk.number, vectors[chunk.text_hash]) for chunk in batch if chunk.number not in filled.refused]
 
     async def _watch(self, tenant: str, kb: KnowledgeBase, space: Space, on_progress: OnFill | None) -> _Watch:
@@ -148,16 +160,18 @@ class SpaceMaintenance:
         self._book = book
         self._filler = filler
         self._gate = gate
+        self._refused_texts: defaultdict[str, set[bytes]] = defaultdict(set)
+        """Texts that each model refused. Tried again at every pass, they would keep those behind them waiting."""
 
     async def fill(self, tenant: str) -> None:
         """Embed some of the chunks without vectors; the rest the next time, so that other tenants have their turn."""
         for kb in await self._ledger.of(tenant).kbs():
-            if not await self._book.of(tenant).word_only(kb):
+            if kb.space is None or not await self._book.of(tenant).word_only(kb):
                 continue
             try:
                 await self._gate.write(tenant)
                 async with self._gate.paying(tenant):
-                    await self._filler.catch_up(tenant, kb, most=AT_A_TIME)
+                    await self._filler.catch_up(tenant, kb, AT_A_TIME, self._refused_texts[kb.space.model])
             except (ModelError, QuotaExceeded, TenantSuspended) as error:
                 # Neither a kb's model nor a quota may stop other kbs or other maintenance of the tenant.
                 logger.warning("cannot embed documents of '%s', found by word only: %s", kb.name, error)

@@ -183,6 +183,21 @@ class Vault:
             return None
         return self.seal_config(self.open_config(stored, secret_keys, owner), secret_keys, owner)
 
+    def rebind_config(self, stored: Metadata, owner: Owner, new_owner: Owner) -> dict[str, Json]:
+        """Return the same configuration with its secrets sealed for another owner; what is damaged stays as it is."""
+        return {
+            key: self._rebind(value, replace(owner, part=key), replace(new_owner, part=key))
+            for key, value in stored.items()
+        }
+
+    def _rebind(self, value: Json, owner: Owner, new_owner: Owner) -> Json:
+        if not isinstance(value, str) or not value.startswith(f"{SEALED}v1:"):
+            return value
+        try:
+            return self.seal_text(self.open_text(value, owner), new_owner)
+        except StoreCorrupt:
+            return value
+
     def _decrypt(self, key_id: bytes, nonce: bytes, body: bytes | memoryview, bound_to: bytes, owner: Owner) -> bytes:
         if key_id not in self._ciphers:
             raise StoreError(

@@ -258,6 +258,46 @@ async def test_workers_fill_what_is_found_by_word_only_some_at_a_time(
     assert await filled.near("n1") == {*NAMES, "n0", "n1", "n2"}
 
 
+async def test_chunks_that_the_model_refuses_keep_no_others_waiting_and_are_not_tried_again(
+    filled: MoveKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fill, "AT_A_TIME", 2)
+    monkeypatch.setattr(fill, "BATCH", 1)
+    refused = [f"Mute {number} of all." for number in range(4)]
+    filled.embedder.refuse = refused
+    await filled.run([item(f"mute{number}", text) for number, text in enumerate(refused)])
+    filled.embedder.errors = [ModelError("the model fell over")]
+    await filled.run([item("mast", "The mast is behind them.")])
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler, Unlimited())
+    filled.embedded_texts()
+    for _ in range(3):
+        await upkeep.fill("t")
+    assert (await filled.document("mast")).embedded
+    assert filled.embedded_texts() == [*refused, "The mast is behind them."]
+    filled.embedder.errors = [ModelError("the model fell over")]
+    await filled.run([item("sail")])
+    filled.embedded_texts()
+    await upkeep.fill("t")
+    assert (await filled.document("sail")).embedded
+    assert filled.embedded_texts() == ["The sail is here."]
+
+
+async def test_a_document_whose_refused_chunks_take_several_passes_is_done_in_the_end(
+    filled: MoveKit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fill, "AT_A_TIME", 2)
+    monkeypatch.setattr(fill, "BATCH", 1)
+    filled.embedder.errors = [ModelError("the model fell over")]
+    await filled.run([item("mute", " ".join(f"One two three four five {n}." for n in range(5)))])
+    filled.embedder.refuse = [f"One two three four five {n}." for n in range(5)]
+    upkeep = SpaceMaintenance(filled.ledger, filled.book, filled.filler, Unlimited())
+    filled.embedded_texts()
+    for _ in range(5):
+        await upkeep.fill("t")
+    assert sorted(filled.embedded_texts()) == filled.embedder.refuse
+    assert (await filled.document("mute")).embedded
+
+
 async def test_a_kb_whose_model_is_away_does_not_stop_the_workers(filled: MoveKit) -> None:
     filled.embedder.errors = [ModelError("the model fell over")] * 2
     await filled.run([item("mast")])

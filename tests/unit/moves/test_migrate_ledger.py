@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.moves.sites import Site, contents, site, stock, version
 
-from ragstone.core.errors import InputError, SettingsError, StoreBusy
+from ragstone.core.errors import InputError, SettingsError, StoreBusy, StoreCorrupt
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.model_types import Bill
 from ragstone.core.tenants import Quotas
@@ -150,6 +150,18 @@ async def test_a_ledger_that_never_rests_is_said_to(
 
     monkeypatch.setattr(SqlTenantLedger, "sequence", sequence)
     with pytest.raises(StoreBusy, match="come in faster than they are carried"):
+        await carried(here, tmp_path)
+
+
+async def test_a_source_with_a_damaged_secret_is_not_carried_as_if_it_were_whole(
+    here: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = here.stores.sources
+    added = await sources.of("default").add(await here.kb(), "mail", "imap", {"password": "x"}, "manual", None)
+    broken = 'UPDATE sources SET config = \'{"password": "sealed:v9:"}\' WHERE id = ?'
+    await here.stores.ledger.write("default", lambda connection, _: connection.execute(broken, (added.id,)))
+    monkeypatch.setattr(sources, "_secret_keys", lambda _: {"password"})
+    with pytest.raises(StoreCorrupt, match="mail is damaged"):
         await carried(here, tmp_path)
 
 

@@ -238,6 +238,17 @@ def test_a_secret_that_would_stay_plain_is_refused(vault: Vault, value: Any) -> 
     assert "canary" not in str(raised.value)
 
 
+def test_a_configuration_changes_its_owner_and_what_is_damaged_stays() -> None:
+    renamed = replace(SOURCE, id="outbox")
+    damaged = VAULT.seal_text("theirs", replace(SOURCE, id="elsewhere", part="token"))
+    stored = {**Vault(OLD).seal_config(CONFIG, SECRETS, SOURCE), "token": damaged}
+    moved = VAULT.rebind_config(stored, SOURCE, renamed)
+    assert VAULT.open_config(moved, {"password"}, renamed) == {**CONFIG, "token": damaged}
+    assert PLAIN.rebind_config(CONFIG, SOURCE, renamed) == CONFIG
+    with pytest.raises(StoreError, match="which is not configured"):
+        PLAIN.rebind_config(stored, SOURCE, renamed)
+
+
 def test_a_configuration_is_renewed_once() -> None:
     for stored in (CONFIG, Vault(OLD).seal_config(CONFIG, SECRETS, SOURCE)):
         renewed = VAULT.renew_config(stored, SECRETS, SOURCE)

@@ -57,6 +57,7 @@ class Maintenance:
         audit: Auditor,
         start_refresh: Callable[[str], Awaitable[None]],
         charge_store: Callable[[str], Awaitable[None]],
+        remove_left_folders: Callable[[], Awaitable[None]],
     ) -> None:
         self._ledger = ledger
         self._queue = queue
@@ -69,8 +70,9 @@ class Maintenance:
         self._spaces = space_maintenance
         self._start_refresh = start_refresh
         self._charge_store = charge_store
+        self._remove_left_folders = remove_left_folders
         self._swept: dict[str, float] = {}
-        self._finished = float("-inf")
+        self._kept_house = float("-inf")
 
     async def queue_sync(self, tenant: str, record: SourceRecord, afresh: bool) -> Job:
         """Queue a sync of a source."""
@@ -86,6 +88,8 @@ class Maintenance:
             raise SourceError(f"there is no source '{job.source}' any more")
         following = next_run(record.schedule, now())
         try:
+            if record.damage:
+                raise record.damage
             source = self._build_source(record.kind, record.name, record.config)
             try:
                 owner = await self._tenants.get(tenant)
@@ -145,11 +149,12 @@ class Maintenance:
         await self._queue.signal_work(tenant)
         return len(active)
 
-    async def finish_deletions(self) -> None:
-        """Finish deletions of tenants that a crash interrupted."""
-        if time.monotonic() - self._finished > SWEEP_SECONDS:
-            self._finished = time.monotonic()
+    async def keep_house(self) -> None:
+        """Finish deletions of tenants that a crash interrupted, and remove what tasks have left."""
+        if time.monotonic() - self._kept_house > SWEEP_SECONDS:
+            self._kept_house = time.monotonic()
             await self._tenants.finish_deletions()
+            await self._remove_left_folders()
 
     async def _retire(self, tenant: str) -> None:
         """Delete documents that were not updated within the tenant's retention period."""

@@ -101,11 +101,17 @@ async def check_encryption(stores: Stores, store: str, tenants: Sequence[Tenant]
             )
             for key_id, files in sorted(missing.items())
         ]
+        damaged: list[RagstoneError] = []
         try:
-            await stores.sources.of(tenant.name).all()
+            damaged += [record.damage for record in await stores.sources.of(tenant.name).all() if record.damage]
         except RagstoneError as error:
-            said = f"tenant '{tenant.name}': secrets of {error}"
-            findings.append(HealthFinding(store, WHAT, "fail", said, error.hint, remedy=error.remedy))
+            damaged.append(error)
+        findings += [
+            HealthFinding(
+                store, WHAT, "fail", f"tenant '{tenant.name}': secrets of {error}", error.hint, remedy=error.remedy
+            )
+            for error in damaged
+        ]
     return findings or [HealthFinding(store, WHAT, "ok", "everything stored can be opened")]
 
 

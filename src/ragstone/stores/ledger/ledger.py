@@ -21,6 +21,7 @@ from ragstone.stores.ledger.originals import Weighed
 from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
 from ragstone.stores.ledger.transaction import SqlTransaction, UnitOfWork
 from ragstone.stores.sql.database import Connection
+from ragstone.stores.vault import Vault
 
 logger = logging.getLogger(__name__)
 P = ParamSpec("P")
@@ -35,6 +36,7 @@ Work = Callable[Concatenate[Connection, str, P], T]
 class SqlLedger(ABC):
     """Implements `core.ledger.Ledger` over rows; a database adds how to reach them."""
 
+    _vault: Vault
     followers: Sequence[LedgerFollower] = ()
     """Indexes elsewhere that follow this ledger."""
     largest_dimension: int | None = None
@@ -114,7 +116,7 @@ class SqlLedger(ABC):
 
     @asynccontextmanager
     async def transaction(self, tenant: str) -> AsyncIterator[SqlTransaction]:
-        async with self.unit(tenant) as unit, SqlTransaction(unit, self.check_dimension) as transaction:
+        async with self.unit(tenant) as unit, SqlTransaction(unit, self.check_dimension, self._vault) as transaction:
             yield transaction
         if transaction.changed:
             await self._try_catch_up(tenant)

@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ragstone.core.clock import canonical, now, parse_moment
-from ragstone.core.errors import InputError, LeaseLost
+from ragstone.core.errors import InputError, LeaseLost, StoreCorrupt
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot, in_snapshot_or, in_transaction
+from ragstone.stores.ledger.writes import present
 from ragstone.stores.sql.database import Connection, marks
 from ragstone.stores.vault import Owner, Vault
 
@@ -80,6 +81,7 @@ class SqlTenantSources(TenantRepository):
         next_run_at: datetime | None,
     ) -> SourceRecord:
         """Write a source down; a name is taken once per kb."""
+        kb = present(connection, tenant_id, kb)
         if _read(connection, tenant_id, "k.name = ? AND s.name = ?", kb.name, name):
             raise InputError(
                 f"knowledge base '{kb.name}' already has a source '{name}'",
@@ -112,11 +114,13 @@ class SqlTenantSources(TenantRepository):
 
     @in_snapshot
     def due(self, connection: Connection, tenant_id: str, moment: datetime) -> list[SourceRecord]:
-        """Return the sources whose time has come and that are not paused, without their failed documents."""
-        found = _read(
+        """Return the sources whose time has come and that are not paused, without their failed documents.
+
+        Their secrets stay sealed, so that one that cannot be opened fails the sync of its source and nothing else.
+        """
+        return _read(
             connection, tenant_id, "s.paused = 0 AND s.next_run_at <= ?", canonical(moment), order="s.next_run_at"
         )
-        return [self._open(tenant_id, record) for record in found]
 
     @in_transaction
     def ran(
@@ -163,16 +167,28 @@ class SqlTenantSources(TenantRepository):
             keys = self._secret_keys(record.kind)
             sealed = self._vault.renew_config(record.config, keys, _owner(tenant_id, record))
             if sealed is not None:
-                connection.execute(
-                    "UPDATE sources SET config = ? WHERE tenant_id = ? AND id = ?",
-                    (json.dumps(dict(sealed), default=str), tenant_id, record.id),
-                )
+                _write_config(connection, tenant_id, record.id, sealed)
                 renewed += 1
         return renewed
 
     def _open(self, tenant_id: str, record: SourceRecord) -> SourceRecord:
+        """Return the source with its secrets; a damaged one with the reason why they cannot be opened."""
         keys = self._secret_keys(record.kind)
-        return replace(record, config=self._vault.open_config(record.config, keys, _owner(tenant_id, record)))
+        try:
+            return replace(record, config=self._vault.open_config(record.config, keys, _owner(tenant_id, record)))
+        except StoreCorrupt as error:
+            return replace(record, last_error=str(error), damage=error)
+
+
+def follow_renamed_kb(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, former_name: str, vault: Vault
+) -> None:
+    """Seal the secrets of a kb's sources for its new name: they can be opened only as those of the kb they name."""
+    for record in _read(connection, tenant_id, "k.name = ?", kb.name):
+        former = _owner(tenant_id, replace(record, kb=former_name))
+        sealed = vault.rebind_config(record.config, former, _owner(tenant_id, record))
+        if sealed != record.config:
+            _write_config(connection, tenant_id, record.id, sealed)
 
 
 def advance(connection: Connection, tenant_id: str, source_id: str, cursor: Json) -> None:
@@ -201,6 +217,13 @@ def _read(
 ) -> list[SourceRecord]:
     rows = connection.execute(f"{SOURCE} AND {where} ORDER BY {order}", (tenant_id, *given)).fetchall()
     return [_source(row) for row in rows]
+
+
+def _write_config(connection: Connection, tenant_id: str, source_id: str, config: Metadata) -> None:
+    connection.execute(
+        "UPDATE sources SET config = ? WHERE tenant_id = ? AND id = ?",
+        (connection.dialect.to_json(dict(config)), tenant_id, source_id),
+    )
 
 
 def _owner(tenant_id: str, record: SourceRecord) -> Owner:

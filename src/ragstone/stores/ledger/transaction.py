@@ -21,6 +21,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger import documents, erasure, jobs, originals, sources, spaces, writes
 from ragstone.stores.sql.database import Connection
+from ragstone.stores.vault import Vault
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -59,9 +60,10 @@ class Erased(NamedTuple):
 class SqlTransaction:
     """Implements `core.ledger.Transaction`."""
 
-    def __init__(self, unit: UnitOfWork, check_dimension: Callable[[int], None]) -> None:
+    def __init__(self, unit: UnitOfWork, check_dimension: Callable[[int], None], vault: Vault) -> None:
         self._unit = unit
         self._check_dimension = check_dimension
+        self._vault = vault
         self.changed = False
         """True when something that could be found no longer can, or the other way round."""
         self.removed = Removed()
@@ -133,7 +135,9 @@ class SqlTransaction:
 
     async def rename_kb(self, kb: KnowledgeBase, name: str) -> KnowledgeBase:
         check_kb_name(name)
-        return await self._run(writes.rename_kb, kb, name)
+        renamed = await self._run(writes.rename_kb, kb, name)
+        await self._run(sources.follow_renamed_kb, renamed, kb.name, self._vault)
+        return renamed
 
     async def delete_source(self, kb: KnowledgeBase, name: str) -> int:
         self.changed = True

@@ -213,6 +213,8 @@ class Carrier:
     async def _carry_sources(self) -> None:
         kept, there = set(), self._there.sources.of(self._tenant)
         for record in await self._here.sources.of(self._tenant).all():
+            if record.damage:
+                raise record.damage
             kb = await self._there.ledger.of(self._tenant).kb(record.kb)
             if kb:
                 await put_source(self._there, self._tenant, OpenedKb(kb, ()), record)

@@ -20,7 +20,7 @@ from ragstone.stores.blobs import Blobs
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.ledger import P, S, SqlLedger, T, Work, erasing
 from ragstone.stores.ledger.repository import UnknownTenant
-from ragstone.stores.ledger.sqlite.file import count_files, remove_folder
+from ragstone.stores.ledger.sqlite.file import TASKS, count_files, remove_folder
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
@@ -32,6 +32,9 @@ try:
     from ragstone.stores.migrations.postgres import ensure
 except ModuleNotFoundError as missing:
     raise SettingsError("PostgreSQL's client is not installed", hint="pip install 'ragstone[postgres]'") from missing
+
+PARTS = ("documents", TASKS)
+"""Folders that have one for each tenant."""
 
 
 class PostgresLedger(SqlLedger):
@@ -134,10 +137,11 @@ class PostgresLedger(SqlLedger):
         return await self._control(lambda session: decide(session.rows, measure(session.rows, session.see(tenant))))
 
     async def forget(self, tenant: str, tenant_id: str) -> None:
-        check_name(tenant_id, "tenant id")
+        folders = self._folders(tenant_id)
         await self._control(lambda session: forget_tenant(session.rows, tenant_id))
         await self._old_files.remove(tenant_id)
-        await asyncio.to_thread(remove_folder, self._folder / "documents" / tenant_id)
+        for folder in folders:
+            await asyncio.to_thread(remove_folder, folder)
 
     async def outside(self, tenant: str, work: Work[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run what cannot be part of a transaction, such as building an index while others write."""
@@ -151,8 +155,8 @@ class PostgresLedger(SqlLedger):
 
     async def remains(self, tenant_id: str) -> Mapping[str, int]:
         rows = await self._read(Session.read_control, lambda session, _: left_of_tenant(session.rows, tenant_id))
-        folder = self._folder / "documents" / check_name(tenant_id, "tenant id")
-        return {**rows, "files": await asyncio.to_thread(count_files, folder)}
+        folders = self._folders(tenant_id)
+        return {**rows, "files": await asyncio.to_thread(lambda: sum(map(count_files, folders)))}
 
     async def close(self) -> None:
         await self._writers.close()
@@ -194,6 +198,9 @@ class PostgresLedger(SqlLedger):
     def _turn(self, tenant: str) -> asyncio.Lock:
         """Held while this process writes for a tenant, so that other writers wait without a connection."""
         return self._turns.setdefault(check_name(tenant, "tenant"), asyncio.Lock())
+
+    def _folders(self, tenant_id: str) -> list[Path]:
+        return [self._folder / part / check_name(tenant_id, "tenant id") for part in PARTS]
 
     def _files(self, tenant_id: str) -> Blobs:
         return Blobs(self._folder / "documents" / tenant_id, self._vault, tenant_id)

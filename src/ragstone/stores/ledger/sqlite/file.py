@@ -106,6 +106,8 @@ T = TypeVar("T")
 BUSY_SECONDS = 60
 RECOVER = "restore it from a backup, or delete the tenant and ingest its documents again"
 _openings = itertools.count(1)
+TASKS = "tasks"
+"""The folder of what tasks write while they run, with a folder for each tenant."""
 READERS = 4
 """Of the indexes and of the ledger each, that read at once; one more thread is for what is read ahead."""
 
@@ -286,7 +288,7 @@ class SqliteFile:
         return connection
 
     def close(self) -> None:
-        """Finish what runs, then close the file."""
+        """Finish what runs, also what nobody waits for any more, then close the file; never call it on the loop."""
         if self._closed:
             return
         self._closed = True

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from ragstone.core.audit import caller
+from ragstone.core.background import run_apart
 from ragstone.core.clock import now
 from ragstone.core.errors import StoreBusy, StoreCorrupt, StoreError, StoreFull, StoreReadOnly
 from ragstone.core.ids import check_name
@@ -25,6 +26,7 @@ from ragstone.stores.ledger.repository import UnknownTenant
 from ragstone.stores.ledger.sqlite.file import (
     BUSY_SECONDS,
     RECOVER,
+    TASKS,
     SqliteFile,
     count_files,
     remove_folder,
@@ -35,8 +37,10 @@ from ragstone.stores.sql.database import Connection
 from ragstone.stores.vault import Vault
 
 logger = logging.getLogger(__name__)
-PARTS = ("tenants", "documents")
+PARTS = ("tenants", "documents", TASKS)
 """Folders that have one for each tenant."""
+CLOSING_SECONDS = 60
+"""Where closing a file takes longer, a read or a write hangs there."""
 
 
 class SqliteLedger(SqlLedger):
@@ -62,6 +66,7 @@ class SqliteLedger(SqlLedger):
         self._opening_control = asyncio.Lock()
         self._leaving: list[TenantFile] = []
         """Files that nobody is given any more, and that somebody still uses."""
+        self._closing: dict[asyncio.Task[None], TenantFile] = {}
         self._retired: list[SqliteFile] = []
         """Control files that were open for reading only, until there was space again."""
 
@@ -188,9 +193,10 @@ class SqliteLedger(SqlLedger):
     async def close(self) -> None:
         async with self._opening:
             for file in (*self._tenants.values(), *self._leaving):
-                await asyncio.to_thread(file.close)
+                self._close(file)
             self._tenants.clear()
             self._leaving.clear()
+            await asyncio.gather(*self._closing)
             self._retire_control()
             for control in self._retired:
                 await asyncio.to_thread(control.close)
@@ -232,9 +238,8 @@ class SqliteLedger(SqlLedger):
                 async with asyncio.timeout(BUSY_SECONDS):
                     await file.idle.wait()
             except TimeoutError:
-                raise StoreBusy(
-                    f"something still works for tenant '{tenant}'", hint="end it, then delete the tenant again"
-                ) from None
+                raise _still_at_work(tenant) from None
+        await self._wait_until_closed(tenant, tenant_id)
         await self._old_files.remove(tenant_id)
         for part in PARTS:
             await asyncio.to_thread(_remove, self._folder / part / check_name(tenant_id, "tenant id"))
@@ -277,7 +282,7 @@ class SqliteLedger(SqlLedger):
                 lambda rows: opened.log.write(lambda connection: rows(connection, tenant_id)),
             )
         except BaseException:
-            opened.close()
+            self._close(opened)
             raise
         return opened
 
@@ -316,12 +321,28 @@ class SqliteLedger(SqlLedger):
     def _close_idle(self, keep: str) -> None:
         idle = [name for name, file in self._tenants.items() if name != keep and not file.users]
         for name in idle[: max(0, len(self._tenants) - self._limit)]:
-            self._tenants.pop(name).close()
+            self._close(self._tenants.pop(name))
 
     def _close_left(self) -> None:
         for file in [file for file in self._leaving if not file.users]:
             self._leaving.remove(file)
-            file.close()
+            self._close(file)
+
+    def _close(self, file: TenantFile) -> None:
+        """Begin to close a file: what was cancelled may still run there, and the loop must not wait for that."""
+        closing = asyncio.create_task(run_apart(file.close))
+        self._closing[closing] = file
+        closing.add_done_callback(self._closing.pop)
+
+    async def _wait_until_closed(self, tenant: str, tenant_id: str) -> None:
+        """Wait until no thread reads or writes any more in the files of a tenant that nobody is given."""
+        closing = [task for task, file in self._closing.items() if file.tenant_id == tenant_id]
+        if closing and (await asyncio.wait(closing, timeout=CLOSING_SECONDS))[1]:
+            raise _still_at_work(tenant)
+
+
+def _still_at_work(tenant: str) -> StoreBusy:
+    return StoreBusy(f"something still works for tenant '{tenant}'", hint="end it, then delete the tenant again")
 
 
 def _require_ledger(path: Path, tenant: str) -> None:
