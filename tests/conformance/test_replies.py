@@ -73,6 +73,21 @@ async def test_who_renews_is_believed_and_who_was_killed_is_not(book: Book) -> N
     assert await book.state("third") == "begun"
 
 
+async def test_what_is_forgotten_while_it_is_under_way_is_done_but_not_kept(book: Book) -> None:
+    for request in ("1" * 64, "2" * 64, "3" * 64):
+        await book.state("asker", request=request)
+    await book.forget(book.tenant_id)
+    assert await book.state("other") == "running"
+    await book.finish("1" * 64, "asker", b"reply")
+    assert await book.begin("1" * 64, book.tenant_id, "f", "late") == replies.ReplyState("done")
+    await book.release("2" * 64, "asker")
+    assert await book.state("again", request="2" * 64) == "begun"
+    book.moment += replies.LEASE_SECONDS + 1
+    assert await book.state("again", request="3" * 64) == "begun"
+    await book.finish("3" * 64, "again", b"made since")
+    assert (await book.begin("3" * 64, book.tenant_id, "f", "late")).sealed == b"made since"
+
+
 async def test_a_tenant_has_only_so_many(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "MOST_REPLIES", 2)
     assert [await book.state("first", request=str(number) * 64) for number in range(2)] == ["begun"] * 2

@@ -1,15 +1,15 @@
 """Erase a document, a source, a kb or a tenant everywhere, and prove it: count again, and search for it.
 
-In the ledger it is one transaction. Other stores follow: files right after the commit, vectors as the index follows
-the change feed. What a crash or an engine that is down leaves is finished by the next process that opens the tenant,
-or by `ragstone doctor --repair`.
+In the ledger it is one transaction, which takes articles and tasks that may hold a copy with it. Other stores follow:
+files right after the commit, vectors as the index follows the change feed. What a crash or an engine that is down
+leaves is finished by the next process that opens the tenant, or by `ragstone doctor --repair`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -22,6 +22,7 @@ from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition
 from ragstone.stores.activity import removal
 from ragstone.stores.activity.removal import Removed
+from ragstone.stores.control.replies import SqlReplyBook
 from ragstone.stores.health.vectors import list_abandoned_indexes
 from ragstone.stores.ledger import erasure
 from ragstone.stores.ledger.erasure import Sample, Traces
@@ -39,6 +40,8 @@ LATER = "the next search or change finishes it, or", Remedy(Action.REPAIR_STORES
 ASKED = "what was asked of it may still be in this log"
 REWRITTEN = "the next deletion or build writes them"
 CACHE = "shared cache"
+REPLIES = "stored replies"
+QUOTED = "they may quote it, and are removed a day after the request"
 EXPIRE = "no search returns them, and Redis removes them when their time is over (cache.search_seconds)"
 DEPTH = 100
 """The depth to which a search for a chunk's own words and vector looks for it."""
@@ -61,6 +64,8 @@ class _Case:
     """Remains that stores which are no longer in use may hold of it."""
     traces: Traces | None = None
     removed: Removed = field(default_factory=Removed)
+    task_folders: list[str] = field(default_factory=list)
+    """What the files of removed tasks are kept under."""
     requery: int | None = None
     scrubbed: bool = False
 
@@ -95,14 +100,20 @@ class Eraser:
         self._provider = stores.derived.provider if stores.derived else None
         self._tenants = stores.tenants
         self._file_upkeep = file_upkeep
+        self._replies = SqlReplyBook(stores.ledger)
         self._shared_cache = stores.shared_cache
         self._audit = Auditor(stores.audit, self._tenant_id)
 
-    async def erase(self, tenant: str, targets: Sequence[ErasureTarget]) -> list[Receipt]:
-        """Erase documents, sources or kbs of a tenant; return receipts of those that existed."""
+    async def erase(
+        self, tenant: str, targets: Sequence[ErasureTarget], clean_up: Callable[[], Awaitable[None]] | None = None
+    ) -> list[Receipt]:
+        """Erase documents, sources or kbs of a tenant; return receipts of those that existed.
+
+        `clean_up` removes what tasks that are gone with them have left of their work.
+        """
         cases = [case for target in targets if (case := await self._remove(tenant, target))]
         if cases:
-            await self._finish(tenant, cases)
+            await self._finish(tenant, cases, clean_up)
         receipts = []
         for case in cases:
             await self._verify(tenant, case)
@@ -172,18 +183,24 @@ class Eraser:
         with suppress(RagstoneError):  # said when it is counted again
             logged = await self._count_logged(tenant, traces)
         await self._audit.record_change(tenant, action, target.name, kb=target.kb, outcome="begun")
+        # Also before, since nobody finishes this should the process die after the commit.
+        await self._replies.forget(await self._tenant_id(tenant))
         async with self._ledger.transaction(tenant) as tx:
+            case.task_folders = await tx.run(erasure.forget_copies, traces.kb)
             erased = await tx.erase(target)
         if erased is None:
             return None  # somebody else was faster
         case.traces, case.removed = erased.traces, erased.removed
+        files += await self._count_files(tenant, case.task_folders)
         case.before |= {LEDGER: erased.rows, FILES: {"originals": files}}
         if logged is not None:
             case.before[ACTIVITY] = {"rows": erased.activity + logged}
         logger.info("erased %s %s: %d chunks", target.kind, target.name, erased.rows["chunks"])
         return case
 
-    async def _finish(self, tenant: str, cases: Sequence[_Case]) -> None:
+    async def _finish(
+        self, tenant: str, cases: Sequence[_Case], clean_up: Callable[[], Awaitable[None]] | None
+    ) -> None:
         """Do what follows the transaction, once for all targets."""
         kbs = sorted({case.traces.kb.id for case in cases if case.traces})
         ids = [document_id for case in cases if case.traces for document_id in case.traces.document_ids]
@@ -193,13 +210,20 @@ class Eraser:
         with common.unless(LEDGER):
             common.scrubbed = await self._ledger.scrub(tenant, kbs)
         with common.unless(FILES, *LATER):
+            for folder in [folder for case in cases for folder in case.task_folders]:
+                await self._ledger.of(tenant).drop_files(folder)
+            if clean_up:
+                await clean_up()
             await self._ledger.clean_up(tenant, ids)
         with common.unless(ACTIVITY, ASKED):
             for case in cases:
                 await self._ledger.forget_logged(tenant, case.removed)
         for error in await self._file_upkeep.refresh(tenant):
             common.note_unfinished(CORPORA, error, REWRITTEN)
-        await self._forget_cached(await self._tenant_id(tenant), common)
+        tenant_id = await self._tenant_id(tenant)
+        with common.unless(REPLIES, QUOTED):
+            await self._replies.forget(tenant_id)
+        await self._forget_cached(tenant_id, common)
         for case in cases:
             # What could not be counted before may be done by now, so that only this is to be told.
             case.unfinished, case.scrubbed = list(common.unfinished), common.scrubbed
@@ -213,7 +237,7 @@ class Eraser:
         traces = case.traces
         assert traces is not None
         case.after[LEDGER] = await self._ledger.read(tenant, erasure.count, traces)
-        files = await self._count_files(tenant, traces.document_ids)
+        files = await self._count_files(tenant, [*traces.document_ids, *case.task_folders])
         case.after[FILES] = {"originals": files}
         with case.unless(ACTIVITY, ASKED):
             case.after[ACTIVITY] = {"rows": await self._count_activity(tenant, traces)}

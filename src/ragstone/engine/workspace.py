@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -175,17 +175,9 @@ class Workspace:
         await components.search_log.flush()  # what is still on its way to the disk is to go, too
         name = self._scope.kb_name(kb) if kind == "source" else ""
         from ragstone.engine.tasks import forget_tasks
-        from ragstone.stores.activity.article_runs import ArticleRunRepository
-        from ragstone.stores.control.replies import SqlReplyBook
 
-        # An archive, a stored reply or an article may hold what is to go.
-        await forget_tasks(components, tenant, everything=True)
-        identity = await components.access.identity(tenant)
-        await SqlReplyBook(components.ledger).forget(identity)
-        if identity:
-            await ArticleRunRepository(components.ledger, tenant).remove_all()
-        seen = [target for target in names if await self._sees(kind, target)]
-        return await components.eraser.erase(tenant, [ErasureTarget(kind, target, name) for target in seen])
+        seen = [ErasureTarget(kind, target, name) for target in names if await self._sees(kind, target)]
+        return await components.eraser.erase(tenant, seen, partial(forget_tasks, components, tenant))
 
     async def _sees(self, kind: Erasable, target: str) -> bool:
         if kind == "document":

@@ -343,6 +343,7 @@ class _Run:
                 for document in fitting:
                     await self.outcomes.record_failure(document.work, _kb_gone_failure(document.work, error))
                 return
+        await self.outcomes.settle_late(fitting)
         for document in stored:
             await self.outcomes.record_stored(document)
         await self.verifier.check(self.tenant, self.pinned.kb, fitting, embedded, stored, self.report)

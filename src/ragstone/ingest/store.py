@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
 from ragstone.core.clock import ReadTime
@@ -96,21 +96,30 @@ async def store(
     """
     with report.times.measure("store", len(wave)) as out:
         ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.has_followers else None
-        async with ledger.transaction(tenant) as tx:
-            live = await tx.live_contents([identity for document in wave for identity in related_ids(document.work)])
-            late = [document for document in wave if is_overtaken(document.work, document.content_hash, live)]
-            wanted = await _select_wanted(tx, _without(late, wave))
-            stored = await _activate_staged(tx, ahead, wave, wanted) if ahead else []
-            fresh = _without(stored, wanted)
-            if ahead:
-                # A version that went live since was read earlier, and has replaced the staged one.
-                fresh = [document for document in fresh if is_later(document.work, live)]
-            if fresh:
-                staged = await _stage(tx, kb, wave, fresh, embedded, report)
-                await tx.activate_all(staged.kb, staged.versions_of(fresh))
-            stored += fresh
-            await tx.supersede(_find_outdated_jobs(stored, late))
-            await tx.complete_all(_finished_jobs(wave))
+        finished = _find_finished(wave)
+        dropped = {batch.ticket: await find_dropped(ledger, tenant, batch) for batch in finished if batch.ticket}
+        with ExitStack() as ending:
+            for batch in finished:
+                ending.enter_context(batch.ending())
+            async with ledger.transaction(tenant) as tx:
+                live = await tx.live_contents(
+                    [identity for document in wave for identity in related_ids(document.work)]
+                )
+                late = [document for document in wave if is_overtaken(document.work, document.content_hash, live)]
+                wanted = await _select_wanted(tx, _without(late, wave))
+                stored = await _activate_staged(tx, ahead, wave, wanted) if ahead else []
+                fresh = _without(stored, wanted)
+                if ahead:
+                    # A version that went live since was read earlier, and has replaced the staged one.
+                    fresh = [document for document in fresh if is_later(document.work, live)]
+                if fresh:
+                    staged = await _stage(tx, kb, wave, fresh, embedded, report)
+                    await tx.activate_all(staged.kb, staged.versions_of(fresh))
+                stored += fresh
+                await tx.supersede(_find_outdated_jobs(stored, late))
+                await complete_jobs(
+                    tx, {batch.ticket: batch.final_progress() for batch in finished if batch.ticket}, dropped
+                )
         out.append(len(stored))
     _count(stored, late, wave, report)
     return stored
@@ -247,13 +256,28 @@ async def _select_wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prep
     return wanted
 
 
-def _finished_jobs(wave: Sequence[Prepared]) -> dict[Ticket, JobProgress]:
-    """Return the final progress of the jobs whose last documents are in this wave."""
+def _find_finished(wave: Sequence[Prepared]) -> list[JobBatch]:
+    """Return the batches whose last documents are in this wave."""
     batches = {id(document.work.batch): document.work.batch for document in wave}.values()
     here = Counter(id(document.work.batch) for document in wave)
-    return {
-        batch.ticket: batch.final_progress() for batch in batches if batch.ticket and batch.waiting == here[id(batch)]
-    }
+    return [batch for batch in batches if batch.waiting == here[id(batch)]]
+
+
+async def find_dropped(ledger: Ledger, tenant: str, batch: JobBatch) -> list[str]:
+    """Return the documents of an archive that it has no longer."""
+    if not batch.members:
+        return []
+    return [child for child in await ledger.of(tenant).children(batch.document_id) if child not in batch.members]
+
+
+async def complete_jobs(
+    tx: Transaction, finished: Mapping[Ticket, JobProgress], dropped: Mapping[Ticket, Sequence[str]]
+) -> None:
+    """Complete jobs whose tickets are still good, and delete what their archives have no longer."""
+    for ticket in await tx.holding([ticket for ticket, children in dropped.items() if children]):
+        for child in dropped[ticket]:
+            await tx.delete(child)
+    await tx.complete_all(finished)
 
 
 def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:
@@ -326,6 +350,12 @@ class Outcomes:
         self.report.note_progress(uri)
         document.work.batch.failures.append(duplicate_failure(uri, other))
         await self._end(document.work)
+
+    async def settle_late(self, wave: Sequence[Prepared]) -> None:
+        """Settle the jobs whose other documents all ended while this wave, with their last ones, was stored."""
+        for batch in {id(document.work.batch): document.work.batch for document in wave}.values():
+            if batch.has_ended and not batch.is_ending:
+                await self.settle(batch)
 
     async def close_batch(self, batch: JobBatch) -> None:
         """Wait for one document less, and settle the job of the batch after the last one."""

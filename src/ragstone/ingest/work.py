@@ -33,6 +33,8 @@ class JobBatch:
     """
 
     ticket: Ticket | None = None
+    document_id: str = ""
+    """The document that the job is about."""
     waiting: int = 1
     """Documents that have not ended, and one more while documents may still be added."""
     stored: int = 0
@@ -49,6 +51,18 @@ class JobBatch:
     progress: JobProgress = field(default_factory=JobProgress)
     watch: Watch | None = None
     """Called with the progress of documents that belong to no job."""
+    is_ending: bool = False
+    """True once its own worker ends the job: that its ticket is void then does not mean that somebody took the job."""
+
+    @contextmanager
+    def ending(self) -> Iterator[None]:
+        """Note that the block ends the job; one that fails has not."""
+        self.is_ending = True
+        try:
+            yield
+        except BaseException:
+            self.is_ending = False
+            raise
 
     @property
     def has_ended(self) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,9 +22,11 @@ from ragstone.ingest.embed import LONG_CHUNKS, SLICE_CHUNKS, WAVE_CHUNKS
 from ragstone.ingest.jobs.leases import TenantScheduler, WorkerRegistry, WorkerSlot
 from ragstone.ingest.jobs.sync import SyncReport, new_jobs
 from ragstone.ingest.jobs.worker import MOST_EXPRESS, MOST_JOBS, Worker
+from ragstone.ingest.store import Outcomes
 from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import JobSettings
 from ragstone.stores.ledger.queue import SqlQueue, SqlTenantQueue
+from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.testing.fakes import FakeEmbedder
 
 T = "t"
@@ -394,3 +398,87 @@ async def test_what_a_living_worker_holds_stays_with_it(kit: Kit, tmp_path: Path
             async with asyncio.timeout(1):
                 await worker(kit, FakeEmbedder(), JobSettings(lease_seconds=3600), registry).run(until_idle=True)
     assert await jobs(kit) == [("0.txt", "running", 1)]
+
+
+async def queue_archive(kit: Kit, *members: str) -> None:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in members:
+            archive.writestr(f"{name}.txt", f"The {name} is here.")
+    item = Item("test", "all", "all.zip", file.getvalue())
+    identity = document_id(T, "default", "test", "all")
+    (job,) = await new_jobs(kit.ledger, T, [WorkItem(item, JobBatch(), document_id=identity)], Priority.UPLOAD)
+    async with kit.ledger.transaction(T) as tx:
+        await tx.enqueue(await tx.open_kb("default"), job)
+
+
+@pytest.mark.parametrize("members", [("ferry", "pier"), ("ferry",)], ids=["with a new one", "all of them unchanged"])
+async def test_what_a_newer_archive_lacks_is_gone_once_its_job_has_completed(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch, members: Sequence[str]
+) -> None:
+    await queue_archive(kit, "ferry", "bridge")
+    await worker(kit, FakeEmbedder()).run(until_idle=True)
+    await queue_archive(kit, *members)
+    seen: list[list[str]] = []
+
+    async def look(self: SqliteLedger, tenant: str) -> None:
+        """Look at what a process that dies right after a commit leaves behind."""
+        if ("all.zip", "running", 1) not in await jobs(kit):
+            seen.append(await kit.names())
+
+    monkeypatch.setattr(SqliteLedger, "_try_catch_up", look)
+    await worker(kit, FakeEmbedder()).run(until_idle=True)
+    assert seen[0] == [f"all!/{name}.txt" for name in members]
+    assert await kit.names() == seen[0]
+
+
+async def test_the_completion_of_a_job_is_not_taken_for_its_loss(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    await queue_archive(kit, "ferry", "bridge")
+    beats: list[asyncio.Event] = []
+    cancelled: list[str] = []
+    heartbeat = SqlTenantQueue.heartbeat
+    monkeypatch.setattr("ragstone.ingest.jobs.leases.BEAT_SECONDS", 0.001)
+
+    async def beat(self: SqlTenantQueue, *arguments: Any) -> Any:
+        try:
+            return await heartbeat(self, *arguments)
+        finally:
+            for waiting in beats:
+                waiting.set()
+
+    async def catch_up(self: SqliteLedger, tenant: str) -> None:
+        """Take so long that leases are renewed before the storing of the last wave is through."""
+        if ("all.zip", "completed", 1) in await jobs(kit):
+            try:
+                for _ in range(3):
+                    beats.append(asyncio.Event())
+                    await beats[-1].wait()
+            except asyncio.CancelledError:
+                cancelled.append(tenant)
+                raise
+
+    monkeypatch.setattr(SqlTenantQueue, "heartbeat", beat)
+    monkeypatch.setattr(SqliteLedger, "_try_catch_up", catch_up)
+    await worker(kit, FakeEmbedder()).run(until_idle=True)
+    assert (len(beats), cancelled) == (3, [])
+
+
+async def test_a_job_ends_whose_archive_was_read_to_its_end_while_its_last_member_was_stored(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await queue_archive(kit, "ferry")
+    batches: list[JobBatch] = []
+    close = Outcomes.close_batch
+
+    async def later(self: Outcomes, batch: JobBatch) -> None:
+        batches.append(batch)
+
+    async def catch_up(self: SqliteLedger, tenant: str) -> None:
+        for batch in batches:
+            await close(None, batch)  # type: ignore[arg-type]
+        batches.clear()
+
+    monkeypatch.setattr(Outcomes, "close_batch", later)
+    monkeypatch.setattr(SqliteLedger, "_try_catch_up", catch_up)
+    await worker(kit, FakeEmbedder()).run(until_idle=True)
+    assert await jobs(kit) == [("all.zip", "completed", 1)]

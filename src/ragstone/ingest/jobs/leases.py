@@ -16,8 +16,10 @@ from typing import NamedTuple
 
 from ragstone.core.errors import EmptyDocument, LeaseLost, ModelUnavailable, RagstoneError, TenantGone, TenantSuspended
 from ragstone.core.jobs import Job, JobKind, JobProgress, Lane, Ticket
-from ragstone.core.protocols import Queue, TenantQueue
+from ragstone.core.ledger import Ledger
+from ragstone.core.protocols import Queue
 from ragstone.core.types import Failure, failure_of
+from ragstone.ingest.store import complete_jobs, find_dropped
 from ragstone.ingest.work import JobBatch
 from ragstone.settings.tree import JobSettings
 
@@ -116,8 +118,10 @@ def _is_at(place: Path, handle: int) -> bool:
 class ClaimedJobs:
     """The jobs that a slot has claimed: renews their leases and ends them."""
 
-    def __init__(self, queue: TenantQueue, jobs: Sequence[Job], settings: JobSettings) -> None:
-        self._queue = queue
+    def __init__(self, queue: Queue, ledger: Ledger, tenant: str, jobs: Sequence[Job], settings: JobSettings) -> None:
+        self._queue = queue.of(tenant)
+        self._ledger = ledger
+        self._tenant = tenant
         self._settings = settings
         self._jobs = {job.ticket: job for job in jobs}
         self._open = set(self._jobs)
@@ -125,17 +129,17 @@ class ClaimedJobs:
         self._started = time.monotonic()
         self.is_void = False
         self.batches = {
-            job.ticket: JobBatch(job.ticket, last_attempt=job.attempts >= settings.attempts) for job in jobs
+            job.ticket: JobBatch(job.ticket, job.document_id, last_attempt=job.attempts >= settings.attempts)
+            for job in jobs
         }
 
     async def renew_leases(self, doing: asyncio.Task[None]) -> None:
         """Renew the leases until cancelled; cancel `doing` once all jobs were cancelled or taken over."""
         while True:
             await asyncio.sleep(min(BEAT_SECONDS, self._settings.lease_seconds / 3))
-            self._open -= {ticket for ticket in self._open if self.batches[ticket].has_ended}
-            if not self._open:
+            seen = {ticket: self.batches[ticket].progress for ticket in self._running()}
+            if not seen:
                 continue
-            seen = {ticket: self.batches[ticket].progress for ticket in self._open}
             # Most jobs of a batch wait for the model most of the time: unchanged progress is not written again.
             news = {
                 ticket: None if self._reported.get(ticket) is progress else self._with_eta(progress)
@@ -144,16 +148,21 @@ class ClaimedJobs:
             try:
                 void = await self._queue.heartbeat(news, self._settings.lease_seconds)
             except TenantGone:
-                void = set(self._open)
+                void = set(seen)
             except RagstoneError as error:
                 # If the lease runs out, another worker takes over, and the tickets here become void.
                 logger.warning("cannot renew leases: %s", error)
                 continue
             self._reported = seen
-            self._open -= void
-            if void and not self._open:
+            # A job that has completed here meanwhile was taken by nobody, and what follows its end is still to be done.
+            lost = {ticket for ticket in void & self._running() if not self.batches[ticket].is_ending}
+            self._open -= lost
+            if lost and not self._running():
                 self.is_void = True
                 doing.cancel()
+
+    def _running(self) -> set[Ticket]:
+        return {ticket for ticket in self._open if not self.batches[ticket].has_ended}
 
     def _with_eta(self, progress: JobProgress) -> JobProgress:
         spent = time.monotonic() - self._started
@@ -169,8 +178,7 @@ class ClaimedJobs:
             done = batch.final_progress()
             if not batch.stored:
                 done = replace(done, found={"skipped": len(batch.skipped)})
-            with suppress(LeaseLost):
-                await self._queue.complete(ticket, "; ".join(done.remarks[:3]), done)
+            await self._complete(ticket, done)
         elif batch.failures:
             failure = batch.failures[0]
             await self._retry_or_fail(ticket, failure, batch.retryable)
@@ -181,7 +189,7 @@ class ClaimedJobs:
 
     async def give_up(self, error: RagstoneError) -> None:
         """End the open jobs after an error that is not of one document: they are tried again, or fail with it."""
-        for ticket in [ticket for ticket in self._open if not self.batches[ticket].has_ended]:
+        for ticket in self._running():
             failure = failure_of(self._jobs[ticket].uri, error)
             if isinstance(error, ModelUnavailable | TenantSuspended):
                 await self._put_back(ticket, failure, counts=False)
@@ -191,12 +199,12 @@ class ClaimedJobs:
 
     async def release(self) -> None:
         """Hand back unfinished jobs, as if they had never been claimed."""
-        for ticket in [ticket for ticket in self._open if not self.batches[ticket].has_ended]:
+        for ticket in self._running():
             await self._put_back(ticket, Failure(self._jobs[ticket].uri, "", ""), counts=False)
 
     async def fail(self, ticket: Ticket, code: str, error: str) -> None:
         """End one job with a reason."""
-        with suppress(LeaseLost):
+        with suppress(LeaseLost), self.batches[ticket].ending():
             await self._queue.fail(ticket, code, error)
         self.batches[ticket].waiting = 0
         self.drop(ticket)
@@ -204,6 +212,14 @@ class ClaimedJobs:
     def drop(self, ticket: Ticket) -> None:
         """Forget a job that has ended."""
         self._open.discard(ticket)
+
+    async def _complete(self, ticket: Ticket, done: JobProgress) -> None:
+        if dropped := await find_dropped(self._ledger, self._tenant, self.batches[ticket]):
+            async with self._ledger.transaction(self._tenant) as tx:
+                await complete_jobs(tx, {ticket: done}, {ticket: dropped})
+            return
+        with suppress(LeaseLost):
+            await self._queue.complete(ticket, "; ".join(done.remarks[:3]), done)
 
     async def _retry_or_fail(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:
         job = self._jobs[ticket]

@@ -19,7 +19,7 @@ from ragstone.core.protocols import Queue
 from ragstone.ingest.jobs.leases import ClaimedJobs, DeadWorker, TenantScheduler, WorkerRegistry, WorkerSlot
 from ragstone.ingest.jobs.sync import SyncReport, load_items
 from ragstone.ingest.pipeline import IngestPipeline
-from ragstone.ingest.work import JobBatch, WorkItem
+from ragstone.ingest.work import WorkItem
 from ragstone.settings.tree import JobSettings
 
 logger = logging.getLogger(__name__)
@@ -190,8 +190,11 @@ class Worker:
         except asyncio.CancelledError:
             await asyncio.wait([claiming])
             if not claiming.exception():
-                await asyncio.shield(_hand_back(ClaimedJobs(self._queue.of(tenant), claiming.result(), self._settings)))
+                await asyncio.shield(_hand_back(self._hold(tenant, claiming.result())))
             raise
+
+    def _hold(self, tenant: str, jobs: Sequence[Job]) -> ClaimedJobs:
+        return ClaimedJobs(self._queue, self._ledger, tenant, jobs, self._settings)
 
     async def _report_ended(self, tenant: str, jobs: Sequence[Job]) -> None:
         if self._on_end is None:
@@ -210,7 +213,7 @@ class Worker:
         return True
 
     async def _work(self, tenant: str, jobs: Sequence[Job]) -> None:
-        claimed = ClaimedJobs(self._queue.of(tenant), jobs, self._settings)
+        claimed = self._hold(tenant, jobs)
         doing = asyncio.create_task(self._run_jobs(tenant, jobs, claimed))
         beating = asyncio.create_task(claimed.renew_leases(doing))
         try:
@@ -251,7 +254,8 @@ class Worker:
             report = await self._run_sync(tenant, job)
             message, done = str(report), JobProgress(percent=100, found=report.counts)
         try:
-            await self._queue.of(tenant).complete(job.ticket, message, done, result)
+            with claimed.batches[job.ticket].ending():
+                await self._queue.of(tenant).complete(job.ticket, message, done, result)
         except LeaseLost:
             await self._drop_file(tenant, job, result.name if result else "")
             raise
@@ -272,19 +276,7 @@ class Worker:
                 continue
             work_items.append(WorkItem(item, claimed.batches[job.ticket], document_id=job.document_id))
         await self._pipeline.run(tenant, jobs[0].kb, work_items, settle=claimed.settle)
-        for job in jobs:
-            batch = claimed.batches[job.ticket]
-            if batch.members:
-                await self._drop_members(tenant, job, batch)
         await self._tidy(tenant, [job for job in jobs if claimed.batches[job.ticket].is_good])
-
-    async def _drop_members(self, tenant: str, job: Job, batch: JobBatch) -> None:
-        """Delete documents that the archive no longer has, unless a newer job is about it."""
-        for child in await self._ledger.of(tenant).children(job.document_id):
-            if child not in batch.members:
-                async with self._ledger.transaction(tenant) as tx:
-                    if await tx.is_newest(job.id, job.document_id):
-                        await tx.delete(child)
 
     async def _tidy(self, tenant: str, jobs: Sequence[Job]) -> None:
         """Delete originals of earlier versions, and those of these jobs unless they are to be kept."""

@@ -124,11 +124,6 @@ class ArticleRunRepository(TenantRepository):
         packed = _pack(ArticleSchema.of(article).as_json()) if article else None
         self._update(connection, tenant_id, run_id, token, "status = ?, error = ?, result = ?", status, error, packed)
 
-    @in_transaction
-    def remove_all(self, connection: Connection, tenant_id: str) -> int:
-        """Remove all runs; return how many there were."""
-        return connection.execute("DELETE FROM article_runs WHERE tenant_id = ?", (tenant_id,)).rowcount
-
     def _update(
         self, connection: Connection, tenant_id: str, run_id: str, token: int, change: str, *values: Any
     ) -> None:

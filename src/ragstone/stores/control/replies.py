@@ -1,7 +1,8 @@
 """Replies to requests with an idempotency key, in the control tables.
 
 A row without an owner holds a reply. One with an owner is a request under way; its lease says for how long that is
-believed, because a process that was killed takes nothing back.
+believed, because a process that was killed takes nothing back. Such a row is `sealed` with no bytes once its reply is
+not to be kept.
 """
 
 from __future__ import annotations
@@ -56,15 +57,8 @@ class SqlReplyBook:
         )
 
     async def finish(self, request_key: str, owner: str, sealed: bytes | None) -> None:
-        """Keep the reply of a request that is done; None if it is too large."""
-        await self._ledger.control_write(
-            lambda connection: (
-                connection.execute(
-                    "UPDATE stored_replies SET owner = '', lease_until = 0, sealed = ? WHERE id = ? AND owner = ?",
-                    (sealed, request_key, owner),
-                ).rowcount
-            )
-        )
+        """Keep the reply of a request that is done, unless it was forgotten meanwhile; None if it is too large."""
+        await self._ledger.control_write(lambda connection: _finish(connection, request_key, owner, sealed))
 
     async def release(self, request_key: str, owner: str) -> None:
         """Forget a request that came to nothing: it may be made again."""
@@ -77,14 +71,8 @@ class SqlReplyBook:
         )
 
     async def forget(self, tenant_id: str) -> None:
-        """Forget the replies to a tenant: they may quote what is to be erased."""
-        await self._ledger.control_write(
-            lambda connection: (
-                connection.execute(
-                    "UPDATE stored_replies SET sealed = NULL WHERE tenant_id = ? AND owner = ''", (tenant_id,)
-                ).rowcount
-            )
-        )
+        """Forget the replies to a tenant, also those under way: they may quote what is erased."""
+        await self._ledger.control_write(lambda connection: _forget(connection, tenant_id))
 
 
 def _begin(
@@ -116,7 +104,18 @@ def _begin(
     if lease > moment:
         return ReplyState("running")
     connection.execute(
-        "UPDATE stored_replies SET owner = ?, lease_until = ? WHERE id = ?",
+        "UPDATE stored_replies SET owner = ?, lease_until = ?, sealed = NULL WHERE id = ?",
         (owner, moment + LEASE_SECONDS, request_key),
     )
     return ReplyState("begun")
+
+
+def _finish(connection: Connection, request_key: str, owner: str, sealed: bytes | None) -> None:
+    done = "UPDATE stored_replies SET owner = '', lease_until = 0, sealed = ? WHERE id = ? AND owner = ?"
+    if not connection.execute(f"{done} AND sealed IS NULL", (sealed, request_key, owner)).rowcount:
+        connection.execute(done, (None, request_key, owner))  # it was forgotten meanwhile
+
+
+def _forget(connection: Connection, tenant_id: str) -> None:
+    for sealed, which in ((None, "owner = ''"), (b"", "owner <> ''")):
+        connection.execute(f"UPDATE stored_replies SET sealed = ? WHERE tenant_id = ? AND {which}", (sealed, tenant_id))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -118,6 +119,34 @@ def delete_source(connection: Connection, tenant_id: str, indexes: Indexes, kb: 
     connection.execute("DELETE FROM jobs WHERE tenant_id = ? AND kb_id = ? AND source = ?", of_source)
     connection.execute("DELETE FROM sources WHERE tenant_id = ? AND kb_id = ? AND name = ?", of_source)
     return gone
+
+
+def forget_copies(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[str]:
+    """Remove articles and tasks that may hold what a kb says; return what the files of the tasks are kept under.
+
+    Whoever still works on one of them can write down nothing more.
+    """
+    connection.execute("DELETE FROM article_runs WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id))
+    rows = connection.execute(
+        "SELECT id, document_id, kb_id, source, state, facts FROM jobs WHERE tenant_id = ? AND kind = 'task'",
+        (tenant_id,),
+    )
+    gone = [(job_id, folder) for job_id, folder, *task in rows.fetchall() if _may_hold(kb, *task)]
+    for part in in_parts([job_id for job_id, _ in gone]):
+        connection.execute(f"DELETE FROM jobs WHERE tenant_id = ? AND id IN ({marks(part)})", (tenant_id, *part))
+    return [folder for _, folder in gone]
+
+
+def _may_hold(kb: KnowledgeBase, of_kb: int, task: str, state: str, facts: str) -> bool:
+    """Return whether what a task reads or has made may hold what a kb says."""
+    match task:
+        case "import":
+            return state != "completed"  # until then there is its archive, and nobody knows what that holds
+        case "export":
+            names = json.loads(facts)["kbs"]  # as they were called: only the first is known for certain
+            return of_kb == kb.id or len(names) > 1 or kb.name in names
+        case _:
+            return of_kb == kb.id
 
 
 def _kb(connection: Connection, tenant_id: str, target: ErasureTarget) -> KnowledgeBase | None:
