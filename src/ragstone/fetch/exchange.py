@@ -149,6 +149,8 @@ class FetchRequest:
     body: bytes
     max_bytes: int
     timeout: float
+    keep_body: bool = False
+    """Whether an answer counts only if the body arrived: a redirect that drops it is an error."""
 
     @property
     def shown_url(self) -> str:
@@ -185,6 +187,12 @@ def follow_redirect(request: FetchRequest, status: int, location: str) -> FetchR
     url = parse_url(location, request.url)
     method, body = request.method, request.body
     if status in (301, 302, 303):
+        if request.keep_body:
+            raise FetchError(
+                f"{request.shown_url} answered {status} and leads on to {redact_url(str(url))} without what was sent",
+                hint="use the address that takes it, if that host is trusted",
+                status=status,
+            )
         method, body = "GET", b""
     headers = {name: value for name, value in request.headers.items() if body or name != "content-type"}
     if not _same_host(request.url, url):

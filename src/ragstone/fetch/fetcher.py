@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json as jsons
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import httpcore2
@@ -103,15 +104,20 @@ class Fetcher:
         form: Mapping[str, str] | None = None,
         json: Json = None,
         content: bytes | None = None,
+        keep_body: bool = False,
     ) -> Fetched:
-        """Send a form, JSON or bytes, and return the answer. It may be sent again after a transient failure."""
+        """Send a form, JSON or bytes, and return the answer. It may be sent again after a transient failure.
+
+        With `keep_body` a redirect that would be followed without what was sent raises `FetchError`.
+        """
         body, kind = content or b"", ""
         if form is not None:
             body, kind = urlencode(form).encode(), "application/x-www-form-urlencoded"
         elif json is not None:
             body, kind = jsons.dumps(json).encode(), "application/json"
         given = {"content-type": kind, **_lower(headers)} if kind else headers
-        return await self._send(self._request("POST", url, given, None, body, None))
+        request = self._request("POST", url, given, None, body, None)
+        return await self._send(replace(request, keep_body=keep_body))
 
     async def address(self, host: str, port: int) -> str:
         """Return a checked address of a host, for protocols other than HTTP: connect to it and to nothing else."""

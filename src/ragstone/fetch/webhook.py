@@ -32,7 +32,7 @@ class Webhook:
         if self._secret:
             digest = hmac.new(self._secret.get_secret_value().encode(), body, hashlib.sha256).hexdigest()
             headers[SIGNATURE] = f"sha256={digest}"
-        await self._fetcher.post(self._address, headers=headers, content=body)
+        await self._fetcher.post(self._address, headers=headers, content=body, keep_body=True)
 
     async def close(self) -> None:
         await self._fetcher.close()

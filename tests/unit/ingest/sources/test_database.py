@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +113,49 @@ async def test_a_run_that_breaks_off_goes_on_at_any_page(shop: sqlite3.Connectio
     for number, page in enumerate(whole):
         rest = await pages(source(tmp_path, NEW, page_size=10), page.cursor)
         assert set(ids(whole[number + 1 :])) <= set(ids(rest))
+
+
+@pytest.fixture
+def edits(shop: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch) -> sqlite3.Connection:
+    """A table whose cursor column is read as a time, as other databases give it."""
+    monkeypatch.setitem(sqlite3.converters, "MOMENT", lambda raw: datetime.fromisoformat(raw.decode()))
+    shop.execute("CREATE TABLE edits (id INTEGER, body TEXT, changed MOMENT)")
+    return shop
+
+
+def edited(edits: sqlite3.Connection, *times: str) -> None:
+    """Commit rows that were changed at these times of one day; their ids go on."""
+    known = edits.execute("SELECT count(*) FROM edits").fetchone()[0]
+    for number, time in enumerate(times, known + 1):
+        edits.execute("INSERT INTO edits VALUES (?, 'words', ?)", (number, f"2026-01-01 {time}.000000"))
+
+
+def edits_source(tmp_path: Path, page_size: int = 500) -> DatabaseSource:
+    config = {"database": "shop", "query": "SELECT * FROM edits", "key": "id", "text": "{body}", "cursor": "changed"}
+    databases = {"shop": SecretStr(f"sqlite:///{tmp_path / 'shop.db'}?detect_types={sqlite3.PARSE_DECLTYPES}")}
+    checked = DatabaseConfig.model_validate({**config, "page_size": page_size})
+    return DatabaseSource(checked, "edits", context(databases=databases))
+
+
+async def test_a_row_that_is_committed_late_is_read(edits: sqlite3.Connection, tmp_path: Path) -> None:
+    """As where a transaction stamps its rows when it begins, and ends behind later ones."""
+    edited(edits, "09:50:00", "10:00:01")
+    found = await pages(edits_source(tmp_path))
+    edited(edits, "10:00:00")
+    again = await pages(edits_source(tmp_path), found[-1].cursor)
+    assert ids(again) == ["[3]", "[2]"]
+    assert again[-1].cursor == found[-1].cursor
+
+
+async def test_reading_rows_again_does_not_set_the_cursor_back(edits: sqlite3.Connection, tmp_path: Path) -> None:
+    """Else runs that break off early would go back further each time."""
+    edited(edits, "09:55:00", "10:00:00")
+    found = await pages(edits_source(tmp_path))
+    edited(edits, "10:05:00")
+    again = await pages(edits_source(tmp_path, page_size=1), found[-1].cursor)
+    assert ids(again) == ["[1]", "[2]", "[3]"]
+    reached = ["2026-01-01T10:00:00", "2026-01-01T10:00:00", "2026-01-01T10:05:00"]
+    assert [page.cursor["after"]["datetime"] for page in again] == reached
 
 
 async def test_several_key_columns_make_one_id(shop: sqlite3.Connection, tmp_path: Path) -> None:

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 from sqlalchemy.dialects import mysql, oracle, postgresql
 
 from ragstone.core.documents import clean_metadata
-from ragstone.ingest.sources.database.rows import RowQuery, as_metadata, as_text, from_cursor, to_cursor
+from ragstone.ingest.sources.database.rows import (
+    RowQuery,
+    as_metadata,
+    as_text,
+    find_furthest,
+    from_cursor,
+    step_back,
+    to_cursor,
+)
 
 MOMENT = datetime(2026, 3, 4, 5, 6, 7, 890, tzinfo=UTC)
 UID = UUID("12345678123456781234567812345678")
@@ -101,3 +109,37 @@ def test_rows_without_a_place_are_counted_in_the_database() -> None:
         "SELECT count(*) AS count_1 FROM ( SELECT id, body::text, 'a:b' FROM t -- all ) AS source_rows "
         'WHERE source_rows."Changed" IS NULL OR source_rows.id IS NULL'
     )
+
+
+@pytest.mark.parametrize(
+    ("reached", "begins"),
+    [
+        (MOMENT, MOMENT - timedelta(minutes=10)),
+        (MOMENT.replace(tzinfo=None), MOMENT.replace(tzinfo=None) - timedelta(minutes=10)),
+        (date(2026, 1, 1), date(2025, 12, 31)),
+        (datetime.min.replace(tzinfo=UTC), datetime.min.replace(tzinfo=UTC)),
+        (date.min, date.min),
+        (7, 7),
+        ("2026-01-01", "2026-01-01"),
+        (None, None),
+    ],
+)
+def test_a_run_begins_a_little_before_the_time_that_was_reached(reached: Any, begins: Any) -> None:
+    assert step_back(reached) == begins
+
+
+@pytest.mark.parametrize(
+    ("kept", "reached", "furthest"),
+    [
+        (MOMENT, MOMENT - timedelta(1), MOMENT),
+        (MOMENT, MOMENT + timedelta(1), MOMENT + timedelta(1)),
+        (date(2026, 1, 2), date(2026, 1, 1), date(2026, 1, 2)),
+        ("b", "B", "B"),
+        (None, MOMENT, MOMENT),
+        (MOMENT, MOMENT.replace(tzinfo=None), MOMENT.replace(tzinfo=None)),
+        (date(2026, 1, 2), MOMENT, MOMENT),
+        (MOMENT, 7, 7),
+    ],
+)
+def test_of_times_the_later_is_kept(kept: Any, reached: Any, furthest: Any) -> None:
+    assert find_furthest(kept, reached) == furthest

@@ -37,6 +37,8 @@ _GUARDS: Mapping[str, tuple[str, ...]] = {
     "oracle": ("SET TRANSACTION READ ONLY",),
 }
 _SQLITE_STEPS = 10_000
+OVERLAP = timedelta(minutes=10)
+"""How long a transaction may take so that the times it writes are not passed over."""
 
 
 def _plain_fields(template: str) -> str:
@@ -131,6 +133,27 @@ def from_cursor(kept: Json) -> Any:
             return Decimal(text)
         case _:
             return kept
+
+
+def step_back(value: Any) -> Any:
+    """Return where to go on from: a little before a time, as rows that bear an earlier one may be committed later."""
+    try:
+        match value:
+            case datetime():
+                return value - OVERLAP
+            case date():
+                return value - timedelta(days=1)
+    except OverflowError:  # the first day of all
+        pass
+    return value
+
+
+def find_furthest(kept: Any, reached: Any) -> Any:
+    """Return the later of two times, or what was reached: only the database knows the order of other values."""
+    try:
+        return max(kept, reached) if isinstance(kept, date) else reached
+    except TypeError:  # the column is of another type by now
+        return reached
 
 
 class Undecoded(str):

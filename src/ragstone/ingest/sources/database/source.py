@@ -25,9 +25,11 @@ from ragstone.ingest.sources.database.rows import (
     as_metadata,
     as_text,
     columns_of,
+    find_furthest,
     from_cursor,
     render,
     same_place,
+    step_back,
     to_cursor,
 )
 from ragstone.ingest.sources.files.archives import MEGABYTE
@@ -118,13 +120,16 @@ class DatabaseSource(StatelessSource):
         yield Page((), listed=frozenset(listed | unreadable))
 
     def _since(self, cursor: Json) -> Iterator[Page]:
-        """Yield rows by cursor and key. A run begins with those that share the last value: some may have come since."""
+        """Yield rows by cursor and key.
+
+        A run begins with those that share the last value, or are of the minutes before it: some may have come since.
+        """
         reader, fingerprint = self._reader(), self._fingerprint()
         kept = cursor["after"] if isinstance(cursor, dict) and cursor.get("query") == fingerprint else None
         if unplaced := reader.number(self._query.count_unplaced()):
             yield Page((self._report_unplaced(unplaced),), cursor)
         after: Sequence[object] | None = None
-        while rows := reader.rows(self._query.page(from_cursor(kept), after, self._config.page_size)):
+        while rows := reader.rows(self._query.page(step_back(from_cursor(kept)), after, self._config.page_size)):
             before, after = after, self._query.place(rows[-1])
             if same_place(before, after):
                 raise SourceError(
@@ -137,7 +142,7 @@ class DatabaseSource(StatelessSource):
                 done += len(entries)
                 reached = self._query.place(rows[done - 1])[0]
                 if not isinstance(reached, Undecoded):
-                    kept = to_cursor(reached, str(self._config.cursor))
+                    kept = to_cursor(find_furthest(from_cursor(kept), reached), str(self._config.cursor))
                 yield Page(entries, {"query": fingerprint, "after": kept})
 
     def _report_unplaced(self, count: int) -> Failure:
