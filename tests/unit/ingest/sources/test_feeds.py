@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import pytest
 from tests.doubles.web import Reply, html, xml
-from tests.unit.ingest.sources.web_kit import Site, open_site
+from tests.unit.ingest.sources.web_kit import Run, Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
+from ragstone.ingest.sources import paging as page_turns
 from ragstone.ingest.sources.web.feeds import FeedsConfig, FeedsSource
 from ragstone.settings.tree import LimitSettings
 
@@ -147,6 +148,49 @@ async def test_the_whole_page_can_be_fetched(site: Site) -> None:
     second = await site.run(source(site, full_text=True), first.cursor)
     assert [(article.external_id, article.content) for article in second.items] == [("urn:story:2", b"<p>now</p>")]
     assert site.web.paths.count("/story/1") == 1
+
+
+async def test_a_run_that_breaks_off_among_slow_pages_goes_on_behind_them(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    site.web.on("/rss", xml(rss(item(1), item(2)), ETag='"1"'), xml(rss(item(3), item(2, "new"), item(1)), ETag='"2"'))
+    for number in (1, 2, 3):
+        site.web.on(f"/story/{number}", html(f"<p>{number}</p>"))
+    first = await site.run(source(site, full_text=True))
+    assert [Run([page]).ids for page in first.pages[:2]] == [["urn:story:1"], ["urn:story:2"]]
+    second = await site.run(source(site, full_text=True), first.cursor)
+    assert second.ids == ["urn:story:3", "urn:story:2"]
+    resumed = await site.run(source(site, full_text=True), second.pages[0].cursor)
+    assert resumed.ids == ["urn:story:2"]
+    assert [request.headers.get("if-none-match") for request in site.web.requests if request.path == "/rss"] == [
+        None,
+        '"1"',
+        None,
+    ]
+    assert resumed.cursor == second.cursor
+
+
+async def test_what_a_run_that_broke_off_did_not_take_in_comes_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    site.web.on("/rss", xml(rss(item(1), item(2))))
+    site.web.on("/story/1", *[Reply(status=503)] * 3, html("<p>now</p>"))
+    site.web.on("/story/2", html("<p>2</p>"))
+    first = await site.run(source(site, full_text=True))
+    assert [len(page.items) for page in first.pages[:2]] == [2, 1]
+    resumed = await site.run(source(site, full_text=True), first.pages[1].cursor)
+    assert [article.content for article in resumed.items] == [b"<p>now</p>"]
+
+
+async def test_many_slow_feeds_without_news_are_not_silent(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.web.on("/rss", xml(rss(item(1))))
+    site.web.on("/other", xml(rss(item(2))))
+    first = await site.run(source(site, "/rss", "/other"))
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    second = await site.run(source(site, "/rss", "/other"), first.cursor)
+    assert [len(page.items) for page in second.pages] == [0, 0, 0]
 
 
 async def test_a_page_that_is_gone_is_not_asked_for_again(site: Site) -> None:

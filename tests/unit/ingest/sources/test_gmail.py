@@ -212,7 +212,28 @@ async def test_a_run_that_broke_off_goes_on_at_its_page(gmail: GmailDouble, fetc
     again = await pages(reader, first[1].cursor)
     assert ids(again) == ["3", "4", "5"]
     assert again[-1].cursor == {"history": "100"}
-    assert again[-1].listed is None
+    assert again[-1].listed == frozenset("12345")
+
+
+async def test_a_run_that_broke_off_still_finds_what_was_deleted(gmail: GmailDouble, fetcher: Fetcher) -> None:
+    gmail.oldest_point = 50
+    gmail.add("1", "2", "3", "4", "5")
+    reader = source(gmail, fetcher)
+    broken_off = (await pages(reader, {"history": "7"}))[1].cursor
+    assert broken_off == {"history": "100", "page": "2"}
+    gmail.remove("2")
+    gmail.remove("5")
+    assert (await pages(reader, broken_off))[-1].listed == frozenset("134")
+
+
+async def test_a_run_that_only_lists_is_not_silent(
+    gmail: GmailDouble, fetcher: Fetcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gmail.add("1", "2", "3")
+    monkeypatch.setattr(page_tokens, "PAGE_SECONDS", 0.0)
+    cursor = {"history": "100", "page": "2"}
+    found = await pages(source(gmail, fetcher), cursor)
+    assert [(len(page.items), page.cursor == cursor) for page in found] == [(1, True), *[(0, True)] * 3, (0, False)]
 
 
 async def test_a_page_that_is_no_longer_known_begins_the_listing_again(gmail: GmailDouble, fetcher: Fetcher) -> None:

@@ -10,6 +10,7 @@ from tests.doubles.web import Reply, Request, html, json_reply
 from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.errors import FetchError, SourceError
+from ragstone.ingest.sources import paging as page_turns
 from ragstone.ingest.sources.web.hacker_news import HackerNewsConfig, HackerNewsSource
 
 START = 1_700_000_000
@@ -108,6 +109,21 @@ async def test_an_interrupted_run_goes_on_where_it_was(site: Site) -> None:
     assert resumed.cursor == run.cursor == {"since": START + 1499}
 
 
+async def test_slow_linked_pages_are_given_as_they_come(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    site.web.on("/page", html("<p>the article</p>"))
+    site.web.on(
+        "/search_by_date", Algolia([hit(number, START + number, url=site.url("/page")) for number in (1, 2, 3)])
+    )
+    reader = source(site, stories="search", days=7000, full_text=True)
+    run = await site.run(reader)
+    assert [len(page.items) for page in run.pages[:3]] == [1, 1, 1]
+    assert run.pages[0].cursor == run.pages[1].cursor == run.pages[2].cursor
+    resumed = await site.run(reader, run.pages[0].cursor)
+    assert resumed.ids == run.ids == ["3", "2", "1"]
+    assert resumed.cursor == run.cursor == {"since": START + 3}
+
+
 async def test_a_second_with_more_than_the_search_shows_comes_to_an_end(site: Site) -> None:
     hits = [hit(number, START) for number in range(1100)] + [hit(5000, START - 10)]
     site.web.on("/search_by_date", Algolia(hits))
@@ -165,6 +181,19 @@ async def test_a_story_may_still_get_its_points(site: Site) -> None:
     assert first.ids == ["2"]
     front(site, told("a", score=41), told("b"))
     assert (await site.run(source(site, min_points=40), first.cursor)).ids == ["1"]
+
+
+async def test_a_story_that_is_not_served_yet_is_asked_for_again(site: Site) -> None:
+    front(site, None, told("b"))
+    first = await site.run(source(site))
+    assert first.ids == ["2"]
+    front(site, told("a"), told("b"))
+    assert (await site.run(source(site), first.cursor)).ids == ["1"]
+
+
+async def test_stories_that_are_passed_over_are_not_silent(site: Site) -> None:
+    front(site, told("a", score=1), None)
+    assert [page.items for page in (await site.run(source(site, min_points=40))).pages] == [(), ()]
 
 
 async def test_a_story_that_fails_is_reported_and_asked_for_again(site: Site) -> None:

@@ -58,7 +58,7 @@ async def test_messages_are_items(tmp_path: Path) -> None:
         media_type="message/rfc822",
     )
     assert ids([page]) == ["1@harbour.example", "2@harbour.example"]
-    assert page.listed is None
+    assert page.listed == frozenset(ids([page]))
 
 
 async def test_a_mail_from_a_host_named_like_a_file_is_still_a_mail(tmp_path: Path) -> None:
@@ -104,6 +104,7 @@ async def test_only_what_was_appended_is_read(tmp_path: Path) -> None:
         file.write(letter(3))
     again = await pages(path, cursor)
     assert ids(again) == ["3@harbour.example"]
+    assert again[-1].listed is None
     assert await pages(path, again[-1].cursor) == []
 
 
@@ -210,6 +211,22 @@ async def test_a_page_ends_where_the_next_run_goes_on(tmp_path: Path) -> None:
     found = await pages(path)
     assert [len(page.items) for page in found] == [32, 32, 6]
     assert ids(await pages(path, found[0].cursor)) == ids(found[1:])
+
+
+@pytest.mark.parametrize(("left", "reached"), [(70, 0), (70, 1), (32, 0)], ids=["first page", "second", "to the end"])
+async def test_a_list_that_was_broken_off_is_finished_by_the_next_run(tmp_path: Path, left: int, reached: int) -> None:
+    path = tmp_path / "in.mbox"
+    path.write_bytes(b"".join(letter(number) for number in range(100)))
+    cursor = (await pages(path))[-1].cursor
+    path.write_bytes(b"".join(letter(number) for number in range(100 - left, 100)))
+    broken_off = (await pages(path, cursor))[reached]
+    assert broken_off.listed is None
+    with path.open("ab") as file:
+        file.write(letter(100) if left > 32 else b"")
+    finished = await pages(path, broken_off.cursor)
+    after = range(100 - left, 101 if left > 32 else 100)
+    assert finished[-1].listed == frozenset(f"{number}@harbour.example" for number in after)
+    assert await pages(path, finished[-1].cursor) == []
 
 
 @pytest.mark.parametrize(

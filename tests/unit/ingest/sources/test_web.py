@@ -12,6 +12,7 @@ from tests.unit.ingest.sources.web_kit import Site, open_site
 
 from ragstone.core.types import Failure
 from ragstone.ingest.sources import build_source
+from ragstone.ingest.sources import paging as page_turns
 from ragstone.ingest.sources.web import pages
 from ragstone.ingest.sources.web.pages import WebConfig, WebSource
 
@@ -114,6 +115,18 @@ async def test_many_pages_come_in_parts_and_a_cursor_goes_on_from_each(site: Sit
     assert [page.listed is None for page in run.pages] == [True, False]
     await site.run(source(site, *paths), run.pages[0].cursor)
     assert ["if-none-match" in request.headers for request in site.web.requests[20:]] == [True] * 16 + [False] * 4
+
+
+async def test_slow_pages_are_given_as_they_come(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_turns, "PAGE_SECONDS", 0.0)
+    site.web.on("/a", html("A"))
+    site.web.on("/b", Reply(status=500))
+    site.web.on("/c", html("C"), Reply(status=304))
+    first = await site.run(source(site, "/a", "/b", "/c"))
+    assert [len(page.items) for page in first.pages] == [1, 1, 1]
+    assert [page.listed for page in first.pages] == [None, None, frozenset(map(site.url, ("/a", "/b", "/c")))]
+    second = await site.run(source(site, "/c", "/a"), first.cursor)
+    assert [len(page.items) for page in second.pages] == [0, 1]
 
 
 async def test_a_page_keeps_its_name_when_it_leads_on(site: Site) -> None:

@@ -13,7 +13,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.mail.gmail_api import SERVICE, GmailClient, GmailMessage, OAuthClient
 from ragstone.ingest.sources.mail.mailboxes import MEDIA_TYPE
-from ragstone.ingest.sources.paging import PageTokens
+from ragstone.ingest.sources.paging import PageTokens, PageTurn
 from ragstone.settings.base import SettingsModel
 
 AT_ONCE = 8
@@ -60,20 +60,28 @@ class GmailSource(StatelessSource):
         self, names: Mapping[str, str], unread: set[str], since: str, page: str
     ) -> AsyncIterator[Page]:
         """Yield all mail. The history begins before the listing does, so that nothing falls between them."""
-        listed: set[str] | None = None if page else set()
+        resumed = bool(page)
+        listed: set[str] = set()
         since = since or await self._client.history_point()
         tokens = PageTokens(SERVICE)
         while True:
             ids, following = await self._ids(page)
-            if listed is not None:
-                listed.update(ids)
+            listed.update(ids)
             async for items, gone in self._messages(names, ids, unread):
                 yield Page(items, _cursor(since, unread, page=page), removed=gone)
-            page = tokens.follow(following)
-            if not page:
+            following = tokens.follow(following)
+            if not following:
                 break
-        everything = None if listed is None else frozenset(listed)
-        yield Page((), _cursor(since, unread), listed=everything)
+            page = following
+        if resumed:
+            # What was deleted before this history began is told by a whole list only.
+            turn = PageTurn()
+            async for message_id in self._client.all_ids(self._config.query):
+                listed.add(message_id)
+                if turn.due(0):
+                    yield Page((), _cursor(since, unread, page=page))
+                    turn = PageTurn()
+        yield Page((), _cursor(since, unread), listed=frozenset(listed))
 
     async def _ids(self, page: str) -> tuple[list[str], str]:
         try:

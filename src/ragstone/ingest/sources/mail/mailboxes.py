@@ -191,10 +191,14 @@ class _FilePlace:
     """Tells whether the file up to here is still the same."""
     unread: tuple[tuple[int, int], ...] = ()
     """The starts and ends of messages that were too large."""
+    listing: bool = False
+    """True if a list of all messages is still to be given."""
 
     def json(self) -> Json:
         place: dict[str, Json] = {"offset": self.offset, "last": self.last, "mark": self.mark}
-        return place | {"unread": [list(span) for span in self.unread]} if self.unread else place
+        if self.unread:
+            place["unread"] = [list(span) for span in self.unread]
+        return place | {"listing": True} if self.listing else place
 
 
 class MboxSource(StatelessSource):
@@ -206,7 +210,7 @@ class MboxSource(StatelessSource):
         self._max_bytes = context.limits.file_mb * 1024 * 1024
 
     async def fetch(self, cursor: Json) -> AsyncIterator[Page]:
-        """Yield what was appended since `cursor`; everything, with a list of it, when the file was rewritten."""
+        """Yield what was appended since `cursor`; everything, with a list of it, without one or of a rewritten file."""
         pages = self._pages(_place(cursor))
         while (page := await asyncio.to_thread(next, pages, None)) is not None:
             yield page
@@ -215,13 +219,13 @@ class MboxSource(StatelessSource):
         try:
             with self._path.open("rb") as file:
                 start = self._resume_offset(file, place)
-                listed: set[str] | None = set() if place is not None and start == 0 else None
+                listed: set[str] | None = set() if start == 0 or (place and place.listing) else None
                 names = MessageNames()
                 unread = [span for span in place.unread if span[1] <= start] if place else []
                 if place is not None:
                     if unread:
                         yield Page(tuple(self._too_large(first) for first, _ in unread), place.json())
-                    yield from (Page((), place.json()) for _ in self._earlier(file, start, names))
+                    yield from (Page((), place.json()) for _ in self._earlier(file, start, names, listed))
                 file.seek(start)
                 yield from self._read(file, start, listed, names, unread)
         except OSError as problem:
@@ -230,7 +234,7 @@ class MboxSource(StatelessSource):
                 hint="check its path and who may read it; nothing was removed",
             ) from problem
 
-    def _earlier(self, file: BinaryIO, end: int, names: MessageNames) -> Iterator[None]:
+    def _earlier(self, file: BinaryIO, end: int, names: MessageNames, listed: set[str] | None) -> Iterator[None]:
         """Learn the names that are taken before `end`, and say now and then that it goes on.
 
         They are read again, as a list of them would outgrow the cursor.
@@ -243,7 +247,9 @@ class MboxSource(StatelessSource):
             if message.start >= end:
                 return
             if message.content is not None:
-                names.of(read_head(message.content), message.content)
+                name = names.of(read_head(message.content), message.content)
+                if listed is not None:
+                    listed.add(name)
             if message.end - said >= SAID_BYTES:
                 said = message.end
                 yield
@@ -263,7 +269,8 @@ class MboxSource(StatelessSource):
             elif listed is not None:
                 listed.add(entry.external_id)
             if len(entries) == PAGE_ITEMS or size >= PAGE_BYTES:
-                yield Page(tuple(entries), _behind(file, message, unread).json())
+                reached = _behind(file, message, unread)
+                yield Page(tuple(entries), replace(reached, listing=listed is not None).json())
                 entries, size = [], 0
         if message is None and start == 0:
             raise SourceError(
@@ -308,13 +315,17 @@ class MboxSource(StatelessSource):
         if any(end - start <= self._max_bytes for start, end in place.unread):
             return 0  # more is allowed by now
         following = os.pread(file.fileno(), 300, place.offset).lstrip(b"\r\n")
-        return place.offset if not following or following.startswith(b"From ") else place.last
+        if following.startswith(b"From ") or not (following or place.listing):
+            return place.offset
+        # The last message has grown, or the list is all that is left to give and stands behind a message.
+        return place.last
 
 
 def _place(cursor: Json) -> _FilePlace | None:
     match cursor:
         case {"offset": int(offset), "last": int(last), "mark": str(mark)}:
-            return _FilePlace(offset, last, mark, tuple((start, end) for start, end in cursor.get("unread", ())))
+            unread = tuple((start, end) for start, end in cursor.get("unread", ()))
+            return _FilePlace(offset, last, mark, unread, listing=bool(cursor.get("listing")))
     return None
 
 

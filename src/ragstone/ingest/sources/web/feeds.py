@@ -28,6 +28,7 @@ from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.parsers.sandbox.pool import start_isolated
 from ragstone.ingest.parsers.text.text import decode
 from ragstone.ingest.sources.config import SourceContext, StatelessSource
+from ragstone.ingest.sources.paging import Entries, PageTurn
 from ragstone.ingest.sources.web.pages import (
     CHARSET,
     WebAddress,
@@ -238,29 +239,35 @@ class FeedsSource(StatelessSource):
         known = {url: memory for url, memory in known.items() if url in urls}
         failures: list[Failure] = []
         problem: RagstoneError | None = None
+        turn = PageTurn()
         for url in urls:
             try:
-                entries, known[url] = await self._read(url, known)
+                async for entries, memory in self._read(url, known):
+                    known[url] = memory
+                    if entries or turn.due(0):
+                        yield Page(entries, {"feeds": dict(known)})
+                        turn = PageTurn()
             except RagstoneError as error:
                 problem = problem or error
                 failures.append(failure_of(redact_url(url), error))
                 # It may have taken minutes: a run that says nothing for long is taken for hung.
                 yield Page((), {"feeds": dict(known)})
-                continue
-            if entries:
-                yield Page(entries, {"feeds": dict(known)})
+                turn = PageTurn()
         if problem and len(failures) == len(urls):
             raise problem
         yield Page(tuple(failures), {"feeds": known})
 
-    async def _read(self, url: str, known: Mapping[str, Any]) -> tuple[tuple[Item | Failure, ...], Json]:
+    async def _read(self, url: str, known: Mapping[str, Any]) -> AsyncIterator[tuple[Entries, Json]]:
+        """Yield what is new in a feed, and what to remember of it so far: a run may break off at any of them."""
+        turn = PageTurn()
         memory: Mapping[str, Any] = known.get(url) or {}
         headers = conditions(memory.get("etag"), memory.get("modified"))
         fetched = await self._feeds.get(url, headers=headers)
         if fetched.status == 304:
-            return (), dict(memory)
+            yield (), dict(memory)
+            return
         feed = await read_feed(fetched, self._limits)
-        before: Mapping[str, str] = memory.get("entries") or {}
+        before: dict[str, str] = dict(memory.get("entries") or {})
         names = self._names(url, known)
         seen: dict[str, str] = {}
         found: list[Item | Failure] = []
@@ -269,13 +276,18 @@ class FeedsSource(StatelessSource):
             external_id = names.of(entry)
             if external_id in seen:
                 continue
-            if before.get(external_id) != entry.fingerprint:
-                article = await self._article(entry, external_id, feed, url)
-                found += article.entries
-                if not article.settled:
-                    settled = False
-                    continue
-            seen[external_id] = entry.fingerprint
+            if before.pop(external_id, "") == entry.fingerprint:
+                seen[external_id] = entry.fingerprint
+                continue
+            article = await self._article(entry, external_id, feed, url)
+            found += article.entries
+            settled = settled and article.settled
+            if article.settled:
+                seen[external_id] = entry.fingerprint
+            if turn.due(0):
+                # Without the feed's tags, or the rest of it would not be fetched any more.
+                yield tuple(found), {"entries": before | seen}
+                found, turn = [], PageTurn()
         if feed.broken:
             found.append(
                 Failure(
@@ -285,7 +297,7 @@ class FeedsSource(StatelessSource):
         # Were the feed's tag kept while an article is still missing, it would not be fetched again.
         tags = {"etag": fetched.headers.get("etag"), "modified": fetched.headers.get("last-modified")}
         kept = {name: value for name, value in tags.items() if value and settled}
-        return tuple(found), {**kept, "entries": seen}
+        yield tuple(found), {**kept, "entries": seen}
 
     def _names(self, url: str, known: Mapping[str, Any]) -> ArticleNames:
         urls = tuple(dict.fromkeys(self._config.urls))

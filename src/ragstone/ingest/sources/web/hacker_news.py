@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -16,6 +16,7 @@ from ragstone.core.types import Failure, Item, Json, Page, failure_of
 from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_link, redact_url
 from ragstone.ingest.sources.config import SourceContext, StatelessSource
+from ragstone.ingest.sources.paging import PageTurn
 from ragstone.ingest.sources.web.feeds import as_page
 from ragstone.ingest.sources.web.pages import WebAddress, in_known_charset, media_type, read_json, unreadable_answer
 from ragstone.settings.base import SettingsModel
@@ -96,6 +97,8 @@ class HackerNewsSource(StatelessSource):
         since = cursor.get("since") or latest - self._config.days * DAY
         until = cursor.get("until") or latest
         newest = max(cursor.get("newest") or 0, since)
+        reached: Json = {"since": since, "until": until, "newest": newest}
+        entries: list[Item | Failure] = []
         done: set[str] = set()
         for _ in range(MAX_SLICES):
             count, oldest = 0, until
@@ -106,7 +109,16 @@ class HackerNewsSource(StatelessSource):
                 done.update(story.id for story in fresh)
                 moments = [story.created for story in hits]
                 oldest, newest = min([oldest, *moments]), max([newest, *moments])
-                yield Page(await self._stories(fresh), {"since": since, "until": oldest, "newest": newest})
+                turn = PageTurn()
+                for story in fresh:
+                    entries += await self._entries(story)
+                    if turn.due(0):
+                        # A run that breaks off here must read the rest of these hits again.
+                        yield Page(tuple(entries), reached)
+                        entries, turn = [], PageTurn()
+                reached = {"since": since, "until": oldest, "newest": newest}
+                yield Page(tuple(entries), reached)
+                entries = []
                 if not more:
                     break
             if count < REACH or until <= since:
@@ -148,20 +160,17 @@ class HackerNewsSource(StatelessSource):
                 yield Page((failure,), {"seen": seen})
                 continue
             story = _of_item(raw if isinstance(raw, dict) else {})
-            if story.title and story.points < self._config.min_points:
-                continue  # it may get there
-            # A story that left the list may come back: some more are kept than a list holds.
-            seen = [*seen, number][-2 * LISTED :]
-            yield Page(await self._stories([story]), {"seen": seen})
+            lacks_points = story.title and story.points < self._config.min_points
+            # One that is not served yet, or has too few points, may be read later.
+            if raw is not None and not lacks_points:
+                # A story that left the list may come back: some more are kept than a list holds.
+                seen = [*seen, number][-2 * LISTED :]
+            yield Page(tuple(await self._entries(story)), {"seen": seen})
 
-    async def _stories(self, stories: Iterable[Story]) -> tuple[Item | Failure, ...]:
-        found: list[Item | Failure] = []
-        for story in stories:
-            if story.id and story.title and story.points >= self._config.min_points:
-                found += await self._story(story)
-        return tuple(found)
-
-    async def _story(self, story: Story) -> list[Item | Failure]:
+    async def _entries(self, story: Story) -> list[Item | Failure]:
+        """Return the document of a story, and what of it was not to be had; nothing for one that is not wanted."""
+        if not (story.id and story.title and story.points >= self._config.min_points):
+            return []
         content, kind = as_page(story.title, story.body), "text/html"
         lost: list[Item | Failure] = []
         if self._config.full_text and story.link:

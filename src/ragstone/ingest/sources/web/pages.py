@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from ragstone.core.batches import batched
 from ragstone.core.clock import canonical, now, parse_mail_date
 from ragstone.core.errors import AddressRefused, FetchError, SourceError
 from ragstone.core.ids import content_hash
@@ -22,6 +21,7 @@ from ragstone.fetch.polite import PoliteFetcher
 from ragstone.fetch.urls import canonical_url, redact_url
 from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.files.walk import as_tuple
+from ragstone.ingest.sources.paging import PageTurn
 from ragstone.settings.base import SettingsModel
 
 GONE = (404, 410)
@@ -33,7 +33,6 @@ CHARSET = re.compile(
 )
 Words = Annotated[tuple[str, ...], BeforeValidator(as_tuple)]
 """Some texts as settings hold them; one may be written without a list."""
-PAGE_ITEMS = 16
 
 
 def _check_address(address: str) -> str:
@@ -219,18 +218,21 @@ class WebSource(StatelessSource):
         reader.keep_only(frozenset(self._urls))
         known = frozenset((cursor or {}).get("pages") or {})
         gone: set[str] = set()
-        for urls in batched(self._urls, PAGE_ITEMS):
-            entries: list[Item | Failure] = []
-            missing: list[str] = []
-            for url in urls:
-                reading = await reader.read(url)
-                if reading.entry:
-                    entries.append(reading.entry)
-                if reading.gone and url in known:
-                    missing.append(url)
-                elif reading.gone:
-                    entries.append(Failure(url, "not_found", f"there is no page at {redact_url(url)}"))
-                    gone.add(url)
-            gone.update(missing)
-            listed = frozenset(self._urls) - gone if urls[-1] == self._urls[-1] else None
-            yield Page(tuple(entries), reader.cursor, tuple(missing), listed)
+        entries: list[Item | Failure] = []
+        missing: list[str] = []
+        turn = PageTurn()
+        for url in self._urls:
+            reading = await reader.read(url)
+            if reading.entry:
+                entries.append(reading.entry)
+            if reading.gone:
+                gone.add(url)
+            if reading.gone and url in known:
+                missing.append(url)
+            elif reading.gone:
+                entries.append(Failure(url, "not_found", f"there is no page at {redact_url(url)}"))
+            is_last = url == self._urls[-1]
+            if is_last or turn.due(len(entries) + len(missing)):
+                listed = frozenset(self._urls) - gone if is_last else None
+                yield Page(tuple(entries), reader.cursor, tuple(missing), listed)
+                entries, missing, turn = [], [], PageTurn()
