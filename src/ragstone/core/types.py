@@ -296,6 +296,8 @@ class Failure:
     """The advice about it, in words."""
     remedy: Remedy | None = None
     """The same as data."""
+    external_id: str = field(default="", compare=False)
+    """Of a file that could not be read, or of what in it could not: what it held before is not gone."""
 
     @property
     def advice(self) -> str:
@@ -318,6 +320,6 @@ class Stats:
     model: str
 
 
-def failure_of(uri: str, error: RagstoneError, said: str = "") -> Failure:
+def failure_of(uri: str, error: RagstoneError, said: str = "", external_id: str = "") -> Failure:
     """Why this item could not be taken in, and what to do about it; `said` in place of the error's own words."""
-    return Failure(uri, error.code, said or str(error), error.hint, error.remedy)
+    return Failure(uri, error.code, said or str(error), error.hint, error.remedy, external_id)

@@ -86,7 +86,10 @@ class Documents(WorkspacePart):
         failed: list[Failure] = []
         uploaded = 0
         while batch := await asyncio.to_thread(lambda: [*islice(entries, BATCH)]):
-            failed += [entry for entry in batch if isinstance(entry, Failure)]
+            unread = [entry for entry in batch if isinstance(entry, Failure)]
+            for failure in unread:
+                diff.note_unread(failure)
+            failed += unread
             work_items = [WorkItem(entry, JobBatch()) for entry in batch if isinstance(entry, Item)]
             todo, current = await diff.compare(work_items)
             for work in todo:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from ragstone.core.jobs import Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, LiveContent
 from ragstone.ingest.prepare import Preparer
-from ragstone.ingest.sources.files.read import expand
+from ragstone.ingest.sources.files.read import expand, is_container
 from ragstone.ingest.sources.files.walk import keep_shown_path
 from ragstone.ingest.work import JobBatch, RunReport, SourceListing, Watch, WorkItem
 from ragstone.settings.tree import LimitSettings
@@ -85,6 +85,12 @@ def _is_other_since(live: LiveContent | None, content_hash: str, read: ReadTime)
     return live is not None and live.content_hash != content_hash and read.precedes(live.read)
 
 
+def is_unread(external_id: str, unread: Container[str]) -> bool:
+    """Return whether a document, or something that it is in, is among what could not be read."""
+    parts = external_id.split(MEMBER)
+    return any(MEMBER.join(parts[:depth]) in unread for depth in range(1, len(parts) + 1))
+
+
 class _Missing(NamedTuple):
     """A document that a listing does not have."""
 
@@ -115,6 +121,8 @@ class SourceDiff:
     _missing: dict[tuple[str, str], _Missing] = field(default_factory=dict)
     _lost: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     _seen: set[tuple[str, str]] = field(default_factory=set)
+    _unread: set[str] = field(default_factory=set)
+    """External ids of files, and of what is in them, that could not be read."""
 
     async def expect_listing(self, listing: SourceListing) -> None:
         """Note which documents are not listed: they are gone, or moved and turn up among later items."""
@@ -128,6 +136,10 @@ class SourceDiff:
                 self._missing[listing.source, external_id] = _Missing(identity, listing.read)
                 if hashed and container not in listing.listed:
                     self._lost.setdefault((listing.source, hashed), []).append(external_id)
+
+    def note_unread(self, failure: Failure) -> None:
+        """Note what could not be read: what it held before is not known to be gone."""
+        self._unread.add(failure.external_id)
 
     async def expect_removals(self, source: str, external_ids: Sequence[str]) -> None:
         """Note which documents are about to be removed: they may have moved and turn up among later items."""
@@ -149,6 +161,8 @@ class SourceDiff:
             work = replace(work, item=keep_shown_path(work.item, known.uri if known else ""))
             item = work.item
             self._seen.add((item.source, item.external_id))
+            if item.content and is_container(item.uri):
+                self._unread.add(item.external_id)  # it is called an archive and is none: perhaps it is damaged
             if known and self.preparer.is_current(item, known) and await self._show_under(known, item):
                 current.append(replace(work, document_id=known.id))
             elif known:
@@ -179,9 +193,9 @@ class SourceDiff:
         return todo, current
 
     async def remove_missing(self) -> None:
-        """Delete the documents that are gone: neither listed nor seen inside something that is."""
+        """Delete the documents that are gone: neither listed nor seen inside something that is, which was read."""
         for place, missing in self._missing.items():
-            if place in self._seen:
+            if place in self._seen or is_unread(place[1], self._unread):
                 continue
             if self.dry:
                 self.report.removed += 1

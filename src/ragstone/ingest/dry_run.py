@@ -82,6 +82,8 @@ class _DryRun:
         for entry in fetched:
             if isinstance(entry, Failure):
                 self.report.add_failure(entry)
+                if self.diff:
+                    self.diff.note_unread(entry)
             elif isinstance(entry, WorkItem):
                 if failure := find_unusable(entry.item):
                     self.report.add_failure(failure)

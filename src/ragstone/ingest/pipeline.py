@@ -189,6 +189,7 @@ class _Run:
                 await self.outcomes.close_batch(entry)
             elif isinstance(entry, Failure):
                 self.report.add_failure(entry)
+                self.diff.note_unread(entry)
             else:
                 entry.batch.waiting += 1
                 if failure := find_unusable(entry.item):
@@ -202,6 +203,9 @@ class _Run:
     async def _prepare_changed(self, work_items: Sequence[WorkItem]) -> set[str]:
         """Prepare new and changed documents, queue their chunks, and return the ids of all documents."""
         changed, current = await self.diff.compare(work_items)
+        for work in (*changed, *current):
+            if work.parent_id and not work.pending_parents:
+                work.batch.members.add(work.document_id)
         for work in current:
             self.report.read_bytes += work.size
             await self.outcomes.record_unchanged(work)
@@ -246,8 +250,6 @@ class _Run:
         work.note_stage("embed", chunks_total=len(document.chunks))
         work.batch.remarks += document.parsed.warnings
         work.batch.remarks += self.report.sizes.add(work.item.uri, document.chunks)
-        if work.parent_id and not work.pending_parents:
-            work.batch.members.add(work.document_id)
         parents: tuple[ParentDocument, ...] = ()
         if document.attachments:
             waiting = len(document.attachments) + 1

@@ -17,7 +17,7 @@ from ragstone.core.jobs import JobProgress, Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
 from ragstone.core.tenants import Admission
 from ragstone.core.types import SKIPPED, Failure, KnowledgeBase, Matrix, NewVersion, failure_of
-from ragstone.ingest.diff import is_later, is_overtaken, outdated_jobs, overtaken_failure, related_ids
+from ragstone.ingest.diff import is_later, is_overtaken, is_unread, outdated_jobs, overtaken_failure, related_ids
 from ragstone.ingest.embed import Embedded
 from ragstone.ingest.enrich.near_duplicates import duplicate_failure
 from ragstone.ingest.parsers.draft import is_picture
@@ -264,10 +264,16 @@ def _find_finished(wave: Sequence[Prepared]) -> list[JobBatch]:
 
 
 async def find_dropped(ledger: Ledger, tenant: str, batch: JobBatch) -> list[str]:
-    """Return the documents of an archive that it has no longer."""
+    """Return the documents of an archive that it has no longer, without those in parts of it that were not read."""
     if not batch.members:
         return []
-    return [child for child in await ledger.of(tenant).children(batch.document_id) if child not in batch.members]
+    there = ledger.of(tenant)
+    dropped = [child for child in await there.children(batch.document_id) if child not in batch.members]
+    unread = {failure.external_id for failure in batch.failures if failure.external_id}
+    if not unread:
+        return dropped
+    found = [await there.document(child) for child in dropped]
+    return [document.id for document in found if document and not is_unread(document.external_id, unread)]
 
 
 async def complete_jobs(
@@ -337,8 +343,6 @@ class Outcomes:
         self.report.unchanged += 1
         self.report.note_progress(work.item.uri)
         work.batch.stored += 1
-        if work.parent_id and not work.pending_parents:
-            work.batch.members.add(work.document_id)
         await self._end(work)
 
     async def record_duplicate(self, document: Prepared, other: str) -> None:

@@ -47,7 +47,7 @@ class JobBatch:
     remarks: list[str] = field(default_factory=list)
     """Warnings to show although the job completed."""
     members: set[str] = field(default_factory=set)
-    """Documents that are in the archive that this job is about."""
+    """Documents that are in the archive that this job is about, those that fail as well."""
     progress: JobProgress = field(default_factory=JobProgress)
     watch: Watch | None = None
     """Called with the progress of documents that belong to no job."""

@@ -128,6 +128,7 @@ class Sync:
         for entry in page.items:
             failure = entry if isinstance(entry, Failure) else find_unusable(entry) or self._find_owned(entry)
             if failure:
+                diff.note_unread(failure)
                 (self.report.skipped if failure.code == SKIPPED else self.report.unread).append(failure)
             elif isinstance(entry, Item):
                 work_items.append(WorkItem(entry, JobBatch()))

@@ -245,7 +245,7 @@ def _source(row: Sequence[Any]) -> SourceRecord:
 def _to_stored(unread: SourceFailures) -> dict[str, Any]:
     stored = asdict(unread)
     for failure, written in zip(unread.first, stored["first"], strict=True):
-        del written["remedy"]
+        del written["remedy"], written["external_id"]
         if failure.remedy:
             written["remedy"] = failure.remedy.to_json()
     return stored

@@ -147,9 +147,7 @@ def test_a_damaged_mailbox_in_an_archive_is_reported(folder: Path) -> None:
     assert [entry.uri for entry in found if isinstance(entry, Item)][-1] == "p.zip!/a.txt"
 
 
-async def test_a_mailbox_that_cannot_be_opened_looks_like_no_deletion(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_mailbox_that_cannot_be_opened_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "inbox.mbox").write_bytes(mail(1))
 
     def broken(*_: object) -> Iterator[Item]:
@@ -158,5 +156,22 @@ async def test_a_mailbox_that_cannot_be_opened_looks_like_no_deletion(
     monkeypatch.setattr("ragstone.ingest.sources.mail.mailboxes.read_mbox", broken)
     source = FilesSource(FilesConfig(path=folder), "mail", context(LIMITS))
     seen, error = await pages_before_error(source)
-    assert str(error) == "docs/inbox.mbox could not be read to its end"
-    assert [failure.code for failure in failures(seen)] == ["unreadable"]
+    assert error is None
+    assert [(failure.code, failure.external_id) for failure in failures(seen)] == [("unreadable", "inbox.mbox")]
+
+
+@pytest.mark.parametrize(
+    ("limits", "unread"),
+    [
+        (LimitSettings(archive_mb=1), "all.zip"),
+        (LimitSettings(archive_entries=1), "all.zip"),
+        (LimitSettings(file_mb=1), "all.zip!/in/large.txt"),
+    ],
+)
+def test_a_failure_names_what_could_not_be_read(limits: LimitSettings, unread: str) -> None:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("in/large.txt", b"x" * (MEGABYTE + 1))
+        archive.writestr("a.txt", "words")
+    found = expand(Item("files", "all.zip", "docs/all.zip", buffer.getvalue()), limits)
+    assert [entry.external_id for entry in found if isinstance(entry, Failure)] == [unread]

@@ -130,19 +130,22 @@ async def test_members_of_an_archive_are_listed_even_those_that_fail(folder: Pat
     assert len(failures(found)) == 1
 
 
-async def test_an_archive_that_breaks_off_while_it_is_read_ends_the_run_with_an_error(
+async def test_an_archive_that_breaks_off_while_it_is_read_is_named_and_the_rest_is_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with zipfile.ZipFile(folder / "b.zip", "w") as archive:
         archive.writestr("x.txt", "words")
+    write(folder / "c.txt")
 
     def broken(*_: object) -> object:
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr("ragstone.ingest.sources.files.archives.read_member", broken)
     seen, error = await pages_before_error(source(folder))
-    assert str(error) == "docs/b.zip could not be read to its end"
+    assert error is None
     assert failures(seen) == [Failure("docs/b.zip", "unreadable", "docs/b.zip cannot be read: Input/output error")]
+    assert [failure.external_id for failure in failures(seen)] == ["b.zip"]
+    assert [entry.uri for entry in entries(seen)] == ["docs/b.zip", "docs/c.txt"]
 
 
 @pytest.mark.parametrize(

@@ -153,7 +153,14 @@ def list_archive(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterato
     with open_zip(file, origin.uri, limits) as archive:
         for info in archive.infolist():
             if not _is_aside(info):
-                yield f"{origin.external_id}!/{own_name(member_path(info))}"
+                yield _member_id(member_path(info), origin)
+
+
+def read_messages(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
+    """Yield the messages of a mailbox; the failure of one that cannot be read as a mailbox names it."""
+    for entry in read_mailbox(file, origin, limits):
+        is_whole = isinstance(entry, Failure) and entry.uri == origin.uri
+        yield replace(entry, external_id=origin.external_id) if is_whole else entry
 
 
 def _is_aside(info: zipfile.ZipInfo) -> bool:
@@ -175,7 +182,7 @@ class _ArchiveReader:
                 self._admit(archive.infolist(), origin.uri)
                 yield from self._each(archive, origin, nested)
         except RagstoneError as error:
-            yield failure_of(origin.uri, error)
+            yield failure_of(origin.uri, error, external_id=origin.external_id)
 
     def _admit(self, infos: list[zipfile.ZipInfo], uri: str) -> None:
         self.entries += len(infos)
@@ -204,7 +211,7 @@ class _ArchiveReader:
                 seen.add(path)
                 yield from self._member(archive, info, _member_item(path, info, origin), nested)
             except RagstoneError as error:
-                yield failure_of(f"{origin.uri}!/{printable(path)}", error)
+                yield failure_of(f"{origin.uri}!/{printable(path)}", error, external_id=_member_id(path, origin))
 
     def _member(
         self, archive: zipfile.ZipFile, info: zipfile.ZipInfo, member: Item, nested: bool
@@ -213,7 +220,7 @@ class _ArchiveReader:
         if is_mailbox(member.uri):
             with name_damage(member.uri), archive.open(info) as stream:
                 lines = io.BufferedReader(cast("io.RawIOBase", stream), MEGABYTE)
-                yield from read_mailbox(lines, member, self.limits)
+                yield from read_messages(lines, member, self.limits)
             return
         content = read_member(archive, info, member.uri)
         if not is_archive(content, member.uri):
@@ -231,6 +238,10 @@ class _ArchiveReader:
             raise ParserLimit(f"{uri} is packed more than {MAX_RATIO} times, as only bombs are")
 
 
+def _member_id(path: str, origin: Item) -> str:
+    return f"{origin.external_id}!/{own_name(path)}"
+
+
 def _member_item(path: str, info: zipfile.ZipInfo, origin: Item) -> Item:
     modified = modified_at(info) or origin.modified_at or _FIRST_DAY
     metadata = {
@@ -241,7 +252,7 @@ def _member_item(path: str, info: zipfile.ZipInfo, origin: Item) -> Item:
     }
     return replace(
         origin,
-        external_id=f"{origin.external_id}!/{own_name(path)}",
+        external_id=_member_id(path, origin),
         uri=f"{origin.uri}!/{own_name(path)}",
         title="",
         metadata=metadata,

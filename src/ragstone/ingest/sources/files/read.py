@@ -16,10 +16,10 @@ from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.types import SKIPPED, Failure, Item
 from ragstone.ingest.parsers.draft import KINDS
 from ragstone.ingest.parsers.mail.shape import MAX_HEAD, begins_mailbox
-from ragstone.ingest.sources.files.archives import MEGABYTE, is_archive_file, list_archive, read_archive
+from ragstone.ingest.sources.files.archives import MEGABYTE, is_archive_file, list_archive, read_archive, read_messages
 from ragstone.ingest.sources.files.owners import Owners, report_owned
 from ragstone.ingest.sources.files.walk import FoundFile, as_text, find, is_document, own_name, real
-from ragstone.ingest.sources.mail.mailboxes import is_mailbox, read_mailbox
+from ragstone.ingest.sources.mail.mailboxes import is_mailbox
 from ragstone.ingest.work import SourceListing
 from ragstone.settings.tree import LimitSettings
 
@@ -124,11 +124,11 @@ def is_container(name: str) -> bool:
 
 def read_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure]:
     """Yield the documents of a file, under the name that `origin` gives it; a container is never read as a whole."""
-    uri = origin.uri
+    uri, external_id = origin.uri, origin.external_id
     origin = replace(origin, read=current_read_time())
     try:
         if not found.path.is_file():
-            yield Failure(uri, "invalid_input", f"{uri} is not a regular file")
+            yield Failure(uri, "invalid_input", f"{uri} is not a regular file", external_id=external_id)
             return
         facts = found.path.stat()
         origin = _add_dates(found, origin, facts)
@@ -140,11 +140,12 @@ def read_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Ite
         if facts.st_size > limits.file_mb * MEGABYTE:
             megabytes = facts.st_size / MEGABYTE
             error = f"{uri} has {megabytes:.0f} MB; limits.file_mb allows {limits.file_mb}"
-            yield Failure(uri, "too_large", error)
+            yield Failure(uri, "too_large", error, external_id=external_id)
             return
         yield replace(origin, content=found.path.read_bytes())
     except OSError as error:
-        yield Failure(uri, "unreadable", f"{uri} cannot be read: {error.strerror or error}")
+        reason = f"{uri} cannot be read: {error.strerror or error}"
+        yield Failure(uri, "unreadable", reason, external_id=external_id)
 
 
 def _add_dates(found: FoundFile, origin: Item, facts: os.stat_result) -> Item:
@@ -156,7 +157,7 @@ def _add_dates(found: FoundFile, origin: Item, facts: os.stat_result) -> Item:
 def read_container(file: BinaryIO, origin: Item, limits: LimitSettings) -> Iterator[Item | Failure] | None:
     """Return the documents inside an open file; None for one that only has the name of an archive."""
     if is_mailbox(origin.uri) or not is_container(origin.uri):
-        return read_mailbox(file, origin, limits)
+        return read_messages(file, origin, limits)
     return read_archive(file, origin, limits) if is_archive_file(file, origin.uri) else None
 
 

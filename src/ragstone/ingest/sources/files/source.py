@@ -15,7 +15,7 @@ from ragstone.core.protocols import TenantSources
 from ragstone.core.types import Failure, Item, Json, Page
 from ragstone.ingest.sources.config import SourceContext, StatelessSource
 from ragstone.ingest.sources.files.owners import folder_of, is_one_in_the_other
-from ragstone.ingest.sources.files.read import SOURCE, is_container, list_ids, read_documents
+from ragstone.ingest.sources.files.read import SOURCE, list_ids, read_documents
 from ragstone.ingest.sources.files.walk import FoundFile, Patterns, Selection, as_text, find, real
 from ragstone.ingest.sources.paging import in_batches
 from ragstone.settings.base import SettingsModel
@@ -48,14 +48,8 @@ class FilesSource(StatelessSource):
         listed = await asyncio.to_thread(list_ids, found, self._origin, self._limits)
         if listed is not None:
             yield Page((), listed=listed)
-        broken = []
         async for entries in in_batches(self._read(found)):
-            closed = (entry for entry in entries if isinstance(entry, Failure) and entry.code == "unreadable")
-            broken += [entry.uri for entry in closed if is_container(entry.uri)]
             yield Page(entries)
-        if broken and listed is not None:
-            # It was listed and then broke off: what was not read of it must not count as removed.
-            raise SourceError(f"{broken[0]} could not be read to its end", hint="nothing was removed; try again")
 
     def _find(self) -> list[FoundFile | Failure]:
         if not self._root.exists():

@@ -1,0 +1,74 @@
+"""What becomes of the earlier members of an archive when some of the newer one cannot be read."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from tests.unit.ingest.kit import Kit
+from tests.unit.ingest.test_worker import T, worker
+
+from ragstone.core.errors import ParserLimit
+from ragstone.core.ids import document_id
+from ragstone.core.jobs import Priority
+from ragstone.core.types import Item
+from ragstone.ingest.extract import extract
+from ragstone.ingest.jobs.sync import new_jobs
+from ragstone.ingest.work import JobBatch, WorkItem
+from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.testing.fakes import FakeEmbedder
+
+
+def packed(members: Mapping[str, str | bytes]) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return file.getvalue()
+
+
+async def take_in(kit: Kit, content: bytes) -> list[str]:
+    """Work on an archive whose job completes, and return the names of its live members."""
+    identity = document_id(T, "default", "test", "all")
+    work = WorkItem(Item("test", "all", "all.zip", content), JobBatch(), document_id=identity)
+    (job,) = await new_jobs(kit.ledger, T, [work], Priority.UPLOAD)
+    async with kit.ledger.transaction(T) as tx:
+        await tx.enqueue(await tx.open_kb("default"), job)
+    await worker(kit, FakeEmbedder()).run(until_idle=True)
+    assert {job.state for job in await SqlQueue(kit.ledger).of(T).jobs()} == {"completed"}
+    return [name.removeprefix("all!/") for name in await kit.names()]
+
+
+async def test_a_member_that_fails_once_keeps_its_earlier_text(kit: Kit, monkeypatch: pytest.MonkeyPatch) -> None:
+    await take_in(kit, packed({"ferry.txt": "The ferry.", "bridge.txt": "The bridge.", "pier.txt": "The pier."}))
+
+    async def busy(item: Item, *arguments: Any) -> Any:
+        if "bridge" in item.uri:
+            raise ParserLimit(f"{item.uri} took too long")
+        return await extract(item, *arguments)
+
+    monkeypatch.setattr("ragstone.ingest.prepare.extract", busy)
+    left = await take_in(kit, packed({"ferry.txt": "A newer ferry.", "bridge.txt": "A newer bridge."}))
+    assert left == ["bridge.txt", "ferry.txt"]
+    assert await kit.by_word("newer") == {"all!/ferry.txt"}
+    assert await kit.by_word("bridge") == {"all!/bridge.txt"}
+
+
+async def test_what_is_in_a_part_of_an_archive_that_cannot_be_read_stays(kit: Kit) -> None:
+    inner = packed({"page.txt": "A page.", "leaf.txt": "A leaf."})
+    mail = b"From - Mon Jan  5 10:00:00 2026\nMessage-ID: <1@example.org>\nSubject: One\n\nA letter.\n\n"
+    members: dict[str, str | bytes] = {
+        "ferry.txt": "The ferry.",
+        "pier.txt": "The pier.",
+        "in.zip": inner,
+        "box.mbox": mail,
+    }
+    await take_in(kit, packed({**members, "log.txt": "A log."}))
+    whole = packed({"ferry.txt": "A newer ferry.", "log.txt": "A newer log.", "in.zip": inner[:-30], "box.mbox": b"-"})
+    damaged = whole.replace(b"A newer log.", b"A newer dog.")  # so that its checksum is wrong
+    stay = ["box.mbox!/1@example.org", "ferry.txt", "in.zip!/leaf.txt", "in.zip!/page.txt", "log.txt"]
+    assert await take_in(kit, damaged) == stay
+    assert await take_in(kit, packed({"ferry.txt": "A newer ferry."})) == ["ferry.txt"]
