@@ -11,7 +11,9 @@ from tests.conformance import postgres_server
 
 from ragstone.core.agents.articles import WrittenArticle
 from ragstone.core.clock import now
-from ragstone.core.errors import LeaseLost, NotFoundError
+from ragstone.core.errors import LeaseLost, NotFoundError, QuotaExceeded
+from ragstone.core.jobs import NewJob, Priority
+from ragstone.stores.activity import article_runs
 from ragstone.stores.activity.article_runs import ArticleRunRepository, put_run, read_runs
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
@@ -76,3 +78,55 @@ async def test_whole_runs_are_carried_also_beside_another_tenant_that_has_them(l
     await ledger.write("acme", put_run, whole)
     (kept,) = await runs.list("default", 10)
     assert (kept.id, await runs.take(run_id)) == (run_id, 1)
+
+
+async def queue(ledger: SqlLedger, run_id: str) -> str:
+    """Queue a job that writes a run; return its id."""
+    wanted = NewJob(
+        kind="task",
+        source="article",
+        external_id=run_id,
+        uri="article:default",
+        priority=Priority.BATCH,
+        document_id=run_id,
+        size=0,
+        facts={"run": run_id},
+        notify=False,
+    )
+    async with ledger.transaction("acme") as tx:
+        return (await tx.enqueue(await tx.open_kb("default"), wanted)).id
+
+
+async def topics_of(runs: ArticleRunRepository) -> set[str]:
+    return {run.topic for run in await runs.list("default", 10)}
+
+
+async def test_runs_that_a_job_waits_for_are_kept_and_the_oldest_others_go(
+    ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(article_runs, "MOST_RUNS", 3)
+    monkeypatch.setattr(article_runs, "IDLE_AFTER", timedelta(0))
+    runs, oldest = ArticleRunRepository(ledger, "acme"), now() - timedelta(days=1)
+    await queue(ledger, await runs.add("default", "full", "waits", oldest))
+    again = await runs.add("default", "full", "to be resumed", oldest)
+    await runs.finish(again, await runs.take(again), None, "no model")
+    await queue(ledger, again)
+    await runs.add("default", "full", "killed", oldest)
+    await runs.add("default", "full", "new", oldest)
+    assert await topics_of(runs) == {"waits", "to be resumed", "new"}
+    await runs.add("default", "full", "later", now() + timedelta(days=1))
+    assert await topics_of(runs) == {"waits", "to be resumed", "later"}
+
+
+async def test_where_all_runs_are_under_way_a_new_one_is_refused(
+    ledger: SqlLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(article_runs, "MOST_RUNS", 2)
+    runs, oldest = ArticleRunRepository(ledger, "acme"), now() - timedelta(days=1)
+    first = await runs.add("default", "full", "first", oldest)
+    await queue(ledger, await runs.add("default", "full", "second", oldest))
+    with pytest.raises(QuotaExceeded, match="2 articles are being written or wait already"):
+        await runs.add("default", "full", "third", oldest)
+    await runs.finish(first, await runs.take(first), ARTICLE)
+    await runs.add("default", "full", "third", oldest)
+    assert await topics_of(runs) == {"second", "third"}

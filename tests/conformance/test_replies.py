@@ -88,9 +88,25 @@ async def test_what_is_forgotten_while_it_is_under_way_is_done_but_not_kept(book
     assert (await book.begin("3" * 64, book.tenant_id, "f", "late")).sealed == b"made since"
 
 
-async def test_a_tenant_has_only_so_many(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_oldest_reply_goes_before_a_tenant_has_too_many(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replies, "MOST_REPLIES", 2)
+    keys = [str(number) * 64 for number in range(4)]
+    for key in keys[:3]:
+        assert await book.state("first", request=key) == "begun"
+        await book.finish(key, "first", b"reply")
+        book.moment += 1
+    assert [await book.state("late", request=key) for key in keys[1:3]] == ["done"] * 2
+    assert await book.state("late", request=keys[0]) == "begun"
+    assert [await book.state("late", request=key) for key in (keys[2], keys[0])] == ["done", "running"]
+
+
+async def test_only_requests_under_way_can_be_too_many(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replies, "MOST_REPLIES", 2)
     assert [await book.state("first", request=str(number) * 64) for number in range(2)] == ["begun"] * 2
-    with pytest.raises(QuotaExceeded, match="are kept already"):
+    with pytest.raises(QuotaExceeded, match="2 requests with an idempotency key are under way already"):
         await book.state("first", request="2" * 64)
     assert (await book.begin("3" * 64, "", "f", "operator")).state == "begun"
+    book.moment += replies.LEASE_SECONDS
+    await book.renew("1" * 64, "first")
+    assert await book.state("first", request="2" * 64) == "begun"
+    assert await book.state("late", request="1" * 64) == "running"

@@ -16,7 +16,8 @@ from ragstone.agents.article.run import resume_article, write_article
 from ragstone.agents.article.state import ArticleState
 from ragstone.agents.article.team import load_team
 from ragstone.agents.article.verification import verify_article
-from ragstone.core.errors import LeaseLost, NotFoundError, RemoteError
+from ragstone.core.answers import Verdict
+from ragstone.core.errors import LeaseLost, NotFoundError, RemoteError, StoreBusy
 from ragstone.engine.engine import Engine, open_engine
 from ragstone.settings.load import load_settings
 from ragstone.testing.fakes import FakeEmbedder
@@ -103,6 +104,29 @@ async def test_an_article_that_somebody_else_wrote_is_verified(tmp_path: Path) -
     assert outcomes == ["confirmed", "confirmed", "refuted", "open"]
     assert checked["results"][2]["evidence"][0]["text"] == "The tide gate was built in 1911."
     assert not double.requests, "no model is asked"
+
+
+async def test_a_sentence_that_could_not_be_checked_is_checked_in_the_next_round(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verify, asked = Workspace.verify, list[str]()
+
+    async def fail_first(self: Workspace, claim: str, **options: Any) -> Verdict:
+        asked.append(claim)
+        if len(asked) == 1:
+            raise StoreBusy("the ledger is busy")
+        return await verify(self, claim, **options)
+
+    monkeypatch.setattr(Workspace, "verify", fail_first)
+    with newsroom({"writer": TRUE, "editor": TRUE, "style_enforce": TRUE}) as double:
+        engine, workspace = await open_workspace(tmp_path, double)
+        async with engine:
+            article = (await write_article(workspace, "The tide gate")).article
+    first, second = "The tide gate opens at nine.", "The keeper of the tide gate has two keys."
+    assert asked == [first, second, first]
+    assert article is not None
+    outcomes = {claim.text: (claim.outcome, claim.treatment) for claim in article.claims}
+    assert (outcomes[first], outcomes[second]) == (("confirmed", "kept"), ("confirmed", "kept"))
 
 
 @pytest.mark.req("R-ART-14")

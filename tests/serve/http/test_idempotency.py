@@ -131,13 +131,21 @@ def test_a_reply_that_is_too_large_is_not_kept(shared: Service, monkeypatch: pyt
     assert len(caller("GET", "/v1/keys").json()["keys"]) == 2
 
 
-def test_a_tenant_has_only_so_many(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tenant_that_has_many_replies_goes_on_and_the_oldest_is_forgotten(
+    shared: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(replies, "MOST_REPLIES", 1)
     caller = shared.caller("many")
-    repeat(caller, "a")
-    refused = repeat(caller, "b")
+    first, second = repeat(caller, "a"), repeat(caller, "b")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert repeat(caller, "b").content == second.content
+    assert repeat(caller, "a").content != first.content
+
+
+def test_a_tenant_has_only_so_many_under_way(shared: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replies, "MOST_REPLIES", 0)
+    refused = repeat(shared.caller("busy"), "a")
     assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
-    assert repeat(caller, "a").status_code == 201
 
 
 def test_a_request_that_waits_too_long_for_the_first_is_told_so(

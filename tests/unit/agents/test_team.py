@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from ragstone.agents.article.graph import ORDER, build_graph
-from ragstone.agents.article.nodes import note_voice
+from ragstone.agents.article.nodes import describe_claims, note_voice
 from ragstone.agents.article.panel import RUBRICS, count_votes
 from ragstone.agents.article.pipeline import Pipeline
 from ragstone.agents.article.saver import RunSaver
@@ -156,6 +156,26 @@ def test_the_tenants_own_sources_settle_a_claim_before_the_web_does(own: str, we
     assert {item["text"] for item in both["evidence"]} == {"own", "web"}
     decisive = "web" if own == "open" and web != "open" else "own"
     assert both["evidence"][0]["text"] == decisive
+
+
+@pytest.mark.parametrize(("web", "failed"), [("open", True), ("refuted", False)])
+def test_a_claim_has_no_verdict_while_a_source_that_could_settle_it_has_not_answered(web: str, failed: bool) -> None:
+    def record(outcome: str, *, failed: bool) -> dict[str, object]:
+        return {"outcome": outcome, "evidence": [], "notes": [], "failed": failed}
+
+    for own_failed in (True, False):
+        own, other = record("open", failed=own_failed), record(web, failed=web == "open" and not own_failed)
+        assert combine_verdicts({"knowledge_base": own, "web": other})["failed"] is failed
+
+
+def test_a_claim_that_could_not_be_checked_is_not_said_to_be_wrong() -> None:
+    claims = [
+        {"text": "Gates sing.", "outcome": "open", "evidence": [], "failed": False},
+        {"text": "Gates open.", "outcome": "open", "evidence": [], "failed": True},
+    ]
+    assert describe_claims(claims) == (
+        "- Gates sing.\n- Gates open.\n  This could not be checked: nothing says that it is wrong."
+    )
 
 
 @pytest.mark.req("R-ART-12")

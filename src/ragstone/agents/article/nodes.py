@@ -109,6 +109,8 @@ def describe_claims(claims: list[Record]) -> str:
         if claim["outcome"] != "confirmed":
             lines.append(f"- {claim['text']}")
             lines += [f"  The source says: {item['text']} ({item['title']})" for item in claim["evidence"][:2]]
+            if claim["failed"]:
+                lines.append("  This could not be checked: nothing says that it is wrong.")
     return "\n".join(lines)
 
 

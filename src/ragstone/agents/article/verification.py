@@ -59,7 +59,7 @@ async def _check_draft(pipeline: Pipeline, text: str, known: list[Record]) -> Up
     """Return `claims`, every sentence of a text that states something with its verdict, and what is new to record."""
     stated = await asyncio.to_thread(find_statements, text)
     # Also what the agent has had verified by its tool is recorded, without an outcome.
-    earlier = {str(record["claim"]): record for record in known if "outcome" in record}
+    earlier = {str(record["claim"]): record for record in known if "outcome" in record and not record["failed"]}
     claims: list[Record] = []
     new: list[Record] = []
     for place, sentence in enumerate(stated.found):
@@ -95,13 +95,17 @@ async def _record_verdict(claim: str, by: str, verifying: Awaitable[Verdict], se
 
 
 def combine_verdicts(checked: Mapping[str, Record]) -> Record:
-    """Return one verdict of several: the first source that settles the claim does; the tenant's own comes first."""
+    """Return one verdict of several: the first source that settles the claim does; the tenant's own comes first.
+
+    It has failed when none settles the claim and one that did not answer might have.
+    """
     records = list(checked.values())
     decisive = next((record for record in records if record["outcome"] != "open"), records[0])
     others = [item for record in records if record is not decisive for item in record["evidence"]]
     return {
         **decisive,
         "checked_by": [by for by, record in checked.items() if not record["failed"]],
+        "failed": decisive["outcome"] == "open" and any(record["failed"] for record in records),
         "evidence": [*decisive["evidence"], *others][: 2 * MOST_EVIDENCE],
         "notes": [note for record in records for note in record["notes"]],
     }

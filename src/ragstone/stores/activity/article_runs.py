@@ -6,21 +6,23 @@ import json
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ragstone.core.agents.articles import ArticleRun, GraphName, RunStatus, WrittenArticle
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import LeaseLost, unknown_kb
+from ragstone.core.errors import LeaseLost, QuotaExceeded, unknown_kb
 from ragstone.core.ids import opaque_id
 from ragstone.core.types import Json
 from ragstone.schemas.agents.articles import ArticleSchema
 from ragstone.stores.ledger.documents import read_kb
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
-from ragstone.stores.sql.database import Connection, keep_newest
+from ragstone.stores.sql.database import Connection
 
 MOST_RUNS = 200
-"""Of a tenant, the newest."""
+"""Of a tenant, the newest and those under way."""
+IDLE_AFTER = timedelta(hours=1)
+"""A run that no job is to write, and that has saved nothing for so long, has been given up."""
 COLUMNS = "r.id, k.name, r.graph, r.topic, r.status, r.error, r.created_at, r.updated_at"
 RUNS = (
     "FROM article_runs r JOIN knowledge_bases k ON k.tenant_id = r.tenant_id AND k.id = r.kb_id WHERE r.tenant_id = ?"
@@ -50,20 +52,17 @@ class ArticleRunRepository(TenantRepository):
     def add(
         self, connection: Connection, tenant_id: str, kb: str, graph: GraphName, topic: str, oldest: datetime
     ) -> str:
-        """Add a run and return its id; runs from before `oldest` go."""
+        """Add a run and return its id; runs from before `oldest` go, and the oldest of too many."""
         found = read_kb(connection, tenant_id, kb)
         if found is None:
             raise unknown_kb(kb, self._tenant)
-        connection.execute(
-            "DELETE FROM article_runs WHERE tenant_id = ? AND updated_at < ?", (tenant_id, canonical(oldest))
-        )
+        _make_room(connection, tenant_id, oldest)
         moment, run_id = canonical(now()), opaque_id()
         connection.execute(
             "INSERT INTO article_runs (id, tenant_id, kb_id, graph, topic, status, error, token, created_at, "
             "updated_at) VALUES (?, ?, ?, ?, ?, 'running', '', 0, ?, ?)",
             (run_id, tenant_id, found.id, graph, topic, moment, moment),
         )
-        keep_newest(connection, tenant_id, "article_runs", ("id",), "updated_at, id", MOST_RUNS)
         return run_id
 
     @in_snapshot_or(lambda: None)
@@ -158,6 +157,33 @@ def put_run(connection: Connection, tenant_id: str, run: RunSnapshot) -> None:
         "created_at, updated_at) VALUES (?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (run.id, tenant_id, *facts),
     )
+
+
+def _make_room(connection: Connection, tenant_id: str, oldest: datetime) -> None:
+    """Remove runs that are too old or too many, but none under way; `QuotaExceeded` if there is no room for one."""
+    jobs = (
+        f"SELECT {connection.dialect.json_text('facts', 'run')} FROM jobs WHERE tenant_id = ? AND kind = 'task' "
+        "AND source = 'article' AND state IN ('pending', 'running')"
+    )
+    unclaimed = f"tenant_id = ? AND id NOT IN ({jobs})"
+    connection.execute(
+        f"DELETE FROM article_runs WHERE {unclaimed} AND updated_at < ?", (tenant_id, tenant_id, canonical(oldest))
+    )
+    counted = "SELECT count(*) FROM article_runs WHERE tenant_id = ?"
+    over = int(connection.execute(counted, (tenant_id,)).fetchone()[0]) + 1 - MOST_RUNS
+    if over <= 0:
+        return
+    removed = connection.execute(
+        f"DELETE FROM article_runs WHERE id IN (SELECT id FROM article_runs WHERE {unclaimed} "
+        "AND (status <> 'running' OR updated_at <= ?) ORDER BY updated_at, id LIMIT ?)",
+        (tenant_id, tenant_id, canonical(now() - IDLE_AFTER), over),
+    ).rowcount
+    if removed < over:
+        raise QuotaExceeded(
+            f"{MOST_RUNS} articles are being written or wait already",
+            hint="wait until some of them are done",
+            retry_after=60,
+        )
 
 
 def _taken(run_id: str) -> LeaseLost:
