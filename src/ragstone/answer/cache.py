@@ -1,8 +1,8 @@
 """Gives an answer again to nearly the same question, as long as everything it was made from is unchanged.
 
 Two questions are nearly the same when their vectors are, and they have the same words in the same order: only
-articles, capitals of words that are no names, and punctuation may differ. A question that is wrongly taken for another
-one costs more than an answer that is made twice.
+articles, capitals of words that are no names, commas, and the mark at the end may differ. A question that is wrongly
+taken for another one costs more than an answer that is made twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from ragstone.answer.parts import PassagePlace, place_of
 from ragstone.core.answers import Answer
+from ragstone.core.documents import page_at, page_starts
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.ids import content_hash
 from ragstone.core.ledger import Ledger
@@ -26,7 +28,8 @@ MOST_ANSWERS = 512
 WORD = re.compile(r"[\w'’]+")
 SAYS_NOTHING = frozenset(["an", "the", "please"])
 """Words that may be missing. An "a" may be a name, as of a vitamin."""
-PUNCTUATION = ".,;:!?…¿¡\"'“”‘’«»()[]{}。，、；：！？؟"
+CLOSING = re.compile(r"(?:(?<=\w)[.…。])?[?？؟]*$|[,，、،]$")
+"""Marks after a word that are the sentence's. An exclamation mark may be a factorial or a macro, a quote an inch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +48,8 @@ class _CachedAnswer:
     question: str
     vector: Vector
     answer: Answer
-    evidence: Mapping[str, str]
-    """Hash of each passage, by chunk id."""
+    evidence: Mapping[PassagePlace, str]
+    """Hash of each passage."""
 
 
 class AnswerCache:
@@ -85,7 +88,7 @@ class AnswerCache:
         vector = await _vector(asked)
         if vector is None:
             return
-        evidence = {hit.chunk_id: _hash_of_hit(hit) for hit in hits}
+        evidence = {place_of(hit): _hash_of_hit(hit) for hit in hits}
         kept = _CachedAnswer(asked.question, vector, answer, evidence)
         self._kept[_place(asked), asked.question] = kept
         while len(self._kept) > MOST_ANSWERS:
@@ -95,8 +98,12 @@ class AnswerCache:
         return len(self._kept)
 
     async def _is_current(self, asked: Asked, kept: _CachedAnswer) -> bool:
-        live = await self._ledger.of(asked.tenant).chunks(asked.kb, list(kept.evidence))
-        return {name: _hash_of_chunk(chunk) for name, chunk in live.items()} == kept.evidence
+        names = list({place.chunk_id for place in kept.evidence})
+        live = await self._ledger.of(asked.tenant).chunks(asked.kb, names)
+        return all(
+            place.chunk_id in live and _hash_of_part(live[place.chunk_id], place) == known
+            for place, known in kept.evidence.items()
+        )
 
 
 def says_the_same(known: str, new: str) -> bool:
@@ -105,10 +112,10 @@ def says_the_same(known: str, new: str) -> bool:
 
 
 def _words(question: str) -> list[str]:
-    """Return the significant words in order; signs within or before a word, as in C++ or -5, belong to it."""
-    written = unicodedata.normalize("NFC", question).replace("’", "'").casefold()
-    words = (word.strip(PUNCTUATION) for word in written.split())
-    return [word for word in words if word and word not in SAYS_NOTHING]
+    """Return the significant words in order; signs belong to their word, as in C++, -5 or .5, or are one, as in {}."""
+    written = unicodedata.normalize("NFC", question).replace("’", "'").casefold().removeprefix("¿")
+    words = (CLOSING.sub("", word) if WORD.search(word) else word for word in written.split())
+    return [word for word in words if word not in SAYS_NOTHING]
 
 
 def _names(question: str) -> list[str]:
@@ -137,7 +144,10 @@ def _hash_of_hit(hit: Hit) -> str:
     return content_hash(repr((hit.text, hit.title, hit.uri, hit.section, hit.page, hit.start, hit.end)))
 
 
-def _hash_of_chunk(live: LiveChunk) -> str:
+def _hash_of_part(live: LiveChunk, place: PassagePlace) -> str:
+    """Return the hash of what now stands where a passage stood."""
     chunk = live.chunk
+    text = chunk.text[place.start - chunk.start : place.end - chunk.start]
     section = " > ".join(chunk.section)
-    return content_hash(repr((chunk.text, live.title, live.uri, section, chunk.page, chunk.start, chunk.end)))
+    page = page_at(place.start, chunk.page, page_starts(chunk.metadata))
+    return content_hash(repr((text, live.title, live.uri, section, page, place.start, place.end)))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ragstone.answer.quotes import Statement
 from ragstone.core.search import SearchResult
@@ -29,6 +30,23 @@ async def _has_no_name(name: str) -> bool:
 
 async def _has_none_waiting() -> int:
     return 0
+
+
+class PassagePlace(NamedTuple):
+    """Where a passage stands: of one chunk, compression may leave several."""
+
+    chunk_id: str
+    start: int
+    end: int
+
+    def holds(self, other: PassagePlace) -> bool:
+        """Return whether another passage stands within this one."""
+        return self.chunk_id == other.chunk_id and self.start <= other.start and other.end <= self.end
+
+
+def place_of(hit: Hit) -> PassagePlace:
+    """Return what tells a hit from all others of its kb."""
+    return PassagePlace(hit.chunk_id, hit.start, hit.end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +149,15 @@ def _shared_terms(question: str, questions: Sequence[str]) -> frozenset[str]:
 
 
 def drop_repeats(hits: Iterable[Hit]) -> tuple[Hit, ...]:
-    """Return the hits in order, without those whose passage came before."""
-    first: dict[str, Hit] = {}
+    """Return the hits in order, without those that stand within one that came before."""
+    kept: list[Hit] = []
+    known: defaultdict[str, list[PassagePlace]] = defaultdict(list)
     for hit in hits:
-        first.setdefault(hit.chunk_id, hit)
-    return tuple(first.values())
+        place = place_of(hit)
+        if not any(earlier.holds(place) for earlier in known[hit.chunk_id]):
+            known[hit.chunk_id].append(place)
+            kept.append(hit)
+    return tuple(kept)
 
 
 def interleave(*found: Sequence[Hit]) -> Iterator[Hit]:

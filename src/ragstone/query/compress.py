@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from ragstone.core.documents import page_at, page_starts
 from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM, Embedder, EmbedderFor
@@ -247,5 +248,7 @@ def _bridge_gaps(sentences: Sequence[PassageSentence], bearing: Sequence[bool]) 
 
 def _part(item: RankedChunk, start: int, end: int) -> RankedChunk:
     chunk = item.chunk.chunk
-    part = replace(chunk, text=chunk.text[start:end], start=chunk.start + start, end=chunk.start + end)
+    first, last = chunk.start + start, chunk.start + end
+    page = page_at(first, chunk.page, page_starts(chunk.metadata))
+    part = replace(chunk, text=chunk.text[start:end], start=first, end=last, page=page)
     return RankedChunk(item.fused, replace(item.chunk, chunk=part))

@@ -37,7 +37,7 @@ def unanswered(*nearest: Statement, style: CitationStyle = "index", **told: Any)
     writer = Writer(style)
     for statement in nearest:
         writer.add_nearest(statement)
-    return writer.finish("Why?", **told)
+    return writer.finish("Why does Ada stop the pump?", **told)
 
 
 def test_what_comes_near_is_cited_and_is_no_answer(near: Statement) -> None:
@@ -172,7 +172,39 @@ async def test_what_comes_near_cannot_be_passed_off_as_an_answer(near: Statement
 async def test_a_receipt_of_an_earlier_version_still_holds(near: Statement) -> None:
     writer = Writer()
     writer.add(near)
-    receipt = json.loads(json.dumps(make_receipt(writer.finish("…", unanswered=["who built it"]), **FACTS)))
+    receipt = json.loads(
+        json.dumps(
+            make_receipt(writer.finish("When does it stop and who built it?", unanswered=["who built it"]), **FACTS)
+        )
+    )
     assert (await checked(receipt, doc=PUMPS)).holds
     old = {name: value for name, value in receipt.items() if name not in ("nearest", "missing", "waiting")}
     assert (await checked(forged(old, answer=f"{STOPS} [1]"), doc=PUMPS)).holds
+
+
+CERTIFIED = "leaks: the pump was certified safe up to 300 °C in 2024"
+
+
+@pytest.mark.parametrize("named", [CERTIFIED, "Leaks", "does Ada stop"])
+async def test_a_missing_name_says_only_what_the_question_asks_for(named: str) -> None:
+    report = await checked(json.loads(json.dumps(make_receipt(unanswered(missing=[named]), **FACTS))))
+    assert (report.intact, report.holds) == (True, False)
+    assert report.differences == (f"its question does not ask for “{named}”, which it calls missing",)
+
+
+@pytest.mark.parametrize(
+    ("part", "foreign"),
+    [
+        ("who built the pump", False),
+        ("Who built pump", False),  # as a cached answer to nearly the same question has it
+        ("who sold it", True),
+        ("the rest. The board sold the plant", True),
+    ],
+)
+async def test_an_open_part_is_one_of_the_question(near: Statement, part: str, foreign: bool) -> None:
+    writer = Writer()
+    writer.add(near)
+    answer = writer.finish("When does the pump stop and who built the pump?", unanswered=[part])
+    report = await checked(json.loads(json.dumps(make_receipt(answer, **FACTS))), doc=PUMPS)
+    note = f"its question has no part “{part}”, which it calls open"
+    assert (report.intact, report.holds, report.differences) == (True, not foreign, (note,) if foreign else ())

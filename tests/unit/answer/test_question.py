@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ragstone.answer.ask import Answerer
-from ragstone.answer.parts import AnsweredParts, Part, look_up
+from ragstone.answer.parts import AnsweredParts, Part, drop_repeats, look_up
 from ragstone.core.protocols import Embedder
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
@@ -92,3 +92,14 @@ async def test_a_sentence_on_the_topic_alone_answers_no_part(
     assert [part.shared for part in parts] == [frozenset({"fjellvind"})] * 2
     answer = await Answerer(embedder).answer("…", found.hits, parts=parts)
     assert ([one.text for one in answer.sentences], answer.unanswered) == (said, unanswered)
+
+
+def test_of_the_runs_of_a_passage_those_are_left_out_that_stand_within_an_earlier_one(make_hit: MakeHit) -> None:
+    text = f"{FOUNDED} {RUN}"
+    whole = make_hit(text, chunk_id="a")
+    first = make_hit(FOUNDED, chunk_id="a")
+    second = make_hit(RUN, start=text.index(RUN), chunk_id="a")
+    copy = make_hit(FOUNDED, chunk_id="b")
+    assert drop_repeats([first, second, first, copy]) == (first, second, copy)
+    assert drop_repeats([whole, second, first, whole]) == (whole,)
+    assert drop_repeats([first, whole]) == (first, whole)

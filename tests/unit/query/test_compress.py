@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, fake_embedder, make_pipeline
 
+from ragstone.core.documents import place_metadata
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.search import SearchResult
-from ragstone.core.types import KnowledgeBase, Role
+from ragstone.core.types import KnowledgeBase, LiveChunk, PageStart, Role
 from ragstone.query import context as trace_module
 from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares
 from ragstone.query.explain import explain
@@ -193,3 +195,20 @@ def test_rare_words_count_more() -> None:
     assert [share.own for share in shares][2] == 1.0
     assert shares[0].own < 0.5
     assert measure_shares("ferry", [("", "Ferry")])[0].enough
+
+
+async def test_a_run_has_the_page_that_it_begins_on() -> None:
+    shelf = PagedShelf(TEXTS)
+    found = Index(candidates(*TEXTS))
+    stage = CompressStage("words", fake_embedder)
+    result = await search(make_pipeline(shelf, found, found, compress=stage))
+    assert [(hit.text[:8], hit.page) for hit in result.hits] == [("The nigh", 4), ("A ticket", 5)]
+
+
+class PagedShelf(Shelf):
+    """The first passage begins on page 4 and goes on to page 5 at its fish."""
+
+    def _live(self, name: str) -> LiveChunk:
+        live = super()._live(name)
+        pages = place_metadata([PageStart(live.chunk.start + FERRY.index("Fish"), 5)], None)
+        return replace(live, chunk=replace(live.chunk, page=4, metadata=pages))

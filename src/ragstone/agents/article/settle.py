@@ -11,6 +11,7 @@ from ragstone.agents.article.pipeline import Pipeline
 from ragstone.agents.article.state import Record
 from ragstone.answer.verify.statements import find_statements
 from ragstone.core.answers import SITE
+from ragstone.core.documents import page_at
 from ragstone.core.search import is_web
 from ragstone.core.types import Hit, Json
 from ragstone.language.analyzer import analyze, analyze_query
@@ -161,7 +162,7 @@ def _quote_hit(hit: Hit, quote: str, place: int) -> Record:
         "chunk_id": hit.chunk_id,
         "title": hit.title,
         "uri": hit.uri,
-        "page": hit.page,
+        "page": page_at(place, hit.page, hit.page_starts),
         "section": hit.section,
         "start": place,
         "end": place + len(quote),

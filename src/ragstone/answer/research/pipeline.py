@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from ragstone.answer.parts import PassagePlace, place_of
 from ragstone.answer.research.plan import FEWEST, MOST, find_facets, propose_queries, split_topic
 from ragstone.answer.research.relevance import GatheredPassages, Relevance
 from ragstone.core.answers import Finding, Research, Round, Stopped
@@ -81,7 +82,7 @@ class Researcher:
 
     async def confidence(self, query: str, hits: Sequence[Hit], embedder: Embedder | None) -> float:
         """Return how far the best of the hits of a query is about it, from 0 to 1; 0 without hits."""
-        known = {hit.chunk_id: hit.scores["dense"] for hit in hits if "dense" in hit.scores}
+        known = {place_of(hit): hit.scores["dense"] for hit in hits if "dense" in hit.scores}
         return max(await self._judge_relevance(query, hits, embedder, known, {}), default=0.0)
 
     async def _run_rounds(self, task: ResearchTask, gathered: GatheredPassages, rounds: list[Round]) -> Stopped:
@@ -155,7 +156,7 @@ class Researcher:
         query: str,
         hits: Sequence[Hit],
         embedder: Embedder | None,
-        known: dict[str, float],
+        known: dict[PassagePlace, float],
         degraded: dict[str, None],
     ) -> list[float]:
         if not hits:
@@ -179,9 +180,10 @@ class Researcher:
             logger.warning("research is not reranked: %s", error)
             gathered.degraded[f"rerank: {error}"] = None
             return _rank_by_relevance(task, gathered)
-        judged = {hit.chunk_id: round(score, 6) for hit, score in zip(head, scores, strict=True)}
-        ranked = sorted(head, key=lambda hit: (-judged[hit.chunk_id], hit.chunk_id))
-        return tuple(_build_finding(gathered, hit, judged[hit.chunk_id]) for hit in _hear_all(ranked, gathered, task.k))
+        judged = {place_of(hit): round(score, 6) for hit, score in zip(head, scores, strict=True)}
+        ranked = sorted(head, key=lambda hit: (-judged[place_of(hit)], place_of(hit)))
+        best = _hear_all(ranked, gathered, task.k)
+        return tuple(_build_finding(gathered, hit, judged[place_of(hit)]) for hit in best)
 
 
 async def _search(task: ResearchTask, gathered: GatheredPassages, query: str) -> None:
@@ -195,7 +197,7 @@ async def _search(task: ResearchTask, gathered: GatheredPassages, query: str) ->
 def _rank_by_relevance(task: ResearchTask, gathered: GatheredPassages) -> tuple[Finding, ...]:
     """Return the passages by relevance alone; empty if none is about the topic, since others would mislead."""
     best = _hear_all(gathered.by_relevance, gathered, task.k) if gathered.about else []
-    return tuple(_build_finding(gathered, hit, gathered.relevance[hit.chunk_id]) for hit in best)
+    return tuple(_build_finding(gathered, hit, gathered.relevance[place_of(hit)]) for hit in best)
 
 
 def _hear_all(ranked: Sequence[Hit], gathered: GatheredPassages, k: int) -> list[Hit]:
@@ -211,10 +213,10 @@ def _hear_all(ranked: Sequence[Hit], gathered: GatheredPassages, k: int) -> list
         within = gathered.is_about(hit) and heard[hit.document_id] < share
         heard[hit.document_id] += within
         (first if within else more).append(hit)
-    chosen = {hit.chunk_id for hit in [*first, *more][:k]}
-    return [hit for hit in ranked if hit.chunk_id in chosen]
+    chosen = {place_of(hit) for hit in [*first, *more][:k]}
+    return [hit for hit in ranked if place_of(hit) in chosen]
 
 
 def _build_finding(gathered: GatheredPassages, hit: Hit, relevance: float) -> Finding:
-    queries = tuple(gathered.found_by[hit.chunk_id])
+    queries = tuple(gathered.found_by[place_of(hit)])
     return Finding(hit, relevance, queries, gathered.is_about(hit))

@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ragstone.answer.parts import PassagePlace, place_of
 from ragstone.core.protocols import Embedder
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
@@ -22,8 +23,8 @@ ABOUT = 0.4
 """Relevance from which a passage counts as being about the query."""
 WORDS_ALONE = 2 / 3
 """Relevance of full coverage without a model."""
-Cosines = Mapping[str, float]
-"""Closeness of chunks to the query, by chunk id, as far as a search has told it."""
+Cosines = Mapping[PassagePlace, float]
+"""Closeness of passages to the query, as far as a search has told it."""
 
 
 class Relevance:
@@ -48,12 +49,12 @@ class Relevance:
         vector = asked.vectors[0]
         unrelated = await self._unrelated.load(embedder, asked.model)
         cosines = dict(known)
-        missing = [hit for hit in hits if hit.chunk_id not in cosines]
+        missing = [hit for hit in hits if place_of(hit) not in cosines]
         if missing:
             vectors = (await embedder.embed([_read(hit) for hit in missing], "document")).vectors
             for hit, cosine in zip(missing, vectors @ vector, strict=True):
-                cosines[hit.chunk_id] = float(cosine)
-        return scale_cosines([cosines[hit.chunk_id] for hit in hits], vector, unrelated)
+                cosines[place_of(hit)] = float(cosine)
+        return scale_cosines([cosines[place_of(hit)] for hit in hits], vector, unrelated)
 
 
 def _read(hit: Hit) -> str:
@@ -63,40 +64,43 @@ def _read(hit: Hit) -> str:
 
 @dataclass(slots=True)
 class GatheredPassages:
-    """Passages by chunk id in the order they were found; the same words under two ids count once."""
+    """Passages by place in the order they were found; the same words in two places count once."""
 
     topic: str
-    hits: dict[str, Hit] = field(default_factory=dict)
-    found_by: dict[str, list[str]] = field(default_factory=dict)
-    cosines: dict[str, float] = field(default_factory=dict)
+    hits: dict[PassagePlace, Hit] = field(default_factory=dict)
+    found_by: dict[PassagePlace, list[str]] = field(default_factory=dict)
+    cosines: dict[PassagePlace, float] = field(default_factory=dict)
     """Closeness of passages to the topic, from its own search."""
-    relevance: dict[str, float] = field(default_factory=dict)
+    relevance: dict[PassagePlace, float] = field(default_factory=dict)
     queries: list[str] = field(default_factory=list)
     degraded: dict[str, None] = field(default_factory=dict)
     """Remarks, each once, in order."""
-    _same: dict[str, str] = field(default_factory=dict)
+    _same: dict[str, PassagePlace] = field(default_factory=dict)
 
     def add(self, query: str, result: SearchResult) -> None:
         """Take in what a query brought."""
         self.degraded.update(dict.fromkeys(result.degraded))
         for hit in result.hits:
-            chunk_id = self._same.setdefault(" ".join(hit.text.casefold().split()), hit.chunk_id)
-            self.hits.setdefault(chunk_id, hit)
-            finders = self.found_by.setdefault(chunk_id, [])
+            place = self._same.setdefault(" ".join(hit.text.casefold().split()), self._find_holder(place_of(hit)))
+            self.hits.setdefault(place, hit)
+            finders = self.found_by.setdefault(place, [])
             if query not in finders:
                 finders.append(query)
             if query == self.topic and "dense" in hit.scores:
-                self.cosines.setdefault(chunk_id, hit.scores["dense"])
+                self.cosines.setdefault(place, hit.scores["dense"])
+
+    def _find_holder(self, place: PassagePlace) -> PassagePlace:
+        """Return the place of the passage that one is a part of; its own if it is new."""
+        return next((known for known in self.hits if known.holds(place)), place)
 
     @property
     def hits_to_judge(self) -> list[Hit]:
         """Return passages whose relevance is not known yet."""
-        return [hit for chunk_id, hit in self.hits.items() if chunk_id not in self.relevance]
+        return [hit for place, hit in self.hits.items() if place not in self.relevance]
 
     def add_relevance(self, hits: Sequence[Hit], relevance: Sequence[float]) -> int:
         """Record the relevance of passages; return how many are about the topic."""
-        # Under the id they were gathered by, which is that of the first passage with these words.
-        self.relevance.update(zip((hit.chunk_id for hit in hits), relevance, strict=True))
+        self.relevance.update(zip(map(place_of, hits), relevance, strict=True))
         return sum(value >= ABOUT for value in relevance)
 
     @property
@@ -107,17 +111,17 @@ class GatheredPassages:
     @property
     def by_relevance(self) -> list[Hit]:
         """Return all passages that were judged, most relevant first."""
-        judged = [hit for chunk_id, hit in self.hits.items() if chunk_id in self.relevance]
-        return sorted(judged, key=lambda hit: (-self.relevance[hit.chunk_id], hit.chunk_id))
+        judged = [hit for place, hit in self.hits.items() if place in self.relevance]
+        return sorted(judged, key=lambda hit: (-self.relevance[place_of(hit)], place_of(hit)))
 
     def is_about(self, hit: Hit) -> bool:
         """Return whether a passage is surely about the topic."""
-        return self.relevance[hit.chunk_id] >= ABOUT
+        return self.relevance[place_of(hit)] >= ABOUT
 
     def find_uncovered(self, queries: Sequence[str]) -> tuple[str, ...]:
         """Return those that found nothing about the topic, and the topic itself while a term of it is nowhere."""
         about = self.about
-        met = {query for hit in about for query in self.found_by[hit.chunk_id]}
+        met = {query for hit in about for query in self.found_by[place_of(hit)]}
         wanting = [query for query in queries if query not in met]
         text = "\n".join(map(_read, about))
         if self.topic not in wanting and not set(analyze_query(self.topic)) <= set(analyze_query(text)):

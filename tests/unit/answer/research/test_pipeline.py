@@ -196,3 +196,25 @@ async def test_what_only_fills_up_the_number_is_marked_and_kept_from_agents(make
     found = await research(search)
     assert [(finding.hit.document_id, finding.about) for finding in found.findings] == [("doc", True), ("bread", False)]
     assert [one["content"] for one in DocsResearchSchema.of_research(found).as_json()["findings"]] == [HOOKS]
+
+
+@pytest.mark.parametrize("parts", [{}, {"embedder": FakeEmbedder()}, {"reranker": FakeReranker()}])
+async def test_each_run_of_a_passage_is_a_finding(make_hit: MakeHit, library: Any, parts: dict[str, Any]) -> None:
+    text = f"{HOOKS} Bread is baked from flour. Commands start hooks."
+    first = make_hit(HOOKS, chunk_id="a")
+    second = make_hit("Commands start hooks.", start=text.index("Commands"), chunk_id="a")
+    within = make_hit("start hooks.", start=text.index("start"), chunk_id="a")
+    search = library({"hooks": [first, second], "alpha": [within]})
+    found = await research(search, llm=FakeLLM(["alpha\nbeta"]), **parts)
+    assert {finding.hit.text: finding.queries for finding in found.findings} == {
+        first.text: ("hooks",),
+        second.text: ("hooks", "alpha"),
+    }
+
+
+async def test_each_run_of_a_passage_has_its_own_closeness(make_hit: MakeHit, library: Any) -> None:
+    runs = [make_hit(text, start=start, chunk_id="a") for start, text in ((0, HOOKS), (90, "Commands start hooks."))]
+    together = await research(library({"hooks": runs}), iterations=0, embedder=FakeEmbedder())
+    alone = [await research(library({"hooks": [run]}), iterations=0, embedder=FakeEmbedder()) for run in runs]
+    relevance = {finding.hit.text: finding.relevance for finding in together.findings}
+    assert relevance == {run.text: one.findings[0].relevance for run, one in zip(runs, alone, strict=True)}
