@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ragstone import Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
-from ragstone.core.search import Question
+from ragstone.core.search import Exchange, Question
 from ragstone.testing.fakes import FakeEmbedder
 from ragstone.testing.workspaces import workspace_of
 
@@ -55,3 +55,23 @@ async def test_a_name_that_other_passages_have_is_not_missing(data_dir: Path, fa
         await workspace.documents.ingest_items(ITEMS)
         asked = Question("Which zebra did Maria Lind and Linus Torvalds paint in Kyoto?", k=1)
         assert (await workspace.ask(asked)).missing == ("Linus Torvalds", "Kyoto")
+
+
+async def test_what_a_follow_up_leaves_open_can_be_proved(data_dir: Path, fake_model: FakeEmbedder) -> None:
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        workspace = workspace_of(engine)
+        await workspace.documents.ingest_items(ITEMS)
+        told = []
+        for before, asked in (
+            ("Who runs Harbour Line?", "When was it founded and which colour has it?"),
+            ("Who wrote the scheduler of Flask-Caching?", "When was it built?"),
+            ("Who wrote flask_caching?", "Who painted the line?"),
+        ):
+            answer = await workspace.ask(Question(asked, earlier=[Exchange(before)]))
+            report = await workspace.receipts.check(await workspace.receipts.make(answer))
+            told.append((answer.unanswered, answer.missing, report.question == asked, report.holds))
+        assert told == [
+            (("which colour has Harbour Line",), ("colour",), True, True),
+            ((), ("Flask-Caching",), True, True),
+            ((), ("flask_caching",), True, True),
+        ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -15,7 +15,8 @@ from ragstone.core.answers import Answer, AnswerReady
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, StoreFull
 from ragstone.core.search import Exchange, Question, SearchQuery
-from ragstone.engine import conversations
+from ragstone.engine import conversations, search
+from ragstone.language.follow_ups import FollowUp, resolve_follow_up
 from ragstone.stores.activity import conversations as rows
 from ragstone.stores.activity.conversations import ConversationRepository
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
@@ -271,3 +272,19 @@ async def test_a_follow_up_without_a_pronoun_stays_with_the_topic(data_dir: Path
             earlier.append(Exchange(question, answer.answer if answer.sentences else ""))
             sources[question] = answer.citations[0].title if answer.citations else answer.answer
     assert sources == asked
+
+
+async def test_only_the_beginning_of_a_long_answer_is_read_again(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = list[int]()
+
+    def resolve(question: str, earlier: Sequence[Exchange], most: int) -> FollowUp:
+        read.extend(len(turn.answer) for turn in earlier)
+        return resolve_follow_up(question, earlier, most)
+
+    monkeypatch.setattr(search, "resolve_follow_up", resolve)
+    said = "It opens at six. " * 1000
+    answer = await workspace_of(engine).ask(Question(SECOND, earlier=[Exchange(FIRST, said)] * 2))
+    assert "nine crowns" in answer.answer
+    assert read == [conversations.MOST_CHARS] * 2

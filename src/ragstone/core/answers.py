@@ -85,6 +85,8 @@ class Answer:
     """Names asked for that no passage has."""
     waiting: int = 0
     """Documents that were still to be read or embedded when no answer was found."""
+    whole: str = ""
+    """The question of a follow-up with what it leaves to those before it; empty where none came before."""
 
     @property
     def outcome(self) -> Outcome:
@@ -333,7 +335,8 @@ class ReceiptReport:
     citations: tuple[CheckedCitation, ...]
     sentences: tuple[CheckedSentence, ...]
     differences: tuple[str, ...] = ()
-    """Facts that the receipt names differently than they are now: titles, addresses, sections, pages, marks."""
+    """Facts that the receipt names differently than they are now: titles, addresses, sections, pages, marks;
+    and open parts and missing names that its question does not have."""
     unanswered: tuple[str, ...] = ()
     """The parts of the question that the answer left open when it was given."""
     answered: bool = True

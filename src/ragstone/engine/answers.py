@@ -32,7 +32,7 @@ from ragstone.core.types import Block, Hit, Parsed
 from ragstone.engine.access import TenantScope, WorkspacePart
 from ragstone.engine.search import Search, Talk
 from ragstone.language.detector import language_of_query
-from ragstone.language.follow_ups import changes_subject, join_questions, lean_on
+from ragstone.language.follow_ups import changes_subject, join_questions
 from ragstone.language.questions import split_question, telling_terms
 from ragstone.language.terms import reading
 from ragstone.query.context import checked_choice, checked_count, checked_query
@@ -176,8 +176,7 @@ class Answers(WorkspacePart):
         own, others = passages_of(found), [passages_of(result) for result in on_topic]
         if talk.leaning == "maybe" and await asyncio.to_thread(changes_subject, talk.query, own, others[-1]):
             return tuple(parts)
-        question = talk.question if talk.leaning == "yes" else lean_on(talk.question, talk.basis)
-        shared = frozenset(telling_terms(question) - telling_terms(talk.query))
+        shared = frozenset(telling_terms(talk.whole) - telling_terms(talk.query))
         most = MOST_TIMES * max(len(own), *map(len, others))
         degraded = [note for result in on_topic for note in result.degraded]
         return tuple(
@@ -186,7 +185,7 @@ class Answers(WorkspacePart):
                 hits=drop_repeats(interleave(part.hits or own, *others))[:most],
                 degraded=(*part.degraded, *degraded),
             )
-            for part in parts or [Part(question, (), shared=shared)]
+            for part in parts or [Part(talk.whole, (), shared=shared)]
         )
 
     async def _search_topic(self, talk: Talk, query: SearchQuery) -> list[SearchResult]:
@@ -205,12 +204,15 @@ class Answers(WorkspacePart):
 
     async def _keep_turn(self, talk: Talk, answer: Answer, hits: Sequence[Hit], kb: str | None) -> Answer:
         """Return the answer to what was asked, and keep it in its conversation."""
+        if not talk.goes_on:
+            return answer
+        answer = replace(answer, question=talk.query, whole=talk.whole)
         if not talk.name:
-            return replace(answer, question=talk.query) if talk.earlier else answer
+            return answer
         read = [hit for hit in hits if source_kind(hit) == "documents"]
         text = answer.answer if answer.status != "no_evidence" else ""
         notes = await self._search.keep_turn(talk, text, read, kb)
-        return replace(answer, question=talk.query, degraded=(*answer.degraded, *notes))
+        return replace(answer, degraded=(*answer.degraded, *notes))
 
     async def _recall(self, words: str, question: Question) -> Answer | None:
         """Return an answer for which nothing is looked up, where the settings let an LLM give one."""

@@ -27,7 +27,7 @@ from ragstone.core.search import (
 from ragstone.core.tenants import MonthBudget
 from ragstone.core.types import Hit, KnowledgeBase, Mode, Role
 from ragstone.engine.access import WorkspacePart
-from ragstone.language.follow_ups import Leaning, resolve_follow_up
+from ragstone.language.follow_ups import Leaning, lean_on, resolve_follow_up
 from ragstone.models import tokenizer_of
 from ragstone.query.context import SearchRequest, checked_count, checked_query, require_an_answer, search_request
 from ragstone.query.rollout import fall_back
@@ -61,6 +61,11 @@ class Talk:
         """True when it may refer to what was said before."""
         return bool(self.name or self.earlier)
 
+    @property
+    def whole(self) -> str:
+        """The question with all that it may leave to the one before it."""
+        return lean_on(self.question, self.basis) if self.leaning == "maybe" else self.question
+
 
 class Search(WorkspacePart):
     """Finds passages, says how sure it is of them, and why a document is or is not among them."""
@@ -79,12 +84,13 @@ class Search(WorkspacePart):
         given = asked.earlier if isinstance(asked, Question) else ()
         if asked.conversation is None and not given:
             return Talk(asked.text, asked.text, asked.text)
-        from ragstone.engine.conversations import REMEMBERED, read_recent_turns
+        from ragstone.engine.conversations import MOST_CHARS, REMEMBERED, read_recent_turns
 
         most = self._scope.settings.limits.query_chars
         words = checked_query(asked.text, most)
         if asked.conversation is None:
-            earlier, note = tuple(Exchange(one.question[:most], one.answer) for one in given[-REMEMBERED:]), ""
+            last = given[-REMEMBERED:]
+            earlier, note = tuple(Exchange(one.question[:most], one.answer[:MOST_CHARS]) for one in last), ""
         elif given:
             raise InputError("a conversation knows what was said before", hint="give its name or `earlier`, not both")
         else:

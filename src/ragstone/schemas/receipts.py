@@ -85,6 +85,7 @@ class ReceiptSchema(_ReceiptPart):
     nearest: list[ReceiptSentenceSchema] = Field(default_factory=list, max_length=MOST_SENTENCES)
     missing: list[Annotated[str, Field(max_length=MOST_CHARS)]] = Field(default_factory=list, max_length=MOST_PARTS)
     waiting: int = Field(default=0, ge=0)
+    whole: str = ""
     digest: str
 
 

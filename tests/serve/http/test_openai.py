@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ import pytest
 from tests.serve.http.live import LiveService, run_examples, serve_live
 
 from ragstone import Item, Settings
-from ragstone.core.answers import AnswerEvent, CitationsReady
+from ragstone.core.answers import Answer, AnswerEvent, CitationsReady
 from ragstone.engine.workspace import Workspace
 from ragstone.serve.http import identity, replies
+from ragstone.serve.http.openai import chat
+from ragstone.serve.http.openai.bodies import ChatMessage
+from ragstone.serve.http.openai.chat import Completion
 from ragstone.testing.fakes import FakeEmbedder
 
 FIRST, SECOND = "When does the harbour open?", "What does it cost?"
@@ -100,6 +104,20 @@ def test_a_reply_has_marks_and_the_passages_behind_them(acme: openai.OpenAI) -> 
     assert reply.usage.total_tokens == reply.usage.prompt_tokens + reply.usage.completion_tokens > 10
 
 
+async def test_words_are_counted_beside_the_other_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = list[int]()
+
+    def count(text: str) -> int:
+        threads.append(threading.get_ident())
+        return len(text)
+
+    monkeypatch.setattr(chat, "_count", count)
+    told = Completion("ragstone", [ChatMessage(role="user", content=FIRST)], "[{index}]")
+    made = await told.whole(Answer(FIRST, OPENS, (), (), "no_evidence"))
+    assert (made.usage.prompt_tokens, made.usage.completion_tokens) == (len(FIRST), len(OPENS))
+    assert threading.get_ident() not in threads
+
+
 def test_a_file_is_cited_but_is_no_web_page(acme: openai.OpenAI) -> None:
     reply = acme.chat.completions.create(
         model="ragstone/default", messages=ask("When does the tide gate open?"), max_tokens=10, top_p=1
@@ -168,6 +186,8 @@ def test_a_key_that_is_revoked_ends_the_stream(live: LiveService, monkeypatch: p
         ({"messages": [{"role": "assistant", "content": "Hello"}]}, "messages"),
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}, "messages.0"),
+        ({"messages": ask("a" * 600_000, "b" * 400_001, FIRST)}, "messages"),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": "a" * 1_000_001}]}]}, "messages"),
         ({"n": 2}, "n"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, "tools"),
         ({"response_format": {"type": "json_object"}}, "response_format"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from ragstone.answer.budget import StepBudget
+from ragstone.answer.cache import says_the_same
 from ragstone.answer.check import TOO_LONG, check_explicitly, find_grounds, find_near_sentences
 from ragstone.answer.extract import find_candidates
 from ragstone.answer.receipts.make import AnswerReceipt, read_receipt
@@ -18,9 +20,12 @@ from ragstone.core.answers import CheckedCitation, CheckedSentence, Citation, Qu
 from ragstone.core.documents import page_at, page_starts, table_head
 from ragstone.core.errors import InputError
 from ragstone.core.types import Hit, LiveChunk
+from ragstone.language.questions import split_question
 
 _MOST_SHOWN = 80
 """Characters of a title or heading in a message."""
+_NAME = re.compile(r"\S+|[A-Z][\w-]*(?: [A-Z][\w-]*)+")
+"""One word, or several that are written as a name is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +176,11 @@ def _build_report(receipt: AnswerReceipt, documents: Mapping[str, LiveDocument |
         _find_tampering(receipt),
         tuple(_build_citation(placed) for placed in places.values()),
         tuple(CheckedSentence(text, not reason, reason) for text, reason in reasons),
-        (*_find_foreign_marks(receipt, marks), *(note for placed in places.values() for note in placed.differences)),
+        (
+            *_find_foreign_marks(receipt, marks),
+            *_find_foreign_words(receipt),
+            *(note for placed in places.values() for note in placed.differences),
+        ),
         receipt.unanswered,
         receipt.answered,
     )
@@ -198,6 +207,24 @@ def _find_foreign_marks(receipt: AnswerReceipt, marks: str) -> list[str]:
     if not receipt.wording.speaks() or receipt.wording.format == marks:
         return []
     return [f"its marks read “{receipt.wording.format}”, which is not how marks are written here"]
+
+
+def _find_foreign_words(receipt: AnswerReceipt) -> list[str]:
+    """Return notes on open parts and missing names that its question does not have, as with foreign marks."""
+    asked = (receipt.question, receipt.whole)
+    parts = [part for question in asked for part in split_question(question)]
+    texts = [text.casefold() for text in (*asked, *parts)]
+    # The question of a cached answer may be in slightly other words.
+    foreign = [open_ for open_ in receipt.unanswered if not any(says_the_same(open_, part) for part in parts)]
+    unnamed = [
+        name
+        for name in receipt.missing
+        if not _NAME.fullmatch(name) or not any(name.casefold() in text for text in texts)
+    ]
+    return [
+        *(f"its question has no part “{_shorten(part)}”, which it calls open" for part in foreign),
+        *(f"its question does not ask for “{_shorten(name)}”, which it calls missing" for name in unnamed),
+    ]
 
 
 def _build_citation(placed: PlacedQuote) -> CheckedCitation:

@@ -70,6 +70,8 @@ class AnswerReceipt:
     nearest: tuple[Sentence, ...] = ()
     missing: tuple[str, ...] = ()
     waiting: int = 0
+    whole: str = ""
+    """The question with what it leaves to those before it, where it is a follow-up."""
 
     @property
     def quoted(self) -> tuple[Sentence, ...]:
@@ -190,6 +192,7 @@ def read_receipt(value: Mapping[str, Any]) -> AnswerReceipt:
         nearest=_read_sentences(read.nearest),
         missing=tuple(read.missing),
         waiting=read.waiting,
+        whole=read.whole,
     )
 
 

@@ -14,6 +14,8 @@ MOST_INPUTS = 2048
 MOST_INPUT_CHARS = 500_000
 """Of all texts of one request together."""
 MOST_MESSAGES = 2000
+MOST_MESSAGE_CHARS = MOST_CHARS
+"""Of all messages of one request together."""
 Text = Annotated[str, Field(max_length=MOST_CHARS)]
 
 
@@ -102,6 +104,13 @@ class ChatBody(ClientBody):
     def _ends_with_a_question(cls, value: list[ChatMessage]) -> list[ChatMessage]:
         if value[-1].role != "user" or not value[-1].text.strip():
             raise ValueError("the last message has to be one of the user, with a text")
+        return value
+
+    @field_validator("messages")
+    @classmethod
+    def _limit(cls, value: list[ChatMessage]) -> list[ChatMessage]:
+        if sum(len(message.text) for message in value) > MOST_MESSAGE_CHARS:
+            raise ValueError(f"all messages together have at most {MOST_MESSAGE_CHARS} characters")
         return value
 
     @field_validator("tools", "functions", "response_format", "modalities")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -36,14 +37,14 @@ class Completion:
     id: str = field(default_factory=lambda: f"chatcmpl-{opaque_id()}")
     created: int = field(default_factory=lambda: int(now().timestamp()))
 
-    def whole(self, answer: Answer) -> ChatCompletionSchema:
+    async def whole(self, answer: Answer) -> ChatCompletionSchema:
         """Return the reply at once."""
         message = ChatMessageSchema.model_construct(content=answer.answer, annotations=self._annotations(answer))
         return ChatCompletionSchema.of(
             answer,
             **self._head("chat.completion"),
             choices=[ChatChoiceSchema.model_construct(index=0, message=message)],
-            usage=self._usage(answer.answer),
+            usage=await self._usage(answer.answer),
         )
 
     async def chunks(
@@ -63,7 +64,7 @@ class Completion:
                         yield "chunk", self._chunk(content=rest)
                     yield "chunk", self._last(event.answer)
                     if usage:
-                        counted = self._usage(event.answer.answer)
+                        counted = await self._usage(event.answer.answer)
                         yield (
                             "chunk",
                             ChatChunkSchema.model_construct(
@@ -83,9 +84,12 @@ class Completion:
     def _head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
-    def _usage(self, text: str) -> ChatUsageSchema:
-        read, written = sum(_count(message.text) for message in self.messages), _count(text)
+    async def _usage(self, text: str) -> ChatUsageSchema:
+        read, written = await asyncio.to_thread(self._count_words, text)  # a long history takes a while
         return ChatUsageSchema.of(prompt_tokens=read, completion_tokens=written, total_tokens=read + written)
+
+    def _count_words(self, text: str) -> tuple[int, int]:
+        return sum(_count(message.text) for message in self.messages), _count(text)
 
     def _annotations(self, answer: Answer) -> list[AnnotationSchema]:
         """Return the marks that refer to web pages, each with its place in the text."""

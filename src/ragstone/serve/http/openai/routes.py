@@ -133,7 +133,7 @@ async def complete(body: ChatBody, workspace: Reader, request: Request) -> Respo
     question = Question(body.question, kb=kb.name, earlier=body.earlier)
     told = Completion(body.model, body.messages, workspace.settings.answer.citation_format)
     if not body.stream:
-        return reply(told.whole(await workspace.ask(question)))
+        return reply(await told.whole(await workspace.ask(question)))
     events = await begin_events(workspace.stream(question))
     usage = bool(body.stream_options and body.stream_options.include_usage)
     return stream_events(request, told.chunks(events, usage=usage), write=_write, end=DONE)
