@@ -63,10 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench.answers")
     parser.add_argument(
-        "half",
-        nargs="?",
-        choices=(*HALVES, "further", *READ, "ablation", "reader", "fit"),
-        help="default: both halves",
+        "half", nargs="?", choices=(*HALVES, "further", *READ, "ablation", "reader", "fit"), help="default: both halves"
     )
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")

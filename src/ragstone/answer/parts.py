@@ -33,7 +33,7 @@ async def _has_none_waiting() -> int:
 
 
 class PassagePlace(NamedTuple):
-    """Where a passage stands: of one chunk, compression may leave several."""
+    """The place of a passage: compression may leave several of one chunk."""
 
     chunk_id: str
     start: int

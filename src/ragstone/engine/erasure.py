@@ -65,7 +65,7 @@ class _Case:
     traces: Traces | None = None
     removed: Removed = field(default_factory=Removed)
     task_folders: list[str] = field(default_factory=list)
-    """What the files of removed tasks are kept under."""
+    """The folders that the files of removed tasks are in."""
     requery: int | None = None
     scrubbed: bool = False
 

@@ -150,7 +150,7 @@ class FetchRequest:
     max_bytes: int
     timeout: float
     keep_body: bool = False
-    """Whether an answer counts only if the body arrived: a redirect that drops it is an error."""
+    """True where an answer counts only if the body arrived: a redirect that drops it is an error."""
 
     @property
     def shown_url(self) -> str:

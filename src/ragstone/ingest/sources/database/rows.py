@@ -38,7 +38,7 @@ _GUARDS: Mapping[str, tuple[str, ...]] = {
 }
 _SQLITE_STEPS = 10_000
 OVERLAP = timedelta(minutes=10)
-"""How long a transaction may take so that the times it writes are not passed over."""
+"""The longest time of a transaction whose rows are certain to be read."""
 
 
 def _plain_fields(template: str) -> str:

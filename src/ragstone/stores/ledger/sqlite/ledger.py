@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 PARTS = ("tenants", "documents", TASKS)
 """Folders that have one for each tenant."""
 CLOSING_SECONDS = 60
-"""Where closing a file takes longer, a read or a write hangs there."""
+"""A read or a write hangs in a file that takes longer to close."""
 
 
 class SqliteLedger(SqlLedger):
