@@ -35,7 +35,7 @@ from ragstone.models.runtime.inference import ModelTokenizer
 from ragstone.models.weights import reader as weights
 from ragstone.models.weights.reader import FILE, ReaderPack, write_layers
 
-EPOCHS, AT_ONCE = 2, 3
+EPOCHS, AT_ONCE = 1, 3
 RATE, HEAD_RATE, WARM_SHARE, DECAY = 8e-5, 8e-4, 0.1, 0.01
 FIRST_TRAINED = 2
 """The lowest layer that is trained."""
