@@ -62,6 +62,29 @@ async def test_a_document_that_differs_stays_until_it_may_be_overwritten(tmp_pat
         assert ours[chunks] == theirs[chunks]
 
 
+LAST = version(3)
+BY_OTHER_RULES = replace(
+    LAST, recipe="other", chunks=tuple(replace(chunk, context="of the harbour") for chunk in LAST.chunks)
+)
+
+
+@pytest.mark.parametrize("other", [version(3, word="changed"), BY_OTHER_RULES], ids=["its text", "its chunks"])
+async def test_a_document_that_differs_is_replaced_although_its_chunks_have_the_same_ids(
+    tmp_path: Path, other: NewVersion
+) -> None:
+    archive = await archived(tmp_path, other)
+    async with site(tmp_path / "b") as there:
+        await put(there.stores.ledger, LAST)
+        ledger = there.stores.ledger.of("default")
+        report = await there.mover.import_archive(archive, overwrite=True)
+        assert (report.replaced, report.unchanged) == (1, 0)
+        assert await ledger.text(LAST.document_id) == other.text
+        found = await ledger.document_chunks(LAST.document_id)
+        assert [one.chunk.contextual for one in found] == [chunk.contextual for chunk in other.chunks]
+        report = await there.mover.import_archive(archive, overwrite=True)
+        assert (report.replaced, report.unchanged) == (0, 1)
+
+
 async def test_a_document_of_which_only_the_title_differs_keeps_its_chunks(tmp_path: Path) -> None:
     archive = await archived(tmp_path, version(1))
     async with site(tmp_path / "source") as here:

@@ -175,6 +175,8 @@ class Existing(NamedTuple):
     id: str
     version: int
     """0 while it is not live."""
+    content_hash: str
+    recipe: str
     content: tuple[Json, ...]
     chunk_ids: tuple[str, ...]
 
@@ -210,7 +212,8 @@ def existing(connection: Connection, tenant_id: str, kb: KnowledgeBase, keys: Co
                 (tenant_id, row[0], row[1]),
             )
             content = (*row[2:7], bool(row[7]), json.loads(row[8]), row[9])
-            found[key] = Existing(row[0], row[1], content, tuple(chunk_id for (chunk_id,) in chunk_ids))
+            ids = tuple(chunk_id for (chunk_id,) in chunk_ids)
+            found[key] = Existing(row[0], row[1], row[4], row[6], content, ids)
     return found
 
 
