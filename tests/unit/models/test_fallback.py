@@ -3,9 +3,12 @@ from __future__ import annotations
 import logging
 
 import pytest
+from tests.doubles.openai import OpenAIDouble, Reply, Request, json_reply
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable
 from ragstone.models.embedders.pool import FallbackEmbedder
+from ragstone.models.embedders.remote import RemoteEmbedder
+from ragstone.settings.tree import RemoteModel
 from ragstone.testing.fakes import FakeEmbedder
 
 
@@ -30,6 +33,23 @@ async def test_a_bad_text_is_no_reason_to_switch() -> None:
     embedder = FallbackEmbedder(FakeEmbedder(name="first", refuse={"bad"}), FakeEmbedder(name="second"))
     made = await embedder.embed(["bad"])
     assert (made.model, made.failed) == ("first@1", (0,))
+
+
+@pytest.mark.req("R-EMB-17")
+async def test_a_query_that_a_service_refuses_is_no_reason_to_switch() -> None:
+    def answer(request: Request) -> Reply:
+        if "long" in request.body["input"][0]:
+            return json_reply({"error": {"message": "too many tokens"}}, 413)
+        return json_reply({"data": [{"index": 0, "embedding": [1.0, 0.0]}], "model": "house"})
+
+    with OpenAIDouble(answer) as service:
+        first = RemoteEmbedder("house", RemoteModel(base_url=service.url, api_key="x", retries=0))
+        embedder = FallbackEmbedder(first, FakeEmbedder(name="spare"))
+        refused = await embedder.embed(["a long query"], "query")
+        good = await embedder.embed(["a good query"], "query")
+        await embedder.close()
+    assert (refused.model, refused.failed) == ("house", (0,))
+    assert (good.model, good.failed, good.vectors.tolist()) == ("house", (), [[1.0, 0.0]])
 
 
 async def test_when_both_fail_the_second_error_counts() -> None:

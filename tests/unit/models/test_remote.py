@@ -105,12 +105,26 @@ async def test_a_refused_text_is_found_and_counted(service: OpenAIDouble) -> Non
     await embedder.close()
 
 
-async def test_when_all_are_refused_it_is_the_model(service: OpenAIDouble) -> None:
+@pytest.mark.req("R-EMB-19")
+@pytest.mark.parametrize("texts", [["poison"], ["poison one", "poison two"], [f"poison {n}" for n in range(40)]])
+async def test_refused_texts_are_counted_also_where_no_other_is_embedded(
+    service: OpenAIDouble, texts: list[str]
+) -> None:
+    embedder = remote(service, "house")
+    made = await embedder.embed(texts)
+    assert made.failed == tuple(range(len(texts)))
+    assert made.vectors.shape == (len(texts), 1536)
+    assert embedder.model.dimension == 1536
+    await embedder.close()
+
+
+@pytest.mark.parametrize("count", [1, 2, 100])
+async def test_when_a_plain_text_is_refused_too_it_is_the_model(service: OpenAIDouble, count: int) -> None:
+    service.script.extend([json_reply({}, 400)] * 40)
     embedder = remote(service)
-    with pytest.raises(ModelError, match="refused all 2 texts"):
-        await embedder.embed(["poison one", "poison two"])
-    with pytest.raises(ModelError, match="33 times over"):
-        await embedder.embed(["poison"] * 100)
+    with pytest.raises(ModelError, match="refuses every text for text-embedding-3-small"):
+        await embedder.embed([f"text {n}" for n in range(count)])
+    assert len(service.requests) < 40
     await embedder.close()
 
 

@@ -18,7 +18,9 @@ from ragstone.models.weights.catalogue import canonical_name, known_model
 from ragstone.settings.tree import RemoteModel
 
 REFUSALS = 32
-"""Refused requests in one call after which the model, not the texts, must be what is wrong."""
+"""Refused requests of one call after which a plain text must show that the model still works."""
+PLAIN = ["text"]
+"""Texts that every model takes: where they are refused, too, the model is what is wrong."""
 
 
 @dataclass(slots=True)
@@ -70,10 +72,7 @@ class RemoteEmbedder:
         for positions in batched(sendable, self._batch_size):
             await self._embed(job, positions)
         if sendable and not job.vectors:
-            raise ModelError(
-                f"{self._service.host} refused all {len(sendable)} texts for {self._model.name}",
-                hint="check the model's name and its longest input",
-            )
+            await self._try_plain()
         return Embeddings(self._matrix(job), self._model.id, tuple(sorted(job.failed)))
 
     async def close(self) -> None:
@@ -86,24 +85,32 @@ class RemoteEmbedder:
             if failure.reason != "refused":
                 kind = ModelUnavailable if failure.reason in ("no_client", "no_key") else ModelError
                 raise kind(f"{self._model.name}: {failure}", hint=failure.hint) from failure
-            await self._find_refused(job, positions, failure)
+            await self._find_refused(job, positions)
         else:
             job.vectors.update(zip(positions, made, strict=True))
 
-    async def _find_refused(self, job: _Job, positions: Sequence[int], failure: CallFailed) -> None:
+    async def _find_refused(self, job: _Job, positions: Sequence[int]) -> None:
         """Halve until the refused text stands alone."""
         job.refusals += 1
         if job.refusals > REFUSALS:
-            raise ModelError(
-                f"{self._model.name}: {failure}, {job.refusals} times over",
-                hint="check the model's name and its longest input",
-            ) from failure
+            await self._try_plain()
+            job.refusals = 0
         if len(positions) == 1:
             job.failed.append(positions[0])
             return
         half = len(positions) // 2
         await self._embed(job, positions[:half])
         await self._embed(job, positions[half:])
+
+    async def _try_plain(self) -> None:
+        """Raise `ModelError` if the service refuses a plain text, too; else the dimension is known."""
+        plain = _Job(PLAIN)
+        await self._embed(plain, [0])
+        if plain.failed:
+            raise ModelError(
+                f"{self._service.host} refuses every text for {self._model.name}", hint="check the model's name"
+            )
+        self._matrix(plain)
 
     async def _request(self, texts: list[str]) -> list[list[float]]:
         if self._model.price_per_million:
