@@ -46,8 +46,11 @@ def combine(
 
 
 def _distinct(texts: Iterable[str]) -> tuple[str, ...]:
-    seen = {text.casefold(): text for text in reversed([text for text in texts if text.strip()])}
-    return tuple(reversed(seen.values()))[:MOST_VARIANTS]
+    seen: dict[str, str] = {}
+    for text in texts:
+        if text.strip():
+            seen.setdefault(text.casefold(), text)
+    return tuple(seen.values())[:MOST_VARIANTS]
 
 
 def _select_new(main: str, words: Iterable[str]) -> tuple[str, ...]:

@@ -41,6 +41,14 @@ def test_the_same_text_is_searched_for_once() -> None:
     assert made.dense == made.lexical == ("Query", "other")
 
 
+def test_a_proposal_that_repeats_the_query_leaves_it_in_the_first_place() -> None:
+    others = tuple(f"text {n}" for n in range(MOST_VARIANTS))
+    made = combine("Query", [Proposal(also=(*others, "query"))], clean=str.lower)
+    assert made.dense == ("query", *others[:-1])
+    assert made.lexical == ("Query", *others[:-1])
+    assert made.rewritten == " | ".join(made.lexical)
+
+
 @pytest.mark.req("R-QRY-04")
 def test_there_are_one_to_five_variants() -> None:
     many = tuple(f"text {n}" for n in range(50))
