@@ -14,7 +14,7 @@ from ragstone.core.audit import acting_as
 from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
 from ragstone.core.keys import NewApiKey, RequestAllowance
 from ragstone.stores.control.audit import SqlAuditTrail
-from ragstone.stores.control.keys import SqlKeyBook
+from ragstone.stores.control.keys import SqlKeyBook, read_keys, write_keys
 from ragstone.stores.control.tenants import SqlTenantBook
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
@@ -193,3 +193,26 @@ async def test_a_key_that_is_rotated_keeps_its_limit(book: SqlKeyBook) -> None:
     assert (await book.rotate(old.id, tenant="acme")).key.per_minute == 3
     with pytest.raises(InputError, match="cannot have 0 requests per minute"):
         await book.create(NewApiKey("acme", ("read",), per_minute=0))
+
+
+async def test_keys_of_another_ledger_are_written_as_they_are(book: SqlKeyBook, ledger: SqlLedger) -> None:
+    issued, operator = await book.create(READER), await book.create(NewApiKey("", ("admin",), per_minute=3))
+    kept = {
+        tenant: await ledger.control_read(lambda rows, of=tenant: read_keys(rows, of), []) for tenant in ("acme", "")
+    }
+    assert {tenant: [key.id for key in keys] for tenant, keys in kept.items()} == {
+        "acme": [issued.key.id],
+        "": [operator.key.id],
+    }
+    await ledger.control_write(lambda rows: rows.execute("DELETE FROM api_keys") and None)
+    for tenant in ("acme", "", "acme", ""):
+        await ledger.control_write(lambda rows, of=tenant: write_keys(rows, of, kept[of]))
+    assert await book.find(issued.token) == issued.key
+    assert await book.find(operator.token) == operator.key
+    await book.revoke(issued.key.id, tenant=None)
+    await book.create(READER)
+    await ledger.control_write(lambda rows: write_keys(rows, "acme", kept["acme"]))
+    (left,) = await book.all("acme")
+    assert (left.id, left.revoked_at) == (issued.key.id, START)
+    await ledger.control_write(lambda rows: write_keys(rows, "globex", kept["acme"]))
+    assert (await book.all("acme"), [key.id for key in await book.all("globex")]) == ([], [issued.key.id])

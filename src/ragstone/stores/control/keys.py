@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from ragstone.core.audit import AuditEntry, Caller, caller
 from ragstone.core.clock import canonical, now, parse_moment
@@ -34,6 +34,20 @@ GRACE = timedelta(hours=24)
 MINUTE = "%Y-%m-%dT%H:%M"
 NO_SECRET = "0" * 64
 """Compared with when there is no key of an id, so that the time of an answer says nothing about ids."""
+
+
+class StoredKey(NamedTuple):
+    """A key as its row holds it, but for its tenant and the requests it has made."""
+
+    id: str
+    name: str
+    scopes: str
+    kbs: str
+    created_at: str
+    expires_at: str | None
+    revoked_at: str | None
+    secret_hash: str
+    per_minute: int | None
 
 
 class SqlKeyBook:
@@ -112,6 +126,36 @@ class SqlKeyBook:
         return RequestAllowance(limit, limit - used, seconds)
 
 
+def read_keys(connection: Connection, tenant: str) -> list[StoredKey]:
+    """Return the keys of a tenant, or the operator's for an empty name, as they are stored."""
+    rows = connection.execute(
+        f"SELECT {', '.join(StoredKey._fields)} FROM api_keys WHERE coalesce(tenant_id, '') = ? ORDER BY id",
+        (_tenant_id(connection, tenant) or "",),
+    )
+    return [StoredKey(*row) for row in rows]
+
+
+def write_keys(connection: Connection, tenant: str, keys: Sequence[StoredKey]) -> None:
+    """Give a tenant these keys and no others; to those of the operator they are added. What was revoked stays so."""
+    tenant_id = _tenant_id(connection, tenant)
+    if tenant:
+        gone = {key.id for key in read_keys(connection, tenant)} - {key.id for key in keys}
+        connection.executemany("DELETE FROM api_keys WHERE id = ?", [(key_id,) for key_id in gone])
+    connection.executemany(
+        f"INSERT INTO api_keys (tenant_id, {', '.join(StoredKey._fields)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+        "ON CONFLICT (id) DO UPDATE SET tenant_id = excluded.tenant_id, name = excluded.name, "
+        "scopes = excluded.scopes, kbs = excluded.kbs, created_at = excluded.created_at, "
+        "expires_at = excluded.expires_at, revoked_at = coalesce(api_keys.revoked_at, excluded.revoked_at), "
+        "secret_hash = excluded.secret_hash, per_minute = excluded.per_minute",
+        [(tenant_id, *key) for key in keys],
+    )
+
+
+def _tenant_id(connection: Connection, tenant: str) -> str | None:
+    """Return the id of a tenant, or None for the operator."""
+    return tenant_rows.existing(connection, tenant).id if tenant else None
+
+
 def _count_request(connection: Connection, key_id: str, limit: int, moment: datetime) -> int | None:
     """Return the requests of this minute with one more, or None if there is none left; one statement decides."""
     minute = moment.strftime(MINUTE)
@@ -126,7 +170,7 @@ def _count_request(connection: Connection, key_id: str, limit: int, moment: date
 def _insert(
     connection: Connection, wanted: NewApiKey, moment: datetime, who: Caller, action: str = "key.create"
 ) -> IssuedKey:
-    tenant_id = tenant_rows.existing(connection, wanted.tenant).id if wanted.tenant else None
+    tenant_id = _tenant_id(connection, wanted.tenant)
     key_id, token, stored = new_token()
     connection.execute(
         "INSERT INTO api_keys (id, name, tenant_id, scopes, kbs, created_at, expires_at, secret_hash, per_minute) "

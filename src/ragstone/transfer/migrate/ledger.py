@@ -30,6 +30,7 @@ from ragstone.stores.shop.carry import KINDS, empty_shop, key_of, put_page, read
 from ragstone.stores.sql.database import Connection
 from ragstone.transfer.compare.ledger import DOCUMENTS, compare_kb, group_heads, plain
 from ragstone.transfer.compare.searches import K, Samples, SearchAgreement, agree, judge
+from ragstone.transfer.migrate.keys import carry_keys
 from ragstone.transfer.migrate.restore import OpenedKb, Restorer, put_source
 from ragstone.transfer.reports import NONE, Differences, OnMove, TenantMove
 
@@ -154,7 +155,8 @@ class Carrier:
         await carry_jobs(self._here, self._there, self._tenant)
         await carry_activity(self._here.ledger, self._there.ledger, self._tenant)
         await carry_shop(self._here.ledger, self._there.ledger, self._tenant)
-        self.differences = await carry_standing(self._here, self._there, self._tenant)
+        standing = await carry_standing(self._here, self._there, self._tenant)
+        self.differences = standing + await carry_keys(self._here.ledger, self._there.ledger, self._tenant)
 
     async def _round(self) -> int:
         before = self._restorer.done.documents_written

@@ -22,6 +22,7 @@ from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.transfer.compare.index import compare_index, compare_searches, scan_points
 from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, judge
+from ragstone.transfer.migrate.keys import carry_keys
 from ragstone.transfer.migrate.ledger import move_to_ledger
 from ragstone.transfer.reports import NONE, MoveReport, OnMove, TenantMove
 
@@ -120,7 +121,7 @@ async def migrate(
     elif _is_own(settings, to):
         moved = await _to_own_index(stores, settings, to, names, tell)
     else:
-        moved = await _to_ledger(stores, settings, chosen, names, secret_keys, tell)
+        moved = await _to_ledger(stores, settings, chosen, names, secret_keys, tell, all_tenants=tenants is None)
     which = "vectors" if to.kind in PROVIDERS or _is_own(settings, to) else "ledger"
     given = {name: value for name, value in _settings_of(to).items() if name not in SECRETS}
     return MoveReport(
@@ -208,7 +209,14 @@ async def _to_own_index(
 
 
 async def _to_ledger(
-    stores: Stores, settings: Settings, chosen: Settings, tenants: Sequence[str], secret_keys: SecretKeys, tell: OnMove
+    stores: Stores,
+    settings: Settings,
+    chosen: Settings,
+    tenants: Sequence[str],
+    secret_keys: SecretKeys,
+    tell: OnMove,
+    *,
+    all_tenants: bool,
 ) -> list[TenantMove]:
     if chosen.store.ledger == settings.store.ledger and chosen.data_dir == settings.data_dir:
         raise SettingsError("that is the ledger in use", hint="name another with --path or --dsn")
@@ -216,8 +224,12 @@ async def _to_ledger(
     by_word = settings.store.lexical.kind in BM25 and chosen.store.lexical.kind in BM25
     exact = chosen.store.vectors.kind in EXACT and settings.store.vectors.kind in EXACT
     try:
-        return [
+        moved = [
             await move_to_ledger(stores, there, tenant, by_word=by_word, exact=exact, tell=tell) for tenant in tenants
         ]
+        if all_tenants:
+            wrong = await carry_keys(stores.ledger, there.ledger, "")
+            moved[-1] = replace(moved[-1], differences=moved[-1].differences + wrong)
+        return moved
     finally:
         await there.close()
