@@ -98,7 +98,7 @@ ACTIONS: Mapping[str, str] = {
     "forbidden": "Use a key with the scope that the message names.",
     "method_not_allowed": "Use a method that the route has.",
     "body_timeout": "Send the body without long pauses.",
-    "too_large": "Send a smaller file, or raise `limits.file_mb`.",
+    "too_large": "Send a smaller file, or raise `limits.file_mb`; a body without files has at most 4 MB.",
     "too_many_wrong_keys": "Wait for `Retry-After`; this address has sent many wrong keys.",
     "idempotency_key_reused": "Use a new `Idempotency-Key` for another request.",
     "reply_not_kept": "Look at the result: the request was done, and its reply was too large to keep.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any
 
 import anyio
@@ -15,6 +16,7 @@ from ragstone.core.errors import QuotaExceeded, RagstoneError, StoreFull
 from ragstone.core.tenants import Quotas
 from ragstone.serve.http import limits
 from ragstone.serve.http.problems import handle_problems, status_of
+from ragstone.serve.http.requests import MOST_CHARS
 
 
 def test_an_error_says_what_happened_and_what_to_do(acme: Caller) -> None:
@@ -125,10 +127,31 @@ async def _read_all(scope: Any, receive: Any, send: Any) -> None:
         pass
 
 
+async def _answer(scope: Any, receive: Any, send: Any) -> None:
+    await receive()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+
+
 async def test_a_body_that_is_too_large_is_not_read_to_its_end() -> None:
     guard = limits.RequestGuard(_read_all, most_bytes=10)
     assert await _call(guard, [b"123456", b"123456"], []) == 413
     assert await _call(guard, [], [(b"content-length", b"11")]) == 413
+
+
+async def test_a_body_without_files_has_a_limit_of_its_own() -> None:
+    """JSON is parsed while nothing else runs, so what is right for a file is too much for it."""
+    guard = limits.RequestGuard(_read_all, most_bytes=100 * limits.TEXT_BYTES)
+    length = (b"content-length", b"%d" % (limits.TEXT_BYTES + 1))
+    for kind in (b"application/json", b"application/x-www-form-urlencoded", b"text/plain"):
+        assert await _call(guard, [], [length, (b"content-type", kind)]) == 413
+    assert await _call(guard, [], [length]) == 413
+    form = limits.RequestGuard(_answer, most_bytes=100 * limits.TEXT_BYTES)
+    assert await _call(form, [b"x"], [length, (b"content-type", b"Multipart/form-data; boundary=x")]) == 200
+
+
+async def test_a_text_of_the_greatest_length_fits() -> None:
+    body = json.dumps({"text": "\U0001f30a" * MOST_CHARS}, ensure_ascii=False).encode()
+    assert await _call(limits.RequestGuard(_answer, most_bytes=100 * limits.TEXT_BYTES), [body], []) == 200
 
 
 async def test_a_body_of_json_that_turns_out_to_be_too_large_is_refused_as_such() -> None:
