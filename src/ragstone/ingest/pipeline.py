@@ -182,7 +182,7 @@ class _Run:
         return fetched
 
     async def _admit(self, fetched: Sequence[WorkEntry]) -> list[WorkItem]:
-        """Return the items that can be documents; end the others, and batches that are complete."""
+        """Return the items, which are waited for from now on; end batches that are complete."""
         work_items = []
         for entry in fetched:
             if isinstance(entry, JobBatch):
@@ -192,17 +192,25 @@ class _Run:
                 self.diff.note_unread(entry)
             else:
                 entry.batch.waiting += 1
-                if failure := find_unusable(entry.item):
-                    await self.outcomes.record_failure(entry, failure)
-                else:
-                    work_items.append(entry)
+                work_items.append(entry)
         return work_items
+
+    async def _keep_usable(self, work_items: Sequence[WorkItem]) -> list[WorkItem]:
+        """Return the items that can be documents; end the others."""
+        usable = []
+        for work in work_items:
+            if failure := find_unusable(work.item):
+                self.diff.note_unread(failure)
+                await self.outcomes.record_failure(work, failure)
+            else:
+                usable.append(work)
+        return usable
 
     # EXTRACT, NORMALIZE, CHUNK, ENRICH
 
     async def _prepare_changed(self, work_items: Sequence[WorkItem]) -> set[str]:
         """Prepare new and changed documents, queue their chunks, and return the ids of all documents."""
-        changed, current = await self.diff.compare(work_items)
+        changed, current = await self.diff.compare(await self._keep_usable(work_items))
         for work in (*changed, *current):
             if work.parent_id and not work.pending_parents:
                 work.batch.members.add(work.document_id)

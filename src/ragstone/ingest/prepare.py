@@ -43,6 +43,8 @@ OWN_CHUNKING = {"code": "code", "email": "email", "paper": "paper"}
 """Kinds of documents with a strategy of their own, unless the settings say otherwise."""
 PARSERS = 2
 """Files that are read at once, so that a slow one does not hold up all others."""
+EXTERNAL_ID_BYTES, SOURCE_BYTES = 2000, 500
+"""The longest that are stored: PostgreSQL keeps both in one index, whose entries have at most 2,704 bytes."""
 Summarize = Callable[[Parsed], Awaitable[str]]
 ChunkerFor = Callable[[str], Chunker]
 """The chunker for a source type or, for a kind of file that wants its own, for that kind."""
@@ -248,15 +250,19 @@ def recipe_key(hashed: str, recipe: str) -> str:
 
 def find_unusable(item: Item) -> Failure | None:
     """Return why an item cannot be a document, whatever its content; None if it can."""
-    for what, value in (("source", item.source), ("external id", item.external_id), ("uri", item.uri)):
+    identity = (("source", item.source, SOURCE_BYTES), ("external id", item.external_id, EXTERNAL_ID_BYTES))
+    for what, value, most in (*identity, ("uri", item.uri, None)):
+        encoded = value.encode("utf-8", "replace")
         problem = "" if value else "is missing"
-        if value.encode("utf-8", "replace").decode() != value:
+        if encoded.decode() != value:
             problem = "is not valid Unicode"
         if "\x00" in value:
             problem = "holds a NUL character"  # not every database can store it
+        if most is not None and len(encoded) > most:
+            problem = f"has {len(encoded):,} bytes; at most {most:,} can be stored"
         if problem:
             shown = printable(item.uri or item.external_id)
-            return Failure(shown, "invalid_input", f"the {what} of '{shown}' {problem}")
+            return Failure(shown, "invalid_input", f"the {what} of '{shown}' {problem}", external_id=item.external_id)
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -17,6 +18,7 @@ from ragstone.core.filters import parse_filter
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.ledger import Ledger
 from ragstone.core.types import KnowledgeBase, Metadata
+from ragstone.ingest.prepare import EXTERNAL_ID_BYTES, SOURCE_BYTES
 from ragstone.testing.builders import MODEL, delete, make_version, put, unit_vectors
 
 ORIGINS: tuple[Metadata, ...] = (
@@ -62,6 +64,15 @@ class LedgerReadsSuite:
         kb = await put(ledger, make_version("d3"), make_version("d4"), make_version("d5", source="elsewhere"))
         found = await ledger.of("default").find(kb, "test", [f"d{n}" for n in range(1200)])
         assert set(found) == {"d3", "d4"}
+
+    async def test_the_longest_external_id_and_source_are_stored(self, ledger: Ledger) -> None:
+        chance = random.Random(1)
+        longest = make_version(
+            chance.randbytes(EXTERNAL_ID_BYTES // 2).hex(), source=chance.randbytes(SOURCE_BYTES // 2).hex()
+        )
+        kb = await put(ledger, longest)
+        found = await ledger.of("default").find(kb, longest.source, [longest.external_id])
+        assert found[longest.external_id].id == longest.document_id
 
     async def test_stats_count_live_content_only(self, ledger: Ledger) -> None:
         kb = await put(

@@ -214,7 +214,25 @@ def test_text_without_a_visible_character_is_refused_by_name(text: str) -> None:
             replace(ITEM, uri="mail/\udcff"),
             Failure("mail/\ufffd", "invalid_input", "the uri of 'mail/\ufffd' is not valid Unicode"),
         ),
+        (replace(ITEM, external_id="é" * 1000, source="s" * 500, uri="u" * 5000), None),
+        (
+            replace(ITEM, external_id="é" * 1000 + "e"),
+            Failure(
+                "mail/42", "invalid_input", "the external id of 'mail/42' has 2,001 bytes; at most 2,000 can be stored"
+            ),
+        ),
+        (
+            replace(ITEM, source="s" * 501),
+            Failure("mail/42", "invalid_input", "the source of 'mail/42' has 501 bytes; at most 500 can be stored"),
+        ),
     ],
 )
 def test_an_item_without_a_proper_identity_is_unusable(item: Item, failure: Failure | None) -> None:
     assert find_unusable(item) == failure
+
+
+def test_a_live_document_whose_external_id_is_too_long_now_is_not_taken_for_gone() -> None:
+    long = replace(ITEM, external_id="e" * 2001)
+    failure = find_unusable(long)
+    assert failure is not None
+    assert failure.external_id == long.external_id

@@ -10,6 +10,7 @@ from email.message import EmailMessage
 import pytest
 from tests.unit.ingest.kit import Kit, counts, item
 
+from ragstone.core.audit import ErasureTarget
 from ragstone.core.errors import RemoteError
 from ragstone.core.ids import document_id
 from ragstone.core.model_types import Embeddings
@@ -174,6 +175,14 @@ async def test_an_attachment_that_cannot_be_read_is_named_and_the_mail_stays(kit
     assert await kit.names() == ["mail"]
 
 
+async def test_an_attachment_whose_external_id_is_too_long_is_named_and_the_others_stay(kit: Kit) -> None:
+    letter = replace(mail(("longer.txt", "The north line."), ("b.txt", "The south line.")), external_id="m" * 1990)
+    report = await kit.run([letter])
+    assert counts(report) == (2, 0, 0, 1)
+    assert report.failed[0].uri == "mail.eml#longer.txt"
+    assert await kit.names() == [letter.external_id, f"{letter.external_id}#2:b.txt"]
+
+
 async def test_what_a_listing_no_longer_has_goes_and_what_moved_stays(kit: Kit) -> None:
     await kit.run([item("a"), item("b"), item("c")])
     moved = replace(item("b"), external_id="elsewhere/b", uri="test/elsewhere/b")
@@ -192,6 +201,29 @@ async def test_a_listing_minds_only_its_own_part(kit: Kit) -> None:
     report = await kit.run([], listings=[SourceListing("test", frozenset(), under="docs/")])
     assert report.removed == 1
     assert await kit.names() == ["other/b"]
+
+
+async def test_an_attachment_that_equals_a_missing_file_is_a_document_of_its_mail(kit: Kit) -> None:
+    await kit.run([item("a.txt", "The north line.")])
+    listing = SourceListing("test", frozenset({"mail"}))
+    report = await kit.run([mail(("a.txt", "The north line."))], listings=[listing])
+    assert (*counts(report), report.removed, report.moved) == (2, 0, 0, 0, 1, 0)
+    for _ in range(2):
+        assert (await kit.run([mail(("a.txt", "The north line."))], listings=[listing])).removed == 0
+    assert await kit.names() == ["mail", "mail#1:a.txt"]
+    await erase_mail(kit)
+
+
+async def test_an_attachment_that_was_stored_as_a_file_goes_with_its_mail(kit: Kit) -> None:
+    await kit.run([item("mail#1:a.txt", "The north line.")])
+    assert counts(await kit.run([mail(("a.txt", "The south line."))])) == (1, 1, 0, 0)
+    await erase_mail(kit)
+
+
+async def erase_mail(kit: Kit) -> None:
+    async with kit.ledger.transaction("t") as tx:
+        assert await tx.erase(ErasureTarget("document", (await kit.document("mail")).id))
+    assert await kit.names() == []
 
 
 LETTER = " ".join(f"The {word} of the harbour is told in this sentence." for word in "abcdefghijklmnopqrstuvwxyz")
