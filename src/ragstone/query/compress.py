@@ -17,7 +17,7 @@ from ragstone.core.protocols import LLM, Embedder, EmbedderFor
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.relevance import weigh_terms, weighted_share
 from ragstone.language.sentences import sentence_spans
-from ragstone.query.context import RankedChunk, SearchContext
+from ragstone.query.context import SOON_READ, RankedChunk, SearchContext, compute
 from ragstone.settings.retrieval import Compress
 
 ENOUGH = 0.15
@@ -188,15 +188,18 @@ class CompressStage:
         return "" if search.record.left_ms > 0 else "out of time"
 
     async def _runs(self, search: SearchContext, found: Sequence[RankedChunk]) -> list[RankedChunk]:
-        by_passage = [_sentences(item) for item in found]
-        bearing = iter(await self._filter(search, [sentence for own in by_passage for sentence in own]))
+        much = sum(len(item.chunk.chunk.text) for item in found) > SOON_READ
+        by_passage = await compute(lambda: [_sentences(item) for item in found], much)
+        bearing = iter(await self._filter(search, [sentence for own in by_passage for sentence in own], much))
         runs = (_cut(item, own, list(islice(bearing, len(own)))) for item, own in zip(found, by_passage, strict=True))
         return [run for of_passage in runs for run in of_passage]
 
-    async def _filter(self, search: SearchContext, sentences: Sequence[PassageSentence]) -> list[bool]:
+    async def _filter(self, search: SearchContext, sentences: Sequence[PassageSentence], much: bool) -> list[bool]:
         """Return which sentences bear on the query; one that shares most of its words always does."""
         query = search.request.query
-        words = measure_shares(query, [(sentence.text, sentence.headings) for sentence in sentences])
+        words = await compute(
+            measure_shares, much, query, [(sentence.text, sentence.headings) for sentence in sentences]
+        )
         if self.method == "words":
             return [share.enough for share in words]
         if self.method == "llm":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Literal, TypeVar, cast, get_args
+from typing import Literal, ParamSpec, TypeVar, cast, get_args
 
 from ragstone.core.errors import InputError, SearchFailed, StoreBusy
 from ragstone.core.filters import Filter, parse_filter
@@ -32,7 +32,11 @@ EXAMPLES: dict[Asked, Remedy] = {
 }
 Untransformed = Literal["none"]
 """The strategy of a query that is searched for as it is."""
+SOON_READ = 30_000
+"""Characters that are read within two milliseconds: handing less to a thread takes longer than it spares others."""
 T = TypeVar("T", bound=str)
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,3 +344,8 @@ async def degrade_on_timeout(record: Recorder, stage: str, seconds: float) -> As
         return
     logger.warning("searching without %s: %s", stage, reason)
     record.degrade(f"{stage}: {reason}")
+
+
+async def compute(work: Callable[P, R], much: bool, /, *given: P.args, **named: P.kwargs) -> R:
+    """Return what the work makes of the rest; where that is much, it is done beside the event loop."""
+    return await asyncio.to_thread(work, *given, **named) if much else work(*given, **named)

@@ -28,6 +28,7 @@ from ragstone.query.context import (
     SearchContext,
     SearchRequest,
     Variants,
+    compute,
     degrade_on_timeout,
 )
 from ragstone.query.kind import dense_weight
@@ -40,6 +41,10 @@ SCORE_DIGITS, RELEVANCE_DIGITS = 6, 4
 """Digits that are returned, and compared with the least that is asked for."""
 POOL = 3
 """The number of passages ranked for each one wanted, when copies and near copies are left out."""
+SOON_COMPARED = 100_000
+"""Characters that are compared within thirty milliseconds: the passages for ten hits."""
+SOON_CHOSEN = 300
+"""Passages that are chosen from within five milliseconds."""
 RUN = 3
 """Words of a run: passages with the same runs are copies."""
 LONGEST = 20_000
@@ -175,7 +180,9 @@ class SearchPipeline:
         ]
         if own.collapse is not None:
             with record.stage("collapse", len(chosen)) as span:
-                chosen = drop_copies(chosen, own.collapse)
+                much = sum(len(item.chunk.chunk.text) for item in chosen) > SOON_COMPARED
+                async with degrade_on_timeout(record, "collapse", record.read_seconds):
+                    chosen = await compute(drop_copies, much, chosen, own.collapse)
                 span.left = len(chosen)
         if own.diversity > 0:
             chosen = await self._diversify(search, chosen)
@@ -186,7 +193,8 @@ class SearchPipeline:
         with record.stage("diversify", len(chosen)) as span:
             async with degrade_on_timeout(record, "diversify", max(record.left_ms, 0.0) / 1000):
                 vectors = await self._ledger.of(search.tenant).known_vectors(search.kb, texts)
-                chosen = diversify(chosen, search.request.k, self._retrieval.diversity, vectors)
+                much, k = len(chosen) > SOON_CHOSEN, search.request.k
+                chosen = await compute(diversify, much, chosen, k, self._retrieval.diversity, vectors)
             span.left = len(chosen)
         return chosen
 

@@ -7,20 +7,17 @@ words that it holds. The weights are fitted to labelled passages of three collec
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Sequence
 
 from ragstone.language.relevance import asked_terms, measure_coverage
-from ragstone.query.context import RankedChunk, SearchContext
+from ragstone.query.context import SOON_READ, RankedChunk, SearchContext, compute
 
 BASE, CLOSENESS, COVERAGE, EVERY_WORD = -5.6, 5.9, 3.7, 1.8
 """Weights in the exponent of the logistic function; the last is for a passage with every word of the query."""
 CLOSENESS_UNKNOWN = 0.35
 """Closeness of a passage that was found by its words, where no model compared it."""
 MOST_TERMS = 64
-SOON_READ = 30_000
-"""Characters that are read within two milliseconds: handing less to a thread takes longer than it spares others."""
 
 
 async def rate_passages(search: SearchContext, ranked: Sequence[RankedChunk]) -> list[float]:
@@ -29,10 +26,7 @@ async def rate_passages(search: SearchContext, ranked: Sequence[RankedChunk]) ->
         return []
     with search.record.stage("relevance", len(ranked)) as span:
         terms, texts = asked_terms(search.request.query)[:MOST_TERMS], [_text_of(item) for item in ranked]
-        if sum(map(len, texts)) <= SOON_READ:
-            covered = measure_coverage(terms, texts)
-        else:
-            covered = await asyncio.to_thread(measure_coverage, terms, texts)
+        covered = await compute(measure_coverage, sum(map(len, texts)) > SOON_READ, terms, texts)
         span.left = len(ranked)
     return [rate(*measured) for measured in zip(_closeness(search.unrelated, ranked), covered, strict=True)]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, fake_embedder, make_pipeline
@@ -15,6 +17,7 @@ from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.search import SearchResult
 from ragstone.core.types import KnowledgeBase, LiveChunk, PageStart, Role
+from ragstone.query import compress
 from ragstone.query import context as trace_module
 from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares
 from ragstone.query.explain import explain
@@ -49,6 +52,23 @@ def searching(
 
 async def search(pipeline: SearchPipeline, query: str = QUERY, kb: KnowledgeBase = KB, **more: object) -> SearchResult:
     return await pipeline.search("default", kb, ask(query, mode="thorough", **more))
+
+
+@pytest.mark.parametrize("way", ["words", "meaning"])
+async def test_many_sentences_are_read_beside_the_event_loop_with_the_same_result(
+    monkeypatch: pytest.MonkeyPatch, way: Compress
+) -> None:
+    threads = []
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return measure_shares(*given)
+
+    monkeypatch.setattr(compress, "measure_shares", noted)
+    soon = await search(searching(way))
+    monkeypatch.setattr(compress, "SOON_READ", 0)
+    assert (await search(searching(way))).hits == soon.hits
+    assert [thread is threading.current_thread() for thread in threads] == [True, False]
 
 
 @pytest.mark.req("R-QRY-16")

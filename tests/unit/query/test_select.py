@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+from typing import Any
+
 import pytest
 from tests.unit.query.doubles import KB, Index, Shelf, ask, candidates, fake_embedder, make_pipeline
 
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Chunk
+from ragstone.query import pipeline
 from ragstone.query.compress import CompressStage
 from ragstone.query.pipeline import LONGEST, _section, join_chunks
 from ragstone.settings.retrieval import Compress, RetrievalSettings
@@ -50,6 +54,46 @@ async def test_diversity_prefers_what_is_unlike_the_hits_before_it() -> None:
 
 async def test_a_little_diversity_does_not_outweigh_relevance() -> None:
     assert order(await found(RetrievalSettings(diversity=0.01))) == ["a#0", "b#0"]
+
+
+THINNED = [
+    (RetrievalSettings(collapse=0.8), "drop_copies", "SOON_COMPARED"),
+    (RetrievalSettings(diversity=0.5), "diversify", "SOON_CHOSEN"),
+]
+
+
+@pytest.mark.parametrize(("settings", "work", "limit"), THINNED)
+async def test_much_is_compared_beside_the_event_loop_with_the_same_result(
+    monkeypatch: pytest.MonkeyPatch, settings: RetrievalSettings, work: str, limit: str
+) -> None:
+    compare, threads = getattr(pipeline, work), []
+
+    def noted(*given: Any) -> Any:
+        threads.append(threading.current_thread())
+        return compare(*given)
+
+    monkeypatch.setattr(pipeline, work, noted)
+    soon = await found(settings)
+    monkeypatch.setattr(pipeline, limit, 0)
+    assert order(await found(settings)) == order(soon) != ["a#0", "b#0"]
+    assert [thread is threading.current_thread() for thread in threads] == [True, False]
+
+
+@pytest.mark.req("R-REL-17")
+@pytest.mark.parametrize(("settings", "work", "limit"), THINNED)
+async def test_a_comparison_is_left_when_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch, settings: RetrievalSettings, work: str, limit: str
+) -> None:
+    left = threading.Event()
+    monkeypatch.setattr(pipeline, work, lambda ranked, *_: left.wait(10) and ranked[:0])
+    monkeypatch.setattr(pipeline, limit, 0)
+    try:
+        result = await found(settings.model_copy(update={"timeout": 0.3}))
+    finally:
+        left.set()
+    stage = {"drop_copies": "collapse"}.get(work, work)
+    assert order(result) == ["a#0", "b#0"], "as they were ranked"
+    assert result.degraded == (f"{stage}: out of time",)
 
 
 @pytest.mark.parametrize(
