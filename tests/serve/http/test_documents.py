@@ -77,6 +77,15 @@ def test_metadata_is_an_object(acme: Caller, metadata: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
+def test_a_number_that_json_does_not_have_is_refused_at_once(acme: Caller, number: str) -> None:
+    given = {"files": {"file": ("a.md", b"x")}, "data": {"metadata": f'{{"size": {number}}}'}}
+    answer = acme("POST", "/v1/documents", **given)
+    assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
+    assert answer.json()["detail"] == "metadata 'size' holds float, which is not JSON"
+    assert acme("GET", "/v1/jobs").json()["jobs"] == []
+
+
 def test_an_address_on_this_machine_is_not_fetched(acme: Caller) -> None:
     done = acme("POST", "/v1/documents/urls", json={"urls": ["http://127.0.0.1:1/secret"]}).json()
     assert [failure["code"] for failure in done["failed"]] == ["address_refused"]

@@ -1,4 +1,4 @@
-"""Originals that an earlier version took in are counted by this one."""
+"""Jobs that an earlier version took in are read by this one: originals are counted, and facts are JSON."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ VALUES (?, 't', 1, ?, ?, 0, ?, 'upload', ?, ?, '', ?, ?, '{}', 0, 0, 0, '', '', 
 """
 
 
-def made_by_0005(path: Path) -> None:
+def make_file(path: Path, revision: str) -> None:
     engine = create_engine(f"sqlite:///{path}")
     with engine.begin() as connection:
         config = Config()
         config.set_main_option("script_location", str(Path(migrations.__file__).parent / "tenant"))
         config.set_main_option("path_separator", "os")
         config.attributes["connection"] = connection
-        command.upgrade(config, "0005")
+        command.upgrade(config, revision)
     engine.dispose()
 
 
 def test_what_is_held_is_counted_and_what_was_let_go_of_is_not(tmp_path: Path) -> None:
     path = tmp_path / "tenant.db"
-    made_by_0005(path)
+    make_file(path, "0005")
     jobs = [
         # id, kind, state, document, size, kept
         ("replaced", "document", "completed", "a", 100, True),
@@ -64,3 +64,20 @@ def test_what_is_held_is_counted_and_what_was_let_go_of_is_not(tmp_path: Path) -
         "waiting": 400,
         "look": 0,
     }
+
+
+def test_numbers_that_json_does_not_have_become_null(tmp_path: Path) -> None:
+    path = tmp_path / "tenant.db"
+    make_file(path, "0011")
+    good = '{"original": "kept", "metadata": {"size": 1.5}}'
+    bad = '{"original": "kept", "metadata": {"score": NaN, "size": [Infinity, -Infinity], "note": "NaN"}}'
+    with closing(sqlite3.connect(path)) as connection:
+        for identity, facts in (("good", good), ("bad", bad)):
+            connection.execute(INSERT, (identity, "document", "failed", identity, identity, identity, 5, facts))
+        connection.commit()
+    upgrade(path, "tenant")
+    with closing(sqlite3.connect(path)) as connection:
+        told = dict(connection.execute("SELECT id, facts FROM jobs"))
+        names = connection.execute("SELECT DISTINCT json_extract(facts, '$.original') FROM jobs").fetchall()
+    assert (told["good"], names) == (good, [("kept",)])
+    assert json.loads(told["bad"])["metadata"] == {"score": None, "size": [None, None], "note": "NaN"}

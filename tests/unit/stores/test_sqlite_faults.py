@@ -23,6 +23,7 @@ from ragstone.core.errors import (
     StoreFull,
     StoreReadOnly,
 )
+from ragstone.core.jobs import NewJob, Priority
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger.sqlite import file as sqlite_file
 from ragstone.stores.ledger.sqlite.file import translate_errors
@@ -306,3 +307,14 @@ async def test_a_file_that_was_closed_meanwhile_says_so(ledger: SqliteLedger) ->
             await file.transact(str)
         with pytest.raises(StoreError, match=r"^ledger\.db is closed$"):
             file.version()
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+async def test_a_number_that_json_does_not_have_is_not_stored(ledger: SqliteLedger, number: float) -> None:
+    job = NewJob("document", "upload", "x", "x.md", Priority.UPLOAD, "a" * 32, facts={"metadata": {"score": number}})
+    with pytest.raises(InputError, match="this cannot be stored"):
+        async with ledger.transaction("default") as transaction:
+            await transaction.enqueue(await transaction.open_kb("default"), job)
+    kb = await put(ledger, make_version("kept"))
+    async with ledger.transaction("default") as transaction:
+        assert await transaction.delete_kb(kb.name) == 1

@@ -6,6 +6,7 @@ The outcome of a sync is reported once its documents have ended.
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -126,7 +127,7 @@ class Sync:
     async def _queue_page(self, page: Page, diff: SourceDiff) -> None:
         work_items = []
         for entry in page.items:
-            failure = entry if isinstance(entry, Failure) else find_unusable(entry) or self._find_owned(entry)
+            failure = entry if isinstance(entry, Failure) else _find_unstorable(entry) or self._find_owned(entry)
             if failure:
                 diff.note_unread(failure)
                 (self.report.skipped if failure.code == SKIPPED else self.report.unread).append(failure)
@@ -210,6 +211,18 @@ class Sync:
     async def _check_lease(self, tx: Transaction) -> None:
         if self.ticket and not await tx.holds(self.ticket):
             raise LeaseLost(f"another worker has taken over source '{self.record.name}'")
+
+
+def _find_unstorable(item: Item) -> Failure | None:
+    """Return why an item cannot be kept for a job; None if it can: what else is wrong with it, the job tells."""
+    if problem := find_unusable(item):
+        return problem
+    try:
+        json.dumps(dict(item.metadata), allow_nan=False, default=str)
+    except ValueError as error:
+        said = f"the metadata of '{item.uri}' cannot be stored: {error}"
+        return Failure(item.uri, "invalid_input", said, external_id=item.external_id)
+    return None
 
 
 def _may_have_changed(document: Document, since: datetime) -> bool:

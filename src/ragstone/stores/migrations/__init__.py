@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from ragstone.core.errors import StoreError
 
-HEADS = {"control": "0012", "tenant": "0011", "log": "0001"}
+HEADS = {"control": "0012", "tenant": "0012", "log": "0001"}
 Schema = Literal["control", "tenant", "log"]
 NEWEST: dict[Schema, Path] = {
     "control": Path(__file__).parent / "control" / "newest.sql",

@@ -60,7 +60,10 @@ class SqliteDialect:
         return f"coalesce(json_extract({column}, '$.{key}'), 0)"
 
     def to_json(self, value: Json) -> str:
-        return json.dumps(value, default=str)
+        try:
+            return json.dumps(value, allow_nan=False, default=str)  # with NaN, no function of SQLite's reads it
+        except ValueError as error:
+            raise InputError(f"this cannot be stored: {error}") from error
 
     def condition(self, where: Filter, parameters: list[Any], *, chunks: bool = True) -> str:
         return condition(where, parameters, chunks=chunks)

@@ -339,4 +339,4 @@ CREATE TABLE article_runs (
 	FOREIGN KEY(kb_id) REFERENCES knowledge_bases (id) ON DELETE CASCADE
 );
 CREATE INDEX idx_article_runs_kb ON article_runs (kb_id, created_at);
-INSERT INTO alembic_version (version_num) VALUES ('0011');
+INSERT INTO alembic_version (version_num) VALUES ('0012');
