@@ -210,7 +210,7 @@ class SourceDiff:
         """Return the item under the id of a missing document with the same bytes, if there is one: it moved."""
         item = work.item
         lost = self._lost.get((item.source, content_hash(item.content))) if self._lost else None
-        if work.document_id or not lost:
+        if work.document_id or work.parent_id or not lost:  # what came in with another goes with that
             return work
         place = (item.source, lost.pop(0))
         moved = self._missing[place].identity

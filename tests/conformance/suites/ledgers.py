@@ -353,6 +353,15 @@ class LedgerSuite(LedgerReadsSuite, LedgerKbSuite):
         with pytest.raises(NotFoundError):
             await ledger.of("default").text(version.document_id)
 
+    async def test_a_document_that_comes_in_with_another_from_now_on_goes_with_it(self, ledger: Ledger) -> None:
+        mail, attached = make_version("mail"), make_version("attached")
+        kb = await put(ledger, mail, attached)
+        await put(ledger, replace(attached, parent_id=mail.document_id))
+        await put(ledger, attached)
+        assert await ledger.of("default").children(mail.document_id) == [attached.document_id]
+        await delete(ledger, mail.document_id)
+        assert await ledger.of("default").documents(kb) == []
+
     async def test_a_withdrawn_document_is_there_and_says_nothing(self, ledger: Ledger) -> None:
         version = make_version(vectors=unit_vectors(1))
         kb = await put(ledger, version)

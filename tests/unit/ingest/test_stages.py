@@ -211,16 +211,6 @@ async def test_an_attachment_that_equals_a_missing_file_is_a_document_of_its_mai
     for _ in range(2):
         assert (await kit.run([mail(("a.txt", "The north line."))], listings=[listing])).removed == 0
     assert await kit.names() == ["mail", "mail#1:a.txt"]
-    await erase_mail(kit)
-
-
-async def test_an_attachment_that_was_stored_as_a_file_goes_with_its_mail(kit: Kit) -> None:
-    await kit.run([item("mail#1:a.txt", "The north line.")])
-    assert counts(await kit.run([mail(("a.txt", "The south line."))])) == (1, 1, 0, 0)
-    await erase_mail(kit)
-
-
-async def erase_mail(kit: Kit) -> None:
     async with kit.ledger.transaction("t") as tx:
         assert await tx.erase(ErasureTarget("document", (await kit.document("mail")).id))
     assert await kit.names() == []

@@ -34,9 +34,9 @@ def publish(
 def next_version(connection: Connection, tenant_id: str, kb: KnowledgeBase, version: NewVersion, moment: str) -> int:
     """Return a number for a new version of a document, which is made if there is none."""
     row = connection.execute(
-        "UPDATE documents SET last_version = last_version + 1 WHERE tenant_id = ? AND id = ? "
-        "RETURNING last_version, kb_id",
-        (tenant_id, version.document_id),
+        "UPDATE documents SET last_version = last_version + 1, parent_id = coalesce(parent_id, ?) "
+        "WHERE tenant_id = ? AND id = ? RETURNING last_version, kb_id",
+        (version.parent_id or None, tenant_id, version.document_id),
     ).fetchone()
     if row and row[1] != kb.id:
         # Its chunks would be in one kb and the document in another.
