@@ -39,6 +39,33 @@ def test_nothing_but_health_answers_without_a_key(
         assert shown["code"].lower() == "unauthenticated"
 
 
+@pytest.mark.parametrize("token", ["", "wrong"])
+def test_the_body_of_a_request_without_a_key_is_not_read(
+    shared: Service, routes: list[tuple[str, str]], token: str
+) -> None:
+    """Whoever has no key must not have the service keep and parse what is sent."""
+    asked = [(method, path) for method, path in routes if method not in ("GET", "DELETE")]
+    assert len(asked) > 30
+    for method, path in asked:
+        assert shared.run(lambda at=(method, path): _ask_without_a_body(shared, *at, token)) == 401, (method, path)
+
+
+async def _ask_without_a_body(service: Service, method: str, path: str, token: str) -> int:
+    """Return the status of a request that fails if anything reads its body."""
+    answers: list[Any] = []
+
+    async def receive() -> Any:
+        raise AssertionError("the body was read")
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    headers = [(b"content-type", b"application/json"), (b"authorization", f"Bearer {token}".encode())]
+    scope = {"type": "http", "method": method, "path": path, "query_string": b"", "headers": headers, "client": None}
+    await service.client.app(scope, receive, send)
+    return int(answers[0]["status"])
+
+
 def test_health_needs_no_key(service: Service) -> None:
     assert service.client.get("/healthz").json() == {"status": "ok", "components": {}}
     assert service.client.get("/readyz").json()["status"] == "ok"

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from math import ceil
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Depends
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
 
 from ragstone.core.ids import content_hash
 from ragstone.core.keys import ApiKey, KeyScope
@@ -96,11 +99,34 @@ class KeyRing:
 
 async def authenticate(request: Request, credentials: Credentials) -> ApiKey:
     """Return the key of a request, or refuse it with 401, or 429 if it has made too many."""
+    admitted: ApiKey | None = getattr(request.state, "key", None)
+    if admitted:
+        return admitted
     ring: KeyRing = request.app.state.keys
     return await ring.admit(request, credentials.credentials if credentials else None)
 
 
 Authenticated = Annotated[ApiKey, Depends(authenticate)]
+
+
+class KeyedRoute(APIRoute):
+    """A route that authenticates a request before its body is read, where what it depends on does."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return what answers a request: FastAPI reads and parses the body before anything that a route depends on."""
+        answer = super().get_route_handler()
+        if not _needs_key(self.dependant):
+            return answer
+
+        async def authenticate_first(request: Request) -> Response:
+            await authenticate(request, await bearer(request))
+            return await answer(request)
+
+        return authenticate_first
+
+
+def _needs_key(dependant: Dependant) -> bool:
+    return dependant.call is authenticate or any(_needs_key(part) for part in dependant.dependencies)
 
 
 def require(scope: KeyScope) -> Callable[..., Awaitable[Workspace]]:

@@ -28,7 +28,7 @@ from ragstone.schemas.openai import (
     EmbeddingUsageSchema,
 )
 from ragstone.schemas.schema import Schema
-from ragstone.serve.http.identity import Reader
+from ragstone.serve.http.identity import KeyedRoute, Reader
 from ragstone.serve.http.openai.bodies import ChatBody, EmbeddingBody
 from ragstone.serve.http.openai.chat import Completion
 from ragstone.serve.http.problems import ProblemSchema, tell_problems_of
@@ -79,7 +79,7 @@ PATHS = ("/v1/models", "/v1/embeddings", "/v1/chat/completions")
 ERRORS: dict[int | str, dict[str, Any]] = {status: {"model": ApiErrorSchema} for status in ("4XX", "5XX")}
 EVENTS: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {}}}}
 DONE = "data: [DONE]\n\n"
-router = APIRouter(prefix="/v1", tags=["openai"], responses=ERRORS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", tags=["openai"], responses=ERRORS)
 for path in PATHS:
     tell_problems_of(path, tell_problem)
 

@@ -12,12 +12,12 @@ from ragstone.agents.article.run import require_setup
 from ragstone.core.jobs import Job
 from ragstone.schemas.agents.articles import ArticleRunListSchema, ArticleRunSchema
 from ragstone.schemas.jobs import JobSchema
-from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import ArticleBody, Limit
 
-router = APIRouter(prefix="/v1", tags=["articles"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", tags=["articles"], responses=PROBLEMS)
 
 
 @router.post("/articles", status_code=202, response_model=JobSchema)

@@ -28,14 +28,14 @@ from ragstone.schemas.designs import (
     ServiceHealthSchema,
 )
 from ragstone.schemas.knowledge_bases import CorpusBuildSchema
-from ragstone.serve.http.identity import Credentials, Reader, Writer, authenticate, open_reader
+from ragstone.serve.http.identity import Credentials, KeyedRoute, Reader, Writer, authenticate, open_reader
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import CollectionSearchBody, IngestBody, refuse_unknown_model
 from ragstone.settings.tree import Settings
 
 logger = logging.getLogger(__name__)
-router = APIRouter(tags=["designs"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, tags=["designs"], responses=PROBLEMS)
 ERRORS = {status: {"model": DesignErrorSchema} for status in ("4XX", "5XX")}
 HEALTH_SECONDS = 5.0
 """The time that a store has to say that it is there."""

@@ -21,12 +21,12 @@ from ragstone.schemas.documents import (
     ListedPageSchema,
 )
 from ragstone.schemas.erasure import ErasureReceiptSchema
-from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import BINARY, reply, send_file
 from ragstone.serve.http.requests import UrlsBody
 
-router = APIRouter(prefix="/v1/documents", tags=["documents"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1/documents", tags=["documents"], responses=PROBLEMS)
 
 
 @router.post("", status_code=202, response_model=DocumentStatusSchema)

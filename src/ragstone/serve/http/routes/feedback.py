@@ -17,12 +17,12 @@ from ragstone.schemas.activity import (
     TurnListSchema,
     VoteListSchema,
 )
-from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import GoldenBody, Limit, MakeGoldenBody, VoteBody
 
-router = APIRouter(prefix="/v1", responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 
 
 @router.post("/feedback", status_code=201, response_model=NotedVotesSchema, tags=["feedback"])

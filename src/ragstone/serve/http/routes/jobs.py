@@ -14,12 +14,12 @@ from ragstone.core.jobs import ACTIVE, JobState
 from ragstone.engine.workspace import Workspace
 from ragstone.schemas.jobs import JobListSchema, JobSchema, NoticeListSchema
 from ragstone.schemas.schema import Schema
-from ragstone.serve.http.identity import Reader, TenantAdmin, Writer
+from ragstone.serve.http.identity import KeyedRoute, Reader, TenantAdmin, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, reply_queued, send_file, stream_events, wants_events
 from ragstone.serve.http.requests import EvaluationBody, ExportBody, Limit, NoticesBody, TuningBody
 
-router = APIRouter(prefix="/v1", responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 RESULTS: dict[int | str, dict[str, Any]] = {200: {"content": {"application/zip": {}, "application/json": {}}}}
 POLL_SECONDS = 0.5
 """The time after which a stream of a job's progress looks at the job again."""

@@ -9,12 +9,12 @@ from ragstone.schemas.embeddings import SpaceListSchema
 from ragstone.schemas.erasure import DeletedKbSchema
 from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.knowledge_bases import KbListSchema, KbSchema, RenamedKbSchema, StatsSchema
-from ragstone.serve.http.identity import Admin, Reader
+from ragstone.serve.http.identity import Admin, KeyedRoute, Reader
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, reply_queued
 from ragstone.serve.http.requests import ReembedBody, RenameBody, refuse_unknown_model
 
-router = APIRouter(prefix="/v1", responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 
 
 @router.get("/kbs", response_model=KbListSchema, tags=["knowledge bases"])

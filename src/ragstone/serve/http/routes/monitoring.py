@@ -12,12 +12,12 @@ from starlette.responses import Response
 from ragstone.engine.engine import Engine
 from ragstone.schemas.activity import GapListSchema
 from ragstone.schemas.monitoring import AlertListSchema, AnalyticsSchema, DayListSchema, DaySchema
-from ragstone.serve.http.identity import Admin, Authenticated
+from ragstone.serve.http.identity import Admin, Authenticated, KeyedRoute
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import Limit
 
-router = APIRouter(prefix="/v1", tags=["monitoring"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", tags=["monitoring"], responses=PROBLEMS)
 Days = Annotated[int, Query(ge=1, le=3650)]
 
 

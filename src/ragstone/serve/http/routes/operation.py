@@ -15,12 +15,12 @@ from ragstone.engine.monitoring.health import Readiness
 from ragstone.engine.monitoring.instruments import CONTENT_TYPE
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.tenants import TenantListSchema, TenantSchema
-from ragstone.serve.http.identity import Credentials, Operator, authenticate, require_operator
+from ragstone.serve.http.identity import Credentials, KeyedRoute, Operator, authenticate, require_operator
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import TenantBody
 
-router = APIRouter(responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, responses=PROBLEMS)
 
 
 class HealthSchema(Schema):

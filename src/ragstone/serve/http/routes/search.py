@@ -15,7 +15,7 @@ from ragstone.schemas.receipts import AnsweredReceiptSchema, ReceiptReportSchema
 from ragstone.schemas.research import ResearchSchema
 from ragstone.schemas.schema import Schema
 from ragstone.schemas.search import ExplanationSchema, SearchSchema
-from ragstone.serve.http.identity import Reader
+from ragstone.serve.http.identity import KeyedRoute, Reader
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import begin_events, reply, stream_events, wants_events
 from ragstone.serve.http.requests import (
@@ -28,7 +28,7 @@ from ragstone.serve.http.requests import (
     VerifyTextBody,
 )
 
-router = APIRouter(prefix="/v1", tags=["search"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", tags=["search"], responses=PROBLEMS)
 
 
 @router.post("/search", response_model=SearchSchema)

@@ -20,13 +20,13 @@ from ragstone.schemas.service import (
     ChatSentenceEventSchema,
 )
 from ragstone.serve.chart import draw_analytics
-from ragstone.serve.http.identity import Admin, Reader, TenantAdmin
+from ragstone.serve.http.identity import Admin, KeyedRoute, Reader, TenantAdmin
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import begin_events, reply, stream_events, wants_events
 from ragstone.serve.http.requests import AgentBody, MessageBody
 from ragstone.serve.http.routes.monitoring import Days
 
-router = APIRouter(prefix="/v1", tags=["agent"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", tags=["agent"], responses=PROBLEMS)
 SVG = "image/svg+xml"
 
 

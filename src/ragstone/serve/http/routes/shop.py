@@ -23,7 +23,7 @@ from ragstone.schemas.shop import (
     ShopImportSchema,
     SlotListSchema,
 )
-from ragstone.serve.http.identity import Reader, Writer
+from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import Limit, RequestBody
@@ -92,7 +92,7 @@ class BookingBody(RequestBody):
     customer: str = Field(min_length=1, max_length=200)
 
 
-router = APIRouter(prefix="/v1/shop", tags=["shop"], responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1/shop", tags=["shop"], responses=PROBLEMS)
 After = Annotated[str, Query(description="`next` of the page before.", max_length=64)]
 Words = Annotated[str | None, Query(description="Only what a text is about, best first.", min_length=1)]
 Day = Annotated[date | None, Query(description="A day such as 2026-06-01.")]

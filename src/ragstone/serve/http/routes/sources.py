@@ -9,12 +9,12 @@ from ragstone.core.errors import InputError, SettingsError
 from ragstone.schemas.erasure import RemovedSourceSchema
 from ragstone.schemas.jobs import JobSchema
 from ragstone.schemas.sources import SourceListSchema, SourceSchema
-from ragstone.serve.http.identity import Admin, Reader, Writer
+from ragstone.serve.http.identity import Admin, KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, reply_queued
 from ragstone.serve.http.requests import SourceBody
 
-router = APIRouter(prefix="/v1", responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 
 
 @router.get("/sources", response_model=SourceListSchema, tags=["sources"])

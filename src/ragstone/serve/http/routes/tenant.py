@@ -11,12 +11,12 @@ from starlette.responses import Response
 from ragstone.core.clock import now
 from ragstone.core.keys import NewApiKey, read_scopes
 from ragstone.schemas.tenants import ApiKeyListSchema, ApiKeySchema, AuditSchema, IssuedKeySchema, UsageSchema
-from ragstone.serve.http.identity import Admin, Reader, TenantAdmin
+from ragstone.serve.http.identity import Admin, KeyedRoute, Reader, TenantAdmin
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import KeyBody, Limit
 
-router = APIRouter(prefix="/v1", responses=PROBLEMS)
+router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 
 
 @router.get("/usage", response_model=UsageSchema, tags=["tenant"])
