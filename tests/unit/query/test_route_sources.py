@@ -38,6 +38,7 @@ class World:
         self.about: frozenset[QueryType] = frozenset({"product"})
         self.broken: SourceError | None = None
         self.unread = ""
+        self.undecided = False
 
     async def rows(self, tenant: str, query: str, of: QueryType) -> RecordFindings:
         self.asked.append(f"database:{tenant}:{of}")
@@ -72,6 +73,8 @@ class World:
 
     async def confidence(self, found: SearchResult) -> float:
         self.judged = found.hits
+        if self.undecided:
+            await asyncio.Event().wait()
         return self.sure
 
 
@@ -123,6 +126,15 @@ async def test_the_web_is_left_alone_when_the_kb_suffices() -> None:
 async def test_and_asked_when_it_does_not(sure: float, hits: tuple[Hit, ...], sufficient: float) -> None:
     found = await look(World(sure=sure, hits=hits), PLAIN, sufficient=sufficient)
     assert (found.route, found.hits, found.web) == ("web", hits, (PAGE,))
+
+
+@pytest.mark.req("R-MOD-19", "R-REL-17")
+async def test_and_when_a_model_does_not_say_in_time_whether_it_does(caplog: pytest.LogCaptureFixture) -> None:
+    world = World()
+    world.undecided = True
+    found = await asyncio.wait_for(look(world, PLAIN, timeout=0.05), 10)
+    assert (found.route, found.hits, found.web) == ("web", (HIT,), (PAGE,))
+    assert caplog.messages == ["asking the web: whether the passages suffice could not be told within 0.05 s"]
 
 
 @pytest.mark.req("R-MOD-12")

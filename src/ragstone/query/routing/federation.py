@@ -35,6 +35,8 @@ class SourceSearches:
     kb: Callable[[], Awaitable[SearchResult]]
     confidence: JudgeConfidence
     sufficient: float
+    seconds: float
+    """Seconds that `confidence` may take; after them the web is asked."""
     web: AskWeb | None = None
     web_at_once: bool = False
     """True asks the web together with the others, not only if they do not suffice."""
@@ -94,9 +96,19 @@ async def _search_web(find: AskWeb | None) -> _Pages | None:
 async def _web_if_needed(found: SearchResult, sources: SourceSearches, web: AskWeb) -> _Pages | None:
     """Ask the web, unless what was found without it suffices."""
     known = replace(found, hits=found.hits + found.records)
-    if known.hits and await sources.confidence(known) >= sources.sufficient:
+    if known.hits and await _suffices(known, sources):
         return WebFindings(found.query, ()), Stage("web", 0.0, 0, 0, "the passages suffice")
     return await _search_web(web)
+
+
+async def _suffices(found: SearchResult, sources: SourceSearches) -> bool:
+    try:
+        async with asyncio.timeout(sources.seconds):
+            return await sources.confidence(found) >= sources.sufficient
+    except TimeoutError:
+        # A model that hangs would keep the search, and its turn, for all its retries.
+        logger.warning("asking the web: whether the passages suffice could not be told within %g s", sources.seconds)
+        return False
 
 
 def _add_rows(found: SearchResult, findings: RecordFindings, stage: Stage) -> SearchResult:
@@ -209,7 +221,11 @@ class FederatedSearch:
         search = partial(self._pipeline(settings).search, tenant, kb, request)
         kb_search = partial(self._cache.search, tenant, kb, settings, request, search)
         sources = self._others(
-            tenant, request, SourceSearches(kb_search, confidence, settings.sufficient), overrides, analysis
+            tenant,
+            request,
+            SourceSearches(kb_search, confidence, settings.sufficient, settings.timeout),
+            overrides,
+            analysis,
         )
         found = await search_all(request, sources)
         return _add_analysis(found, analysis, ms) if analysis else found
