@@ -141,6 +141,11 @@ def append_entries(connection: Connection, entries: Iterable[AuditEntry]) -> Non
     )
 
 
+def recorded_tenants(connection: Connection) -> set[str]:
+    """Return the ids of all tenants that the record has entries of, also of those that are gone."""
+    return {tenant_id for (tenant_id,) in connection.execute("SELECT DISTINCT tenant_id FROM audit").fetchall()}
+
+
 def _read(
     connection: Connection,
     tenant_id: str | None,

@@ -11,6 +11,8 @@ from typing import NamedTuple
 from ragstone.stores.ledger.documents import read_sequence
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
+MOVED = "moved-"
+
 
 class Weighed(NamedTuple):
     """An original that is held, and what it is counted with."""
@@ -111,17 +113,28 @@ def mark_origin(connection: Connection, tenant_id: str, origin: str) -> None:
     connection.execute(
         "INSERT INTO counters (tenant_id, name, value) VALUES (?, ?, ?) "
         "ON CONFLICT (tenant_id, name) DO UPDATE SET value = excluded.value",
-        (tenant_id, _origin(origin), read_sequence(connection, tenant_id)),
+        (tenant_id, origin_mark(origin), read_sequence(connection, tenant_id)),
     )
 
 
 def is_untouched(connection: Connection, tenant_id: str, origin: str) -> bool:
     """Return whether nothing but a move from that tenant has written here."""
     row = connection.execute(
-        "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, _origin(origin))
+        "SELECT value FROM counters WHERE tenant_id = ? AND name = ?", (tenant_id, origin_mark(origin))
     ).fetchone()
     return (int(row[0]) if row else 0) == read_sequence(connection, tenant_id)
 
 
-def _origin(tenant_id: str) -> str:
-    return f"moved-{tenant_id}"[:31]
+def list_origins(connection: Connection, tenant_id: str) -> dict[str, bool]:
+    """Return the marks of moves that have written here, each with whether nothing else has written since."""
+    rows = connection.execute(
+        "SELECT name, value FROM counters WHERE tenant_id = ? AND substr(name, 1, ?) = ?",
+        (tenant_id, len(MOVED), MOVED),
+    ).fetchall()
+    sequence = read_sequence(connection, tenant_id)
+    return {name: int(value) == sequence for name, value in rows}
+
+
+def origin_mark(tenant_id: str) -> str:
+    """Return the name of the counter that says how far a move from that tenant has written."""
+    return f"{MOVED}{tenant_id}"[:31]

@@ -22,6 +22,7 @@ from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.vectors.derived.index import DerivedIndex
 from ragstone.transfer.compare.index import compare_index, compare_searches, scan_points
 from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, judge
+from ragstone.transfer.migrate.copies import find_left, follow_names
 from ragstone.transfer.migrate.keys import carry_keys
 from ragstone.transfer.migrate.ledger import move_to_ledger
 from ragstone.transfer.reports import NONE, MoveReport, OnMove, TenantMove
@@ -224,12 +225,16 @@ async def _to_ledger(
     by_word = settings.store.lexical.kind in BM25 and chosen.store.lexical.kind in BM25
     exact = chosen.store.vectors.kind in EXACT and settings.store.vectors.kind in EXACT
     try:
+        if all_tenants:
+            await follow_names(stores, there, tenants)
         moved = [
             await move_to_ledger(stores, there, tenant, by_word=by_word, exact=exact, tell=tell) for tenant in tenants
         ]
         if all_tenants:
             wrong = await carry_keys(stores.ledger, there.ledger, "")
-            moved[-1] = replace(moved[-1], differences=moved[-1].differences + wrong)
+            left, remarks = await find_left(stores, there, tenants)
+            last = moved.pop()
+            moved += [replace(last, differences=last.differences + wrong, remarks=last.remarks + remarks), *left]
         return moved
     finally:
         await there.close()
