@@ -335,7 +335,7 @@ class Queue(Protocol):
         ...
 
     async def work_signals(self) -> Mapping[str, int]:
-        """Return all tenants, each with a number that changes when there is new work for it."""
+        """Return the active tenants, each with a number that changes when there is new work for it."""
         ...
 
     async def signal_work(self, tenant: str) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from ragstone.core.audit import Auditor
-from ragstone.core.errors import NotFoundError, SettingsError
+from ragstone.core.errors import NotFoundError, SettingsError, StoreError, StoreFull, TenantGone
 from ragstone.core.protocols import LexicalIndex, Queue, VectorIndex
 from ragstone.core.registry import Registry
 from ragstone.core.remedies import Action, Remedy
@@ -162,19 +162,29 @@ class Renewal:
 
 
 async def renew_encryption(stores: Stores, tenant: str) -> Renewal:
-    """Seal a tenant's files and the secrets of its sources with the present key."""
-    blobs = await stores.ledger.blobs(tenant)
-    rotation = await asyncio.to_thread(blobs.rotate)
-    return Renewal(rotation.renewed, await stores.sources.of(tenant).renew(), rotation.failed)
+    """Seal a tenant's files and the secrets of its sources with the present key; what cannot be opened is named."""
+    files, sources, failed = 0, 0, []
+    try:
+        rotation = await asyncio.to_thread((await stores.ledger.blobs(tenant)).rotate)
+        files, failed = rotation.renewed, [*rotation.failed]
+        sources = await stores.sources.of(tenant).renew()
+    except StoreFull:
+        raise  # nothing behind it could be written either
+    except StoreError as error:
+        failed.append(str(error))
+    return Renewal(files, sources, tuple(failed))
 
 
 async def rotate_keys(stores: Stores) -> dict[str, Renewal]:
     """Bring the files and secrets of all tenants under the present key, and return what was done for each."""
     audit = Auditor(stores.audit, stores.identity)
     done = {}
-    for tenant in await stores.ledger.work_signals():
-        done[tenant] = await renew_encryption(stores, tenant)
-        await audit.record_change(tenant, "keys.rotate", count=done[tenant].files)
+    for tenant in await stores.tenants.all():
+        if tenant.state == "deleting":
+            continue
+        with suppress(TenantGone):  # deleted since
+            done[tenant.name] = await renew_encryption(stores, tenant.name)
+            await audit.record_change(tenant.name, "keys.rotate", count=done[tenant.name].files)
     return done
 
 

@@ -13,14 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 from tests.warm import warm_python
 
 from ragstone.core.errors import SettingsError, StoreCorrupt, StoreError, StoreFull
+from ragstone.settings.tree import Settings
 from ragstone.stores import blobs as module
 from ragstone.stores.blobs import Blobs, Rotation
+from ragstone.stores.factory import Renewal, Stores, open_stores, rotate_keys
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.lexical.sqlite import Fts5Writer
-from ragstone.stores.vault import MARK, Vault
+from ragstone.stores.vault import MARK, Vault, new_key
+from ragstone.testing.builders import make_version, put
 
 OLD, NEW = b"o" * 32, b"n" * 32
 DOCUMENT, ANOTHER = "ab" * 16, "cd" * 16
@@ -305,3 +309,49 @@ def test_a_draft_that_takes_the_place_of_a_file_being_deleted_goes_with_it(
     blobs.remove(DOCUMENT, [name])
     assert steps == ["unlinked", "replaced", "unlinked", "unlinked"]
     assert not (folder / DOCUMENT).exists()
+
+
+def open_under(key: str, data_dir: Path, old_keys: Iterable[str] = ()) -> Stores:
+    security = {"key": SecretStr(key), "old_keys": [SecretStr(old) for old in old_keys]}
+    return open_stores(Settings(data_dir=data_dir, security=security), lambda _: ("password",))
+
+
+async def test_a_rotation_reaches_tenants_that_are_suspended_and_those_behind_a_broken_one(data_dir: Path) -> None:
+    former, present = new_key(), new_key()
+    stores = open_under(former, data_dir)
+    names = {}
+    for tenant in ("acme", "broken", "globex"):
+        kb = await put(stores.ledger, make_version(tenant=tenant), tenant=tenant)
+        (names[tenant],) = await stores.ledger.of(tenant).keep_originals([(DOCUMENT, b"the contract")])
+        await stores.sources.of(tenant).add(kb, "mail", "imap", {"password": "hunter2"}, "manual", None)
+    await stores.tenants.suspend("globex")
+    broken = data_dir / "tenants" / await stores.identity("broken") / "ledger.db"
+    await stores.close()
+    broken.unlink()
+    stores = open_under(present, data_dir, [former])
+    done = await rotate_keys(stores)
+    await stores.close()
+    assert (done["acme"], done["globex"]) == (Renewal(1, 1, ()), Renewal(1, 1, ()))
+    (said,) = done["broken"].failed
+    assert "the documents of tenant 'broken' are lost" in said
+    stores = open_under(present, data_dir)
+    for tenant in ("acme", "globex"):
+        assert await stores.ledger.of(tenant).originals([(DOCUMENT, names[tenant])]) == [b"the contract"]
+        (source,) = await stores.sources.of(tenant).all()
+        assert source.config == {"password": "hunter2"}
+    await stores.close()
+
+
+async def test_a_source_that_cannot_be_opened_is_named_beside_the_files_that_were_renewed(data_dir: Path) -> None:
+    former, present = new_key(), new_key()
+    stores = open_under(former, data_dir)
+    kb = await put(stores.ledger, make_version())
+    await stores.ledger.of("default").keep_originals([(DOCUMENT, b"the contract")])
+    await stores.sources.of("default").add(kb, "mail", "imap", {"password": "hunter2"}, "manual", None)
+    await stores.ledger.write("default", lambda rows, _: rows.execute("UPDATE sources SET name = 'taken'"))
+    await stores.close()
+    stores = open_under(present, data_dir, [former])
+    renewal = (await rotate_keys(stores))["default"]
+    await stores.close()
+    assert (renewal.files, renewal.sources, len(renewal.failed)) == (1, 0, 1)
+    assert "source default/taken" in renewal.failed[0]

@@ -78,7 +78,7 @@ class SqlLedger(ABC):
 
     @abstractmethod
     async def work_signals(self) -> Mapping[str, int]:
-        """Return all tenants, each with a number that changes when there is new work for it."""
+        """Return the active tenants, each with a number that changes when there is new work for it."""
 
     @abstractmethod
     async def signal_work(self, tenant: str) -> None:
