@@ -17,12 +17,13 @@ from ragstone.core.model_types import Bill
 from ragstone.core.tenants import Quotas
 from ragstone.settings.tree import Adapter
 from ragstone.stores.control.tenant_rows import Standing
+from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.spaces import SqlSpaceBook
 from ragstone.stores.ledger.tenant_ledger import SqlTenantLedger
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import put, unit_vectors
 from ragstone.transfer.compare.ledger import plain
-from ragstone.transfer.migrate.ledger import compare_standing
+from ragstone.transfer.migrate.ledger import carry_activity, compare_standing
 from ragstone.transfer.reports import MoveReport
 
 
@@ -138,6 +139,20 @@ async def test_what_is_written_during_the_move_is_carried_too(here: Site, tmp_pa
     assert report.tenants[0].documents in (14, 15)
     async with site(tmp_path / "b") as there:
         assert await same(here, there, tmp_path)
+
+
+async def test_what_is_written_after_the_documents_were_carried_is_carried_too(
+    here: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def write(ours: SqlLedger, theirs: SqlLedger, tenant: str) -> None:
+        await carry_activity(ours, theirs, tenant)
+        if not await ours.of(tenant).document(version(200).document_id):
+            await put(ours, version(200))
+
+    monkeypatch.setattr("ragstone.transfer.migrate.ledger.carry_activity", write)
+    report = await carried(here, tmp_path)
+    assert report.is_equal
+    assert report.tenants[0].documents == 15
 
 
 async def test_a_ledger_that_never_rests_is_said_to(

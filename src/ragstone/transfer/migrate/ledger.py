@@ -137,13 +137,13 @@ class Carrier:
                 remedy=Remedy(Action.MERGE_ARCHIVES),
             )
 
-    async def follow(self) -> None:
-        """Carry documents in rounds, until nothing has changed in between."""
+    async def follow(self) -> int:
+        """Carry documents in rounds, until nothing has changed in between; return up to where in the change feed."""
         for _ in range(ROUNDS):
             sequence = await self._here.ledger.of(self._tenant).sequence()
             changed = await self._round()
             if not changed and sequence == await self._here.ledger.of(self._tenant).sequence():
-                return
+                return sequence
         raise StoreBusy(
             f"documents of tenant '{self._tenant}' come in faster than they are carried",
             hint="pause its sources and run the same again: it goes on where it was",
@@ -260,9 +260,8 @@ async def move_to_ledger(
     carrier = Carrier(here, there, tenant, origin, tell)
     await carrier.check()
     for _ in range(ATTEMPTS):
-        await carrier.follow()
+        sequence = await carrier.follow()
         await carrier.finish()
-        sequence = await here.ledger.of(tenant).sequence()
         move = await _compare(here, there, tenant, carrier, by_word=by_word, exact=exact, tell=tell)
         if not move.differences.count or sequence == await here.ledger.of(tenant).sequence():
             break
