@@ -15,8 +15,10 @@ from ragstone.core import errors
 from ragstone.core.errors import QuotaExceeded, RagstoneError, StoreFull
 from ragstone.core.tenants import Quotas
 from ragstone.serve.http import limits
-from ragstone.serve.http.problems import handle_problems, status_of
-from ragstone.serve.http.requests import MOST_CHARS
+from ragstone.serve.http.problems import MOST_WRONG, handle_problems, status_of
+from ragstone.serve.http.requests import MOST_CHARS, MOST_FIELDS
+
+MESSAGE = {"role": "user", "content": "When does the tide gate open?"}
 
 
 def test_an_error_says_what_happened_and_what_to_do(acme: Caller) -> None:
@@ -48,6 +50,31 @@ def test_a_wrong_request_names_the_field(acme: Caller, body: dict[str, Any], at:
     answer = acme("POST", "/v1/search", json=body)
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
     assert answer.json()["errors"][0]["loc"] == at
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/search", {"query": "x"} | {f"field{number}": 1 for number in range(MOST_FIELDS)}),
+        ("/v1/sources", {"kind": "web", "name": "x", "config": {f"field{number}": 1 for number in range(9999)}}),
+        ("/v1/receipts/check", {"receipt": {f"field{number}": 1 for number in range(9999)}}),
+        ("/v1/keys", {"scopes": [0] * 9999}),
+        ("/v1/keys", {"scopes": ["read"], "kbs": [0] * 9999}),
+        ("/v1/chat/completions", {"model": "x", "messages": [MESSAGE], "modalities": [0] * 9999}),
+    ],
+)
+def test_a_body_with_many_parts_is_refused_before_each_of_them_is_an_error(
+    acme: Caller, path: str, body: dict[str, Any]
+) -> None:
+    answer = acme("POST", path, json=body)
+    assert answer.status_code in (400, 422)
+    assert "at most" in answer.text, answer.text
+    assert len(answer.content) < 1000
+
+
+def test_a_request_that_is_wrong_in_many_places_gets_a_short_answer(acme: Caller) -> None:
+    answer = acme("POST", "/v1/ask", json={"question": "x", "earlier": [{}] * 999})
+    assert (answer.status_code, len(answer.json()["errors"])) == (422, MOST_WRONG)
 
 
 @pytest.mark.req("R-API-19")

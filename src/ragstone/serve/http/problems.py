@@ -25,6 +25,8 @@ from ragstone.serve.http.rates import rate_headers
 
 logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
+MOST_WRONG = 100
+"""Parts of a request that an answer names: a body may have a million, and each costs many times its size."""
 STATUSES: Mapping[type, int] = {
     errors.CollectionBusy: 409,
     errors.CollectionExists: 409,
@@ -83,7 +85,7 @@ class ProblemSchema(Schema):
     hint: str
     request_id: str
     errors: list[dict[str, Any]] | None = Field(default=None, exclude_if=lambda found: found is None)
-    """The parts of the request that are wrong: `loc` and `msg` of each."""
+    """The parts of the request that are wrong, at most a hundred: `loc` and `msg` of each."""
 
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {
@@ -173,7 +175,7 @@ def handle_problems(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def tell_wrong_request(request: Request, error: RequestValidationError) -> Response:
         # Without the input itself: it may be a document, or hold a secret.
-        wrong = [{"loc": list(part["loc"]), "msg": part["msg"]} for part in error.errors()]
+        wrong = [{"loc": list(part["loc"]), "msg": part["msg"]} for part in error.errors()[:MOST_WRONG]]
         detail = _describe_first(error)
         return make_problem(request, 422, detail, code="invalid_input", hint="see /docs for the fields", wrong=wrong)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from fastapi import Query
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from ragstone.core.agents.articles import GraphName
 from ragstone.core.answers import Depth
@@ -18,7 +18,8 @@ from ragstone.settings.tree import Settings
 
 MOST_CHARS = 1_000_000
 """Longer texts are refused before anything looks at them; queries have a limit of their own in the settings."""
-
+MOST_FIELDS = 100
+"""Each further field that is not known would become an error with a place and a message of its own."""
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 """The most entries of a list to return."""
@@ -28,6 +29,13 @@ class RequestBody(BaseModel):
     """The base of all bodies."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _limit_fields(cls, value: Any) -> Any:
+        if isinstance(value, dict) and len(value) > MOST_FIELDS:
+            raise ValueError(f"there are {len(value)} fields; at most {MOST_FIELDS} are read")
+        return value
 
 
 class KbBody(RequestBody):
@@ -165,7 +173,7 @@ class SourceBody(KbBody):
 
     kind: str
     name: str
-    config: dict[str, Any] = Field(default_factory=dict)
+    config: dict[str, Any] = Field(default_factory=dict, max_length=MOST_FIELDS)
     schedule: str | None = None
 
 
@@ -186,9 +194,9 @@ class VoteBody(KbBody):
 class KeyBody(RequestBody):
     """A key to be made."""
 
-    scopes: list[Literal["read", "write", "admin"]] = Field(min_length=1)
+    scopes: list[Literal["read", "write", "admin"]] = Field(min_length=1, max_length=3)
     name: str = ""
-    kbs: list[str] = Field(default_factory=list)
+    kbs: list[str] = Field(default_factory=list, max_length=1000)
     days: int | None = Field(default=None, ge=1, le=36_500)
     per_minute: int | None = Field(default=None, ge=1, le=MOST_PER_MINUTE, description="Requests a minute.")
 
@@ -202,7 +210,7 @@ class TenantBody(RequestBody):
 class ReceiptBody(RequestBody):
     """A receipt of an earlier answer."""
 
-    receipt: dict[str, Any]
+    receipt: dict[str, Any] = Field(max_length=MOST_FIELDS)
 
 
 class GoldenBody(KbBody):

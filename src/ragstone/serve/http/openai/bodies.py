@@ -97,7 +97,7 @@ class ChatBody(ClientBody):
     functions: list[Any] | None = None
     response_format: dict[str, Any] | None = None
     logprobs: Literal[False] | None = None
-    modalities: list[str] | None = None
+    modalities: Annotated[list[str], Field(max_length=10)] | None = None
 
     @field_validator("messages")
     @classmethod
