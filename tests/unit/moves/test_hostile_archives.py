@@ -312,6 +312,15 @@ async def test_a_line_of_values_is_refused_before_it_is_read(
         await there.mover.import_archive(write(tmp_path / "x.zip", signed(members)))
 
 
+async def test_a_manifest_of_more_values_than_its_members_need_is_refused(
+    honest: Path, there: Site, tmp_path: Path
+) -> None:
+    members = members_of(honest)
+    in_manifest(remarks=[""] * (1 << 19))(members)
+    with pytest.raises(InputError, match="its manifest holds more values than anything of its kind"):
+        await there.mover.import_archive(write(tmp_path / "x.zip", members))
+
+
 async def test_lines_are_read_one_at_a_time(honest: Path, there: Site, tmp_path: Path) -> None:
     members = {**members_of(honest), DOCUMENTS: b"\n" * (16 << 20)}
     archive = await asyncio.to_thread(write, tmp_path / "x.zip", signed(members))

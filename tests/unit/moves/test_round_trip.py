@@ -139,6 +139,17 @@ async def test_a_part_ends_when_there_is_enough_in_it(tmp_path: Path, monkeypatc
         assert await there.uris() == await here.uris()
 
 
+async def test_a_manifest_may_list_all_members_that_there_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ragstone.transfer.compare.ledger.CHUNKS", 1)
+    for name, most in (("LONG", 0), ("MOST_QUOTES", 200), ("MOST_MARKS", 500)):
+        monkeypatch.setattr(f"ragstone.transfer.archive.format.{name}", most)
+    async with site(tmp_path / "a") as here, site(tmp_path / "b") as there:
+        await stock(here, 40)
+        await here.mover.export_archive(tmp_path / "x.zip")
+        assert len(contents(tmp_path / "x.zip")) == 120
+        assert (await there.mover.import_archive(tmp_path / "x.zip")).added == 40
+
+
 async def test_vectors_are_plain_little_endian_rows(tmp_path: Path) -> None:
     async with site(tmp_path / "a") as here:
         made = make_version("a", ["one", "two"], vectors=unit_vectors(2, seed=1))

@@ -23,6 +23,8 @@ LONG = 1 << 20
 """Bytes of JSON from which on it has to be text for the most part: other values take many times as much memory."""
 MOST_QUOTES, MOST_MARKS = 1 << 20, 1 << 22
 """The number of quotation marks it may then have, and of bytes that are not inside of them."""
+MEMBER_QUOTES, MEMBER_MARKS = 8, 40
+"""The same for each member that a manifest lists."""
 AGAIN = "copy it again from where it was made, or export it again"
 
 
@@ -48,10 +50,10 @@ class Facts:
             raise refusal(f"{self.what} is not a JSON object")
 
     @classmethod
-    def parse(cls, line: bytes, what: str) -> Facts:
-        """Return the object that a line or a file of JSON holds."""
+    def parse(cls, line: bytes, what: str, members: int = 0) -> Facts:
+        """Return the object that a line or a file of JSON holds, which may list so many members."""
         if len(line) > LONG:
-            _check_weight(line, what)
+            _check_weight(line, what, members)
         try:
             value = json.loads(line, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
@@ -141,11 +143,12 @@ def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not JSON")
 
 
-def _check_weight(line: bytes, what: str) -> None:
+def _check_weight(line: bytes, what: str, members: int) -> None:
     """Refuse a few megabytes that would become a few hundred, before they do."""
+    most_quotes, most_marks = MOST_QUOTES + MEMBER_QUOTES * members, MOST_MARKS + MEMBER_MARKS * members
     bare = line.replace(b"\\\\", b"").replace(b'\\"', b"")
     quotes = bare.count(b'"')
-    if quotes > MOST_QUOTES or sum(map(len, bare.split(b'"')[::2])) > MOST_MARKS:
+    if quotes > most_quotes or sum(map(len, bare.split(b'"')[::2])) > most_marks:
         raise refusal(f"{what} holds more values than anything of its kind")
 
 
@@ -240,9 +243,9 @@ def packed_manifest(manifest: Manifest) -> bytes:
     return json.dumps(value, ensure_ascii=False, indent=1).encode()
 
 
-def read_manifest(content: bytes) -> Manifest:
-    """Return the manifest of an archive; raise `InputError` when it cannot be read here."""
-    facts = Facts.parse(content, "its manifest")
+def read_manifest(content: bytes, members: int) -> Manifest:
+    """Return the manifest of an archive of so many members; raise `InputError` when it cannot be read here."""
+    facts = Facts.parse(content, "its manifest", members)
     if facts.value.get("format") != FORMAT:
         raise not_an_archive()
     version = facts.number("version", most=2**31)

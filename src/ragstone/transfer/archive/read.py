@@ -211,7 +211,7 @@ def _checked_manifest(archive: zipfile.ZipFile, file: BinaryIO, path: Path) -> M
     if MANIFEST not in entries:
         raise not_an_archive()
     with name_damage(str(path)):
-        manifest = read_manifest(archive.read(MANIFEST))
+        manifest = read_manifest(archive.read(MANIFEST), len(entries))
     listed = {name: member.bytes for name, member in manifest.members.items()}
     held = {name: entry.file_size for name, entry in entries.items() if name != MANIFEST}
     for name in listed.keys() ^ held.keys():
