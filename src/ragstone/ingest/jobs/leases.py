@@ -28,6 +28,8 @@ LONGEST_NAME = 500
 BEAT_SECONDS = 2.0
 """Most seconds between two updates of the visible progress."""
 POLL_SECONDS = 0.2
+MODEL_SECONDS = 30.0
+"""Seconds until jobs are tried again whose model was not here: other jobs of their tenant go first meanwhile."""
 FRESH_SECONDS = POLL_SECONDS / 2
 """Seconds that all slots share one reading of the work signals."""
 
@@ -192,7 +194,8 @@ class ClaimedJobs:
         for ticket in self._running():
             failure = failure_of(self._jobs[ticket].uri, error)
             if isinstance(error, ModelUnavailable | TenantSuspended):
-                await self._put_back(ticket, failure, counts=False)
+                wait = MODEL_SECONDS if isinstance(error, ModelUnavailable) else 0.0
+                await self._put_back(ticket, failure, wait=wait, counts=False)
             else:
                 await self._retry_or_fail(ticket, failure, error.retryable)
             self.drop(ticket)

@@ -90,6 +90,8 @@ class Worker:
         self._busy = 0
         self._syncing: set[str] = set()
         self._ended = False
+        self._missing: ModelUnavailable | None = None
+        """Tells of a model that jobs wait for, to who waits for the end."""
         self._maintained: dict[str, tuple[int, float]] = {}
 
     async def run(self, *, until_idle: bool = False) -> None:
@@ -98,7 +100,7 @@ class Worker:
             await self._run(until_idle=until_idle)
 
     async def _run(self, *, until_idle: bool) -> None:
-        self._ended = False
+        self._ended, self._missing = False, None
         background = [asyncio.create_task(self._run_maintenance()), asyncio.create_task(self._watch_registry())]
         batches = (WorkerSlot("document", "batch"),) * self._settings.workers
         # One at a time: no caller waits for it, and it takes the model from jobs that callers wait for.
@@ -108,6 +110,8 @@ class Worker:
         slots = [asyncio.create_task(self._run_slot(slot, until_idle)) for slot in wanted]
         try:
             await asyncio.gather(*slots)
+            if self._missing:
+                raise self._missing
         finally:
             for task in (*background, *slots):
                 if not task.cancelling():  # a second cancel would interrupt the release that the first began
@@ -131,8 +135,10 @@ class Worker:
             try:
                 if await self._claim_and_work(tenant, slot):
                     return True
-            except ModelUnavailable:
-                raise
+            except ModelUnavailable as error:
+                # It may be the model of this tenant or kb alone: neither others nor their maintenance wait for it.
+                logger.warning("jobs of a tenant wait for a model that is not here: %s", error)
+                self._missing = None if tolerant else error
             except TenantGone as error:
                 logger.info("dropping the jobs of a deleted tenant: %s", error)
             except RagstoneError as error:
@@ -205,10 +211,16 @@ class Worker:
                 self._on_end(tenant, now)
 
     async def _is_idle(self) -> bool:
+        """Return whether nothing is left to do but what waits for a model that was found missing."""
         for tenant in await self._scheduler.tenants():
             with suppress(TenantGone):
-                counts = await self._queue.of(tenant).counts()
-                if counts.get("pending") or counts.get("running"):
+                queue = self._queue.of(tenant)
+                counts = await queue.counts()
+                waiting = counts.get("pending", 0)
+                if counts.get("running") or (waiting and not self._missing):
+                    return False
+                left = await queue.jobs(("pending",), limit=waiting) if waiting else []
+                if any(job.error_code != ModelUnavailable.code for job in left):
                     return False
         return True
 
