@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.audit import Auditor, ErasureTarget, Receipt
 from ragstone.core.clock import now
-from ragstone.core.errors import NotFoundError, RagstoneError
+from ragstone.core.errors import NotFoundError, RagstoneError, StoreCorrupt
 from ragstone.core.remedies import Action, Remedy, advise
+from ragstone.core.tenants import Tenant
 from ragstone.core.types import Candidate, KnowledgeBase
 from ragstone.core.vectors import VectorPartition
 from ragstone.stores.activity import removal
@@ -126,22 +127,15 @@ class Eraser:
         tenant = await self._tenants.get(name)
         if tenant is None:
             raise NotFoundError(f"there is no tenant '{name}'", remedy=Remedy(Action.LIST_TENANTS))
-        case, samples = _Case(ErasureTarget("tenant", name)), []
+        case, samples = _Case(ErasureTarget("tenant", name)), list[Sample]()
         if tenant.state != "deleting":
-            case.before[LEDGER] = await self._ledger.read(name, erasure.count_tenant)
-            samples = await self._ledger.read(name, erasure.tenant_samples)
-            case.partitions = await self._partitions(name, ())
-            case.left_behind = [
-                f"{store}: holds vectors of tenant {tenant.id} ('{name}') and is not in use any more: "
-                "remove what carries this id there by hand"
-                for store in await self._list_abandoned(name, ())
-            ]
-            with case.unless(VECTORS):
-                await self._count_points(case, case.before)
-            with suppress(RagstoneError):  # a log that cannot be read is removed all the same
-                case.before[ACTIVITY] = {"rows": await self._count_all_activity(name)}
-            with case.unless(LEDGER):
-                case.scrubbed = await self._ledger.scrub(name, ())
+            try:
+                samples = await self._survey_tenant(tenant, case)
+            except StoreCorrupt as error:  # the way out of that is to delete the tenant
+                case.unfinished.append(
+                    f"{LEDGER}: {error}: what goes with it was not counted, "
+                    f"and a vector database may still hold vectors of tenant {tenant.id} ('{name}')"
+                )
         case.before[FILES] = {"files": (await self._ledger.remains(tenant.id))["files"]}
         with case.unless(f"tenant '{name}'", remedy=Remedy(Action.FINISH_TENANT_DELETION, tenant=name)):
             await self._tenants.delete(name)
@@ -154,6 +148,25 @@ class Eraser:
         receipt = case.receipt(name)
         await self._audit.record_erasure(receipt, tenant.id)
         return receipt
+
+    async def _survey_tenant(self, tenant: Tenant, case: _Case) -> list[Sample]:
+        """Count what every store holds of a tenant, and return what to search for when it is gone."""
+        name = tenant.name
+        case.before[LEDGER] = await self._ledger.read(name, erasure.count_tenant)
+        samples = await self._ledger.read(name, erasure.tenant_samples)
+        case.partitions = await self._partitions(name, ())
+        case.left_behind = [
+            f"{store}: holds vectors of tenant {tenant.id} ('{name}') and is not in use any more: "
+            "remove what carries this id there by hand"
+            for store in await self._list_abandoned(name, ())
+        ]
+        with case.unless(VECTORS):
+            await self._count_points(case, case.before)
+        with suppress(RagstoneError):  # a log that cannot be read is removed all the same
+            case.before[ACTIVITY] = {"rows": await self._count_all_activity(name)}
+        with case.unless(LEDGER):
+            case.scrubbed = await self._ledger.scrub(name, ())
+        return samples
 
     async def _remove(self, tenant: str, target: ErasureTarget) -> _Case | None:
         """Remove a target from the ledger, after counting what other stores hold of it."""

@@ -181,6 +181,18 @@ def test_it_asks_before_it_deletes(
     assert [one["name"] for one in filled("tenants", "--json").json["tenants"]] == left
 
 
+def test_a_tenant_whose_documents_are_lost_is_deleted_as_its_error_advises(filled: Cli, data_dir: Path) -> None:
+    (ledger,) = (data_dir / "tenants").glob("*/ledger.db")
+    ledger.unlink()
+    advised = filled("search", "dogs")
+    assert (advised.code, "delete the tenant" in " ".join(advised.err.split())) == (1, True)
+    gone = filled("tenants", "delete", "default", "--yes")
+    assert gone.code == 3
+    assert "ledger.db is missing: what goes with it was not counted" in " ".join(gone.err.split())
+    assert filled("tenants", "--json").json == {"tenants": []}
+    assert not ledger.parent.exists()
+
+
 @pytest.mark.req("R-OBS-10", "R-OBS-24")
 def test_usage_shows_costs_by_kind_and_month(filled: Cli, data_dir: Path) -> None:
     assert "Nothing has cost anything." in filled("usage").out

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ragstone.core.errors import InputError, NotFoundError
+from ragstone.core.errors import InputError, NotFoundError, StoreCorrupt
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import QUOTA_NAMES, QuotaName, Quotas, checked_quotas, checked_retention
 from ragstone.serve.cli.exits import FAILURE, NOTHING_FOUND, OK
@@ -98,7 +99,8 @@ async def delete_tenant(
         tenant = await _existing(engine.tenants, name)
         documents = 0
         if tenant.state != "deleting":
-            documents = (await engine.tenants.usage(name)).stock.documents
+            with suppress(StoreCorrupt):  # they are lost, and the tenant is to go for it
+                documents = (await engine.tenants.usage(name)).stock.documents
         if not session.confirms(f"Delete tenant '{name}' with {pluralize(documents, 'document')}?", yes=yes):
             return FAILURE
         receipts = [await engine.erase_tenant(name)]
