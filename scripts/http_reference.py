@@ -85,6 +85,7 @@ ACTIONS: Mapping[str, str] = {
     "store_busy": "Try again; another process holds the store.",
     "store_full": "Make room on the disk. Nothing that was acknowledged is lost.",
     "store_read_only": "Make the data folder writable.",
+    "point_refused": "Give the document fewer or shorter metadata fields, or choose another `store.vectors`.",
     "store_corrupt": "Run `ragstone doctor --repair`, or restore a [backup](../howto/backup.md).",
     "search_failed": "Try again; `ragstone doctor` shows which index does not answer.",
     "remote_failed": "Try again; look at the service that the message names.",

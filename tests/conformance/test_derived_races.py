@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conformance.derived import open_derived
 
-from ragstone.core.errors import ModelMismatch, RagstoneError, StoreBusy, StoreError
+from ragstone.core.errors import ModelMismatch, PointRefused, RagstoneError, StoreBusy, StoreError
 from ragstone.core.filters import Filter, parse_filter
 from ragstone.core.search import collect_notes
 from ragstone.core.types import Candidate, KnowledgeBase, NewVersion, Vector
@@ -20,7 +20,7 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.writes import discard
 from ragstone.stores.vectors.derived import follow as derived_follow
-from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, REST_SECONDS
+from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, REFUSED_SECONDS, REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
@@ -215,6 +215,34 @@ async def test_a_space_that_the_engine_refuses_is_nobody_else_s_trouble(
         await world.one.catch_up("default")
     monkeypatch.setattr(index_feed, "nearest", _never)
     assert await world.first.search("default", kb, QUERY, 5) == []
+
+
+async def test_a_point_that_the_engine_refuses_is_trouble_of_its_tenant_alone(world: World) -> None:
+    """Its document was live before the store was switched."""
+    world.one.followers = ()
+    kb = await put(world.one, version("a"))
+    other = await put(world.one, version("b", tenant="two"), tenant="two")
+    place = await world.place(kb)
+    world.engine.trouble[place.space] = PointRefused("the metadata of 'a' is more than the engine takes")
+    with collect_notes() as said:
+        assert len(await world.first.search("default", kb, QUERY, 5)) == 1
+    assert said == [
+        "memory is left alone, and the ledger answers in its place: " + str(world.engine.trouble[place.space])
+    ]
+    world.engine.trouble.clear()
+    with collect_notes() as said:
+        assert len(await world.first.search("two", other, QUERY, 5)) == 1
+    assert said == []
+    assert {one.tenant_id for one in world.first._followed} == {
+        await world.one.read("two", lambda _, tenant_id: tenant_id)
+    }
+    world.now += REST_SECONDS
+    world.engine.opened.clear()
+    await world.first.search("default", kb, QUERY, 5)
+    assert world.engine.opened == []  # it would be filled again from the start, and end the same
+    world.now += REFUSED_SECONDS - REST_SECONDS
+    await world.first.search("default", kb, QUERY, 5)
+    assert await world.texts(place) == ["about a"]
 
 
 async def _restaged(world: World, kb: KnowledgeBase) -> tuple[tuple[str, int], str]:

@@ -27,6 +27,7 @@ RagstoneError
 │   │   └── CollectionBusy a collection is being built already
 │   ├── StoreFull          no space left on the device
 │   ├── StoreReadOnly      what is there can be read, and nothing can be written
+│   ├── PointRefused       a vector database cannot hold all that a document says of itself
 │   └── StoreCorrupt       what was read back is not what was written
 ├── SearchFailed           no arm that was asked could be searched
 ├── JobNotDone             the result of a job was asked for before it completed
@@ -191,6 +192,10 @@ class StoreFull(StoreError):
 
 class StoreReadOnly(StoreError):
     code = "store_read_only"
+
+
+class PointRefused(StoreError):
+    code = "point_refused"
 
 
 class StoreCorrupt(StoreError):

@@ -346,7 +346,7 @@ class _Run:
                     # The name may belong to another tenant by now, or writing would create one.
                     raise TenantGone(f"tenant '{self.tenant}' was renamed or deleted meanwhile")
                 embedded = await self.embedder.ensure_current(fitting, embedded)
-                stored = await store(self.ledger, self.tenant, self.pinned.kb, fitting, embedded, self.report)
+                stored, refused = await store(self.ledger, self.tenant, self.pinned.kb, fitting, embedded, self.report)
             except KbGone as error:
                 # There may be another kb of the same name by now, which gets nothing of this run.
                 self.gone.append(error)
@@ -354,6 +354,8 @@ class _Run:
                     await self.outcomes.record_failure(document.work, _kb_gone_failure(document.work, error))
                 return
         await self.outcomes.settle_late(fitting)
+        for document, failure in refused:
+            await self.outcomes.record_failure(document.work, failure)
         for document in stored:
             await self.outcomes.record_stored(document)
         await self.verifier.check(self.tenant, self.pinned.kb, fitting, embedded, stored, self.report)

@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, a
 from dataclasses import dataclass, replace
 
 from ragstone.core.clock import ReadTime
-from ragstone.core.errors import EmptyDocument, NoTextSeen, NotFoundError, QuotaExceeded, RagstoneError
+from ragstone.core.errors import EmptyDocument, NoTextSeen, NotFoundError, PointRefused, QuotaExceeded, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import JobProgress, Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
@@ -28,6 +28,7 @@ from ragstone.ingest.work import JobBatch, RunReport, WorkItem
 NO_WORDS = "no text was found in it"
 Refuse = Callable[[WorkItem, Failure], Awaitable[None]]
 """Ends a document that exceeds a quota."""
+Refused = tuple[Prepared, Failure]
 Settle = Callable[[JobBatch], Awaitable[None]]
 """Ends the job of a batch that has ended without being stored."""
 
@@ -89,25 +90,27 @@ def _name_document(work: WorkItem, error: QuotaExceeded) -> QuotaExceeded:
 
 async def store(
     ledger: Ledger, tenant: str, kb: KnowledgeBase, wave: Sequence[Prepared], embedded: Embedded, report: RunReport
-) -> list[Prepared]:
-    """Write a wave and return the documents that are live now.
+) -> tuple[list[Prepared], Sequence[Refused]]:
+    """Write a wave and return the documents that are live now, and those that an index elsewhere refuses.
 
     Documents that were deleted, cancelled or read again since are left out.
     """
     with report.times.measure("store", len(wave)) as out:
         ahead = await _stage_ahead(ledger, tenant, kb, wave, embedded, report) if ledger.has_followers else None
-        finished = _find_finished(wave)
+        refused = ahead.refused if ahead else ()
+        accepted = _without([document for document, _ in refused], wave)
+        finished = _find_finished(accepted)
         dropped = {batch.ticket: await find_dropped(ledger, tenant, batch) for batch in finished if batch.ticket}
         with ExitStack() as ending:
             for batch in finished:
                 ending.enter_context(batch.ending())
             async with ledger.transaction(tenant) as tx:
                 live = await tx.live_contents(
-                    [identity for document in wave for identity in related_ids(document.work)]
+                    [identity for document in accepted for identity in related_ids(document.work)]
                 )
-                late = [document for document in wave if is_overtaken(document.work, document.content_hash, live)]
-                wanted = await _select_wanted(tx, _without(late, wave))
-                stored = await _activate_staged(tx, ahead, wave, wanted) if ahead else []
+                late = [document for document in accepted if is_overtaken(document.work, document.content_hash, live)]
+                wanted = await _select_wanted(tx, _without(late, accepted))
+                stored = await _activate_staged(tx, ahead, accepted, wanted) if ahead else []
                 fresh = _without(stored, wanted)
                 if ahead:
                     # A version that went live since was read earlier, and has replaced the staged one.
@@ -121,8 +124,8 @@ async def store(
                     tx, {batch.ticket: batch.final_progress() for batch in finished if batch.ticket}, dropped
                 )
         out.append(len(stored))
-    _count(stored, late, wave, report)
-    return stored
+    _count(stored, late, accepted, report)
+    return stored, refused
 
 
 def _count(stored: Sequence[Prepared], late: Sequence[Prepared], wave: Sequence[Prepared], report: RunReport) -> None:
@@ -158,6 +161,7 @@ class _Staged:
     kb: KnowledgeBase
     numbers: Mapping[int, int]
     """Version numbers by the identity of the prepared document."""
+    refused: Sequence[Refused] = ()
 
     def versions_of(self, documents: Sequence[Prepared]) -> list[tuple[str, int]]:
         """Return document id and version number of those that are staged."""
@@ -175,14 +179,29 @@ async def _stage_ahead(
     async with ledger.transaction(tenant) as tx:
         wanted = await _select_wanted(tx, wave)
         staged = await _stage(tx, kb, wave, wanted, embedded, report)
-    versions = staged.versions_of(wanted)
     try:
-        await ledger.prepare(tenant, staged.kb, versions)
+        refused = await _find_refused(ledger, tenant, staged, wanted)
     except RagstoneError:
         async with ledger.transaction(tenant) as tx:
-            await tx.discard_all(staged.kb, versions)
+            await tx.discard_all(staged.kb, staged.versions_of(wanted))
         raise
-    return staged
+    if refused:
+        async with ledger.transaction(tenant) as tx:
+            await tx.discard_all(staged.kb, staged.versions_of([document for document, _ in refused]))
+    return replace(staged, refused=refused)
+
+
+async def _find_refused(ledger: Ledger, tenant: str, staged: _Staged, documents: Sequence[Prepared]) -> list[Refused]:
+    """Send staged documents to an external index and return those that it refuses, found by halves."""
+    try:
+        await ledger.prepare(tenant, staged.kb, staged.versions_of(documents))
+    except PointRefused as error:
+        if len(documents) == 1:
+            return [(documents[0], failure_of(documents[0].work.item.uri, error))]
+        half = len(documents) // 2
+        first = await _find_refused(ledger, tenant, staged, documents[:half])
+        return first + await _find_refused(ledger, tenant, staged, documents[half:])
+    return []
 
 
 async def _activate_staged(

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.kit import Kit, item
 
+from ragstone.core.errors import PointRefused
 from ragstone.core.ledger import Transaction
 from ragstone.core.types import KnowledgeBase
-from ragstone.core.vectors import VectorPartition
+from ragstone.core.vectors import Point, VectorPartition
 from ragstone.ingest import store as store_module
 from ragstone.ingest.prepare import Prepared
+from ragstone.ingest.work import JobBatch, WorkItem
 from ragstone.settings.tree import Adapter
 from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.index import DerivedIndex
@@ -45,10 +47,22 @@ def _supersede(connection: Connection, tenant_id: str, document_id: str) -> None
     connection.execute("DELETE FROM versions WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
 
 
+class Choosy(MemoryProvider):
+    """Refuses the points of some documents, as an engine does with too much metadata."""
+
+    refused: tuple[str, ...] = ()
+
+    async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
+        for point in points:
+            if point.payload["external_id"] in self.refused:
+                raise PointRefused(f"the metadata of '{point.payload['uri']}' is more than it takes", hint="shorten it")
+        await super().upsert(partition, points)
+
+
 class FollowedKit(Kit):
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.provider = MemoryProvider(Adapter(kind="memory"), folder, "collection")
+        self.provider = Choosy(Adapter(kind="memory"), folder, "collection")
         self.index = Interrupted(self.ledger, self.provider)
         self.ledger.followers = (self.index,)
 
@@ -95,6 +109,42 @@ async def test_what_is_no_longer_wanted_is_not_left_staged(kit: FollowedKit, mon
     assert (len(calls), report.added, [one.code for one in report.failed]) == (2, 2, ["gone"])
     assert await kit.ledger.read("t", _staged_texts) == []
     assert await kit.held() == 3
+
+
+@pytest.mark.parametrize("refused", [("buoy",), ("pier", "gull"), NAMES])
+async def test_a_document_that_the_index_refuses_takes_no_other_with_it(
+    kit: FollowedKit, refused: tuple[str, ...]
+) -> None:
+    kit.provider.refused = refused
+    report = await kit.run([item(name) for name in NAMES])
+    taken = sorted({*NAMES, "mast"} - set(refused))
+    assert report.added == len(taken) - 1
+    assert [(one.uri, one.code, one.hint) for one in report.failed] == [
+        (item(name).uri, "point_refused", "shorten it") for name in refused
+    ]
+    assert (await kit.names(), await kit.held()) == (taken, len(taken))
+    assert await kit.ledger.read("t", _staged_texts) == []
+
+
+async def test_the_live_version_of_a_document_stays_when_its_next_one_is_refused(kit: FollowedKit) -> None:
+    kit.provider.refused = ("mast",)
+    report = await kit.run([item("mast", "The mast is there."), item("pier")])
+    assert (report.added, report.updated, [one.code for one in report.failed]) == (1, 0, ["point_refused"])
+    assert await kit.by_word("here") == {"mast", "pier"}
+    assert await kit.by_word("there") == set()
+
+
+async def test_each_job_of_a_wave_with_refused_documents_is_settled_once(kit: FollowedKit) -> None:
+    kit.provider.refused = ("pier", "gull")
+    alone, shared = JobBatch(), JobBatch(waiting=2)
+    settled: list[tuple[JobBatch, int, list[str]]] = []
+
+    async def settle(batch: JobBatch) -> None:
+        settled.append((batch, batch.stored, [failure.uri for failure in batch.failures]))
+
+    pairs = (("pier", alone), ("buoy", shared), ("gull", shared))
+    await kit.pipeline().run("t", "default", [WorkItem(item(name), batch) for name, batch in pairs], settle=settle)
+    assert settled == [(alone, 0, [item("pier").uri]), (shared, 1, [item("gull").uri])]
 
 
 def _staged_texts(connection: Connection, tenant_id: str) -> list[str]:

@@ -64,6 +64,12 @@ def unit(vector: Vector, what: str = "the query") -> Vector:
     return made
 
 
+def name_point(point: Point) -> str:
+    """Return the name of a point for messages: that of its document, if it says so."""
+    uri = point.payload.get("uri")
+    return f"'{uri}'" if uri else f"chunk {point.chunk_id}"
+
+
 def real_ids(chunk_ids: Sequence[str]) -> list[str]:
     """Return each id once, without those that cannot be ids of chunks: these never reach an engine."""
     return [chunk_id for chunk_id in dict.fromkeys(chunk_ids) if CHUNK_ID.fullmatch(chunk_id)]

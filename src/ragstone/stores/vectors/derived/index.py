@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
-from ragstone.core.errors import RagstoneError, RemoteError, StoreError
+from ragstone.core.errors import PointRefused, RagstoneError, RemoteError, StoreError
 from ragstone.core.filters import Filter, leaves_of
 from ragstone.core.search import add_note
 from ragstone.core.types import Candidate, KnowledgeBase, Space, Vector
@@ -43,6 +43,8 @@ SINCE_LAYOUTS = frozenset(("source", "connector"))
 """Fields that mean something else in points that were written before their layout was recorded."""
 REST_SECONDS = 10.0
 """Seconds that searches leave an engine alone that could not catch up."""
+REFUSED_SECONDS = 600.0
+"""The same for one that refused a point: a partition is filled from its beginning, up to the same point again."""
 ALL = ""
 CATCH_UP_SECONDS = 1.0
 """Seconds that searches wait for an engine to catch up before the ledger answers in its place."""
@@ -241,8 +243,10 @@ class DerivedIndex:
             self._current.discard(tenant_id)
             if isinstance(error, Exception):
                 # An engine that is away is so for everybody; what it refuses, it refuses this tenant.
-                whose = ALL if isinstance(error, StoreError | RemoteError) else tenant_id
-                self._resting[whose] = self._clock() + REST_SECONDS
+                is_refused = isinstance(error, PointRefused)
+                is_away = isinstance(error, StoreError | RemoteError) and not is_refused
+                whose = ALL if is_away else tenant_id
+                self._resting[whose] = self._clock() + (REFUSED_SECONDS if is_refused else REST_SECONDS)
                 advice = error.advice if isinstance(error, RagstoneError) else ""
                 said = str(error) or type(error).__name__
                 self._trouble[whose] = f"{said} ({advice})" if advice else said

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from ragstone.core.batches import batched_by_weight
-from ragstone.core.errors import InputError, StoreCorrupt, StoreError
+from ragstone.core.errors import InputError, PointRefused, StoreCorrupt
 from ragstone.core.ids import content_hash
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Json
 from ragstone.core.vectors import Isolation, Point, VectorPartition
-from ragstone.stores.vectors.checks import unit
+from ragstone.stores.vectors.checks import name_point, unit
 from ragstone.stores.vectors.milvus.filters import ranges_of, terms_of
 
 PIECE = 60_000
@@ -74,8 +74,8 @@ def row_of(partition: VectorPartition, point: Point) -> Row:
     terms, ranges = terms_of(point.payload), ranges_of(point.payload)
     pieces = _pieces(point.payload)
     if len(terms) > MOST_TERMS or len(json.dumps(ranges)) > MOST_RANGES or len(pieces) > MOST_PIECES:
-        raise StoreError(
-            f"the metadata of chunk {point.chunk_id} is more than Milvus can hold",
+        raise PointRefused(
+            f"the metadata of {name_point(point)} is more than Milvus can hold",
             hint="shorten its lists, or choose another kind for store.vectors",
         )
     return {

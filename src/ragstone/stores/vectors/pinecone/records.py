@@ -12,10 +12,10 @@ from urllib.parse import quote
 import numpy as np
 
 from ragstone.core.batches import batched_by_weight
-from ragstone.core.errors import StoreError
+from ragstone.core.errors import PointRefused
 from ragstone.core.types import Json
 from ragstone.core.vectors import Point, VectorPartition
-from ragstone.stores.vectors.checks import unit
+from ragstone.stores.vectors.checks import name_point, unit
 from ragstone.stores.vectors.rest import encode, numbers
 from ragstone.stores.vectors.terms import terms_of
 
@@ -44,8 +44,8 @@ def record(partition: VectorPartition, point: Point) -> Json:
     }
     room = MAX_METADATA - len(encode(metadata))
     if room < len(LEFT_OUT):
-        raise StoreError(
-            f"the metadata of chunk {point.chunk_id} is more than Pinecone takes ({MAX_METADATA} bytes)",
+        raise PointRefused(
+            f"the metadata of {name_point(point)} is more than Pinecone takes ({MAX_METADATA} bytes)",
             hint="give the document fewer metadata fields, or choose another vector store",
         )
     return {"id": prefix_of(partition) + point.chunk_id, "values": values, "metadata": metadata | _copy(point, room)}

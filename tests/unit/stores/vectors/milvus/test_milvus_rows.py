@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ragstone.core.errors import InputError, StoreCorrupt, StoreError
+from ragstone.core.errors import InputError, PointRefused, StoreCorrupt
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.vectors import Isolation, Point, VectorPartition
 from ragstone.stores.vectors.milvus.rows import (
@@ -102,7 +102,7 @@ def test_numbers_that_are_none_are_refused(odd: float) -> None:
     ],
 )
 def test_more_than_milvus_holds_is_refused_with_the_chunk_named(payload: dict[str, Any]) -> None:
-    with pytest.raises(StoreError, match="chunk c1 is more than Milvus can hold") as caught:
+    with pytest.raises(PointRefused, match="chunk c1 is more than Milvus can hold") as caught:
         row_of(PLACE, Point("c1", VECTOR, payload))
     assert caught.value.hint
 

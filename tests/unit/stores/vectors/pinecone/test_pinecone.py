@@ -14,7 +14,7 @@ from tests.doubles.pinecone import PineconeDouble
 from tests.doubles.rest import Refused
 from tests.doubles.web import Reply, json_reply
 
-from ragstone.core.errors import ModelMismatch, SettingsError, StoreBusy, StoreError
+from ragstone.core.errors import ModelMismatch, PointRefused, SettingsError, StoreBusy, StoreError
 from ragstone.core.filters import parse_filter
 from ragstone.core.vectors import Point, VectorPartition
 from ragstone.settings.tree import Adapter
@@ -232,8 +232,10 @@ def test_what_is_too_large_is_packed_or_left_out_by_name(payload: dict[str, Any]
 
 
 def test_metadata_that_cannot_be_filtered_whole_is_refused() -> None:
-    with pytest.raises(StoreError, match=rf"chunk {id_of(0)} is more than Pinecone takes \({MAX_METADATA}"):
+    with pytest.raises(PointRefused, match=rf"chunk {id_of(0)} is more than Pinecone takes \({MAX_METADATA}"):
         metadata_of({f"field{n}": n for n in range(300)})
+    with pytest.raises(PointRefused, match=r"metadata of 'docs/atlas.md' is more than"):
+        metadata_of({"uri": "docs/atlas.md", **{f"field{n}": n for n in range(300)}})
 
 
 def test_ids_of_places_never_meet() -> None:
