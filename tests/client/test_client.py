@@ -195,11 +195,11 @@ def test_sources_kbs_and_conversations_are_managed(
     assert client.knowledge_bases.rename("pier", "jetty").name == "jetty"
     assert {kb.name for kb in client.knowledge_bases.list()} == {"default", "jetty"}
     assert client.erase("kb", "jetty", "nothing")[0].target.name == "jetty"
-    hit = client.search(SearchQuery("tide gate", conversation="c1")).hits[0]
+    hit = client.search(SearchQuery("tide gate", conversation="support/42")).hits[0]
     assert client.feedback.vote("tide gate", [hit.chunk_id], "up") == 1
     assert client.feedback.votes()[0].chunk_id == hit.chunk_id
-    assert [turn.question for turn in client.conversations.turns("c1")] == ["tide gate"]
-    assert client.conversations.forget("c1") == 1
+    assert [turn.question for turn in client.conversations.turns("support/42")] == ["tide gate"]
+    assert client.conversations.forget("support/42") == 1
     assert client.audit.list(limit=1)[0].tenant == "acme"
     assert client.jobs.counts()["completed"] >= 1
     assert client.jobs.notices()[0].job_id

@@ -19,6 +19,8 @@ logger = logging.getLogger(__name__)
 REMEMBERED = 5
 """The number of earlier turns that a question is answered in the light of."""
 MOST_NAME_CHARS = 200
+STEPS = frozenset({".", ".."})
+"""Clients take these out of an address, so a conversation of such a name could not be shown or forgotten by it."""
 MOST_CHARS = 8000
 MOST_DOCUMENTS = 100
 WRITE_SECONDS = 2.0
@@ -65,6 +67,8 @@ async def read_recent_turns(
     scope: TenantScope, conversation: str, kb: str | None, most: int = REMEMBERED
 ) -> tuple[tuple[Turn, ...], str]:
     """Return what the next turn may refer to; nothing, and what went wrong, where it cannot be read."""
+    if conversation in STEPS:
+        raise InputError(f"a conversation cannot be called {conversation!r}", hint="give it another name")
     try:
         return await Conversations(scope).turns(conversation, limit=most, kb=kb), ""
     except StoreError as error:

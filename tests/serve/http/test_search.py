@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import quote
 
 import pytest
 from tests.serve.http.conftest import Caller, Service
@@ -111,6 +112,21 @@ def test_feedback_and_conversations_are_kept(asker: Caller) -> None:
     assert [turn["question"] for turn in asker("GET", "/v1/conversations/c1").json()["turns"]] == ["tide gate"]
     assert asker("DELETE", "/v1/conversations/c1").json() == {"forgotten": "c1", "turns": 1}
     assert asker("GET", "/v1/conversations").json() == {"conversations": []}
+
+
+@pytest.mark.parametrize("name", ["support/42", "https://shop.example/?a=1#b", "a/../b", "/", "50% off", "Zoë"])
+def test_a_conversation_of_any_name_is_shown_and_forgotten(asker: Caller, name: str) -> None:
+    asker("POST", "/v1/search", json={"query": "tide gate", "conversation": name})
+    place = f"/v1/conversations/{quote(name, safe='')}"
+    shown = asker("GET", place).json()
+    assert (shown["conversation"], [turn["question"] for turn in shown["turns"]]) == (name, ["tide gate"])
+    assert asker("DELETE", place).json() == {"forgotten": name, "turns": 1}
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_no_conversation_is_begun_that_no_address_leads_to(asker: Caller, name: str) -> None:
+    for path, field in (("search", "query"), ("ask", "question"), ("chat", "message")):
+        assert asker("POST", f"/v1/{path}", json={field: "tide gate", "conversation": name}).status_code == 422
 
 
 def _events(text: str) -> list[tuple[str, dict[str, object]]]:

@@ -44,14 +44,14 @@ async def list_conversations(workspace: Reader, limit: Limit = 100, kb: str | No
     return reply(ConversationListSchema.of(conversations=await workspace.conversations.list(limit=limit, kb=kb)))
 
 
-@router.get("/conversations/{name}", response_model=TurnListSchema, tags=["conversations"])
+@router.get("/conversations/{name:path}", response_model=TurnListSchema, tags=["conversations"])
 async def show_conversation(name: str, workspace: Reader, kb: str | None = None) -> Response:
     """Show the turns of a conversation."""
     turns = await workspace.conversations.turns(name, kb=kb)
     return reply(TurnListSchema.of(conversation=name, turns=turns))
 
 
-@router.delete("/conversations/{name}", response_model=ForgottenConversationSchema, tags=["conversations"])
+@router.delete("/conversations/{name:path}", response_model=ForgottenConversationSchema, tags=["conversations"])
 async def forget_conversation(name: str, workspace: Writer, kb: str | None = None) -> Response:
     """Forget a conversation."""
     turns = await workspace.conversations.forget(name, kb=kb)
