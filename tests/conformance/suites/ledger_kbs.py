@@ -9,6 +9,7 @@ import pytest
 from ragstone.core.errors import CollectionExists, InputError, KbGone, ModelMismatch, NotFoundError
 from ragstone.core.jobs import NewJob, Priority
 from ragstone.core.ledger import Ledger
+from ragstone.core.types import NewVersion
 from ragstone.testing.builders import DIMENSION, MODEL, make_version, put, unit_vectors
 
 BAD_NAMES = ["", "../x", "a/b", "Upper", ".hidden", "-dash", "with space", "a\x00b", "a\n", "ü", "a" * 64]
@@ -69,6 +70,24 @@ class LedgerKbSuite:
         assert reborn.id != doomed.id
         assert (await ledger.of("default").stats(reborn)).documents == 1
 
+    @pytest.mark.parametrize("kind", ["document", "source", "kb"])
+    async def test_parts_of_what_was_never_stored_go_with_what_is_deleted(self, ledger: Ledger, kind: str) -> None:
+        stored, other, never = make_version("a"), make_version("b", source="other"), make_version("never")
+        kb = await put(ledger, stored, other)
+        async with ledger.transaction("default") as transaction:
+            for version in (other, never):
+                await transaction.save_part(version.document_id, "recipe", "pages:1", b"text")
+        await ledger.clean_up("default")
+        assert await self._parts(ledger, other, never) == [b"text", b"text"]  # an interrupted run goes on with them
+        async with ledger.transaction("default") as transaction:
+            if kind == "document":
+                await transaction.delete(stored.document_id)
+            elif kind == "source":
+                await transaction.delete_source(kb, "test")
+            else:
+                await transaction.delete_kb("default")
+        assert await self._parts(ledger, other, never) == [None if kind == "kb" else b"text", None]
+
     async def test_a_kb_without_vectors_has_no_space(self, ledger: Ledger) -> None:
         assert await ledger.of("default").kb("default") is None
         kb = await put(ledger, make_version())
@@ -114,6 +133,9 @@ class LedgerKbSuite:
                 async with ledger.transaction("default") as transaction:
                     await transaction.open_kb(name)
         assert await ledger.of("default").kbs() == []
+
+    async def _parts(self, ledger: Ledger, *versions: NewVersion) -> list[bytes | None]:
+        return [await ledger.of("default").part(one.document_id, "recipe", "pages:1") for one in versions]
 
     async def _texts(self, ledger: Ledger, document: str) -> list[str]:
         return [chunk.chunk.text for chunk in await ledger.of("default").document_chunks(document)]

@@ -217,7 +217,7 @@ async def test_a_file_that_nobody_needs(stores: Stores, tmp_path: Path) -> None:
     (name,) = await stores.ledger.of("default").keep_originals([("a" * 32, b"left behind")])
     assert troubles(await examine(stores)) == {}  # it may be on its way in
     _make_old(tmp_path, name)
-    detail = "tenant 'default': staged versions: 0, files that nobody needs: 1"
+    detail = "tenant 'default': staged versions: 0, files that nobody needs: 1, parts of unfinished documents: 0"
     await check_and_repair(stores, "sqlite", "leftovers", detail)
 
 
@@ -229,7 +229,14 @@ async def test_versions_that_a_crash_left_staged(stores: Stores) -> None:
     await stores.ledger.write(
         "default", lambda db, _: db.execute("UPDATE versions SET created_at = ? WHERE version = 2", (old,))
     )
-    detail = "tenant 'default': staged versions: 1, files that nobody needs: 0"
+    detail = "tenant 'default': staged versions: 1, files that nobody needs: 0, parts of unfinished documents: 0"
+    await check_and_repair(stores, "sqlite", "leftovers", detail)
+
+
+async def test_parts_of_documents_that_were_never_stored(stores: Stores) -> None:
+    async with stores.ledger.transaction("default") as tx:
+        await tx.save_part("a" * 32, "recipe", "pages:1", b"text")
+    detail = "tenant 'default': staged versions: 0, files that nobody needs: 0, parts of unfinished documents: 1"
     await check_and_repair(stores, "sqlite", "leftovers", detail)
 
 

@@ -159,6 +159,33 @@ async def test_a_source_goes_at_once_with_its_jobs_and_notices(ledger: SqliteLed
 @pytest.mark.parametrize(
     "target",
     [
+        ErasureTarget("document", secret().document_id),
+        ErasureTarget("source", "test", "default"),
+        ErasureTarget("kb", "default"),
+    ],
+)
+async def test_parts_of_what_was_never_stored_are_erased_and_counted(
+    ledger: SqliteLedger, target: ErasureTarget
+) -> None:
+    await put(ledger, secret(), replace(ordinary(1), source="other"))
+    async with ledger.transaction("default") as tx:
+        for part in ("pages:1", "pages:51"):
+            await tx.save_part("never" * 6, "recipe", part, b"text")
+        await tx.save_part(ordinary(1).document_id, "recipe", "pages:1", b"text")
+    async with ledger.transaction("default") as tx:
+        erased = await tx.erase(target)
+    assert erased is not None
+    assert erased.rows["checkpoints"] == (3 if target.kind == "kb" else 2)
+    assert set((await ledger.read("default", erasure_counts.count, erased.traces)).values()) == {0}
+    async with ledger.transaction("default") as tx:
+        await tx.save_part("never" * 6, "recipe", "pages:101", b"text")  # by a run that goes on, of something else
+        await tx.save_part("never" * 6, "recipe", "pages:51", b"text")
+    assert (await ledger.read("default", erasure_counts.count, erased.traces))["checkpoints"] == 1
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
         ErasureTarget("document", "0" * 32),
         ErasureTarget("document", "../../etc/passwd"),
         ErasureTarget("document", ""),

@@ -16,6 +16,7 @@ from ragstone.stores.corpus.upkeep import FileUpkeep, live_chunk_ids
 from ragstone.stores.health.vectors import check_abandoned_indexes, check_vectors
 from ragstone.stores.indexes import IndexCache
 from ragstone.stores.ledger import originals
+from ragstone.stores.ledger.jobs import forget_unstored, list_unstored
 from ragstone.stores.ledger.sqlite.file import RECOVER, SqliteDialect
 from ragstone.stores.ledger.writes import staged_leftovers
 from ragstone.stores.lexical.bm25 import ResidentBm25Index
@@ -274,16 +275,21 @@ async def _reservations(stores: Stores, store: str, repair: bool) -> list[Health
 
 
 async def _leftovers(stores: Stores, store: str, tenants: Sequence[Tenant], repair: bool) -> list[HealthFinding]:
-    """Check for leftovers of crashes: staged versions and unneeded files."""
+    """Check for leftovers of crashes: staged versions, unneeded files, and parts of documents never stored."""
     findings = []
     for tenant in tenants:
         staged = len(await stores.ledger.read(tenant.name, staged_leftovers, now()))
         files = sum(len(names) for names in (await stores.ledger.strays(tenant.name)).values())
-        if not staged and not files:
+        parts = len(await stores.ledger.read(tenant.name, list_unstored))
+        if not staged and not files and not parts:
             continue
-        detail = f"tenant '{tenant.name}': staged versions: {staged}, files that nobody needs: {files}"
+        detail = (
+            f"tenant '{tenant.name}': staged versions: {staged}, files that nobody needs: {files}, "
+            f"parts of unfinished documents: {parts}"
+        )
         if repair:
             await stores.ledger.clean_up(tenant.name)
+            await stores.ledger.write(tenant.name, forget_unstored)
         findings.append(repair_finding(store, "leftovers", detail, "removed", repaired=repair))
     return findings or [HealthFinding(store, "leftovers", "ok", "no crash has left anything")]
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from ragstone.core.audit import ErasureTarget
 from ragstone.core.types import KnowledgeBase, Vector
 from ragstone.stores.ledger.documents import family, read_kb, read_kbs
-from ragstone.stores.ledger.jobs import forget_notices
+from ragstone.stores.ledger.jobs import PART_KEY, forget_notices, forget_unstored, list_unstored
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
-from ragstone.stores.ledger.writes import Indexes, delete_document
+from ragstone.stores.ledger.writes import Indexes, remove_family
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 SAMPLES = 3
@@ -52,6 +52,8 @@ class Traces:
     whole_kb: bool
     source: str
     samples: tuple[Sample, ...]
+    unstored: tuple[str, ...]
+    """Parts of documents that were never stored: they may be of what is erased, and all go."""
 
 
 def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Traces | None:
@@ -84,6 +86,7 @@ def survey(connection: Connection, tenant_id: str, target: ErasureTarget) -> Tra
         whole_kb=whole_kb,
         source=source,
         samples=_samples(connection, tenant_id, kb, numbers),
+        unstored=tuple(list_unstored(connection, tenant_id)),
     )
 
 
@@ -113,7 +116,8 @@ def delete_source(connection: Connection, tenant_id: str, indexes: Indexes, kb: 
         "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ? AND source = ? AND parent_id IS NULL",
         (tenant_id, kb.id, name),
     ).fetchall()
-    gone = [identity for (root,) in roots for identity in delete_document(connection, tenant_id, indexes, root)]
+    gone = [identity for (root,) in roots for identity in remove_family(connection, tenant_id, indexes, root)]
+    forget_unstored(connection, tenant_id)
     of_source = (tenant_id, kb.id, name)
     forget_notices(connection, tenant_id, kb.id, name)
     connection.execute("DELETE FROM jobs WHERE tenant_id = ? AND kb_id = ? AND source = ?", of_source)
@@ -215,6 +219,7 @@ def count(connection: Connection, tenant_id: str, traces: Traces) -> dict[str, i
         table: _count(connection, tenant_id, table, column, traces.document_ids)
         for table, column in BY_DOCUMENT.items()
     }
+    found["checkpoints"] += _count(connection, tenant_id, "checkpoints", PART_KEY, traces.unstored)
     found["terms"] = _count(connection, tenant_id, "terms", "chunk_seq", traces.numbers)
     found["vectors"] = sum(
         _count(connection, tenant_id, "vectors", f"space_id = {int(space)} AND chunk_seq", traces.numbers)

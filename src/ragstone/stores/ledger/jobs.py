@@ -22,6 +22,11 @@ KEPT_JOBS = 10_000
 """The number of ended jobs that are remembered, besides those whose originals are kept."""
 Weigh = Callable[[str, str], int]
 """The bytes of an original, by document id and name."""
+PART_KEY = "document_id || ' ' || made_from || ' ' || part"
+_UNSTORED = (
+    "FROM checkpoints WHERE tenant_id = ? AND NOT EXISTS "
+    "(SELECT 1 FROM documents d WHERE d.tenant_id = checkpoints.tenant_id AND d.id = checkpoints.document_id)"
+)
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
     "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "
@@ -117,6 +122,16 @@ def forget_document(connection: Connection, tenant_id: str, document_id: str) ->
     """Remove every trace of a document from the queue; a worker that still has it cannot finish."""
     for table in ("jobs", "notices", "checkpoints"):
         connection.execute(f"DELETE FROM {table} WHERE tenant_id = ? AND document_id = ?", (tenant_id, document_id))
+
+
+def list_unstored(connection: Connection, tenant_id: str) -> list[str]:
+    """Return the keys of parts of documents that were never stored."""
+    return [key for (key,) in connection.execute(f"SELECT {PART_KEY} {_UNSTORED}", (tenant_id,))]
+
+
+def forget_unstored(connection: Connection, tenant_id: str) -> None:
+    """Remove those parts: nothing says which deletion they belong to, so they go with any."""
+    connection.execute(f"DELETE {_UNSTORED}", (tenant_id,))
 
 
 def require_held(connection: Connection, tenant_id: str, ticket: Ticket) -> None:

@@ -19,7 +19,7 @@ from ragstone.language.terms import languages_of
 from ragstone.stores.activity.removal import empty_answers
 from ragstone.stores.indexes import TransactionalIndex
 from ragstone.stores.ledger.documents import family, read_kb, read_kbs
-from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document, forget_notices
+from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document, forget_notices, forget_unstored
 from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.versions import facts_of, next_version, publish, write_bands, write_chunks, write_vectors
 from ragstone.stores.sql.database import Connection
@@ -153,6 +153,14 @@ def discard(
 
 
 def delete_document(connection: Connection, tenant_id: str, indexes: Indexes, document_id: str) -> list[str]:
+    """Remove a document as `remove_family` does, and all parts of documents that were never stored."""
+    gone = remove_family(connection, tenant_id, indexes, document_id)
+    if gone:
+        forget_unstored(connection, tenant_id)
+    return gone
+
+
+def remove_family(connection: Connection, tenant_id: str, indexes: Indexes, document_id: str) -> list[str]:
     """Remove a document and those that came in with it, with all their versions, postings, vectors and jobs."""
     row = connection.execute(
         "SELECT kb_id FROM documents WHERE id = ? AND tenant_id = ?", (document_id, tenant_id)
@@ -201,6 +209,7 @@ def delete_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: st
         index.drop(connection, kb.id)
     for document_id in gone:
         forget_document(connection, tenant_id, document_id)
+    forget_unstored(connection, tenant_id)
     forget_notices(connection, tenant_id, kb.id)
     connection.execute("DELETE FROM knowledge_bases WHERE tenant_id = ? AND id = ?", (tenant_id, kb.id))
     return gone
@@ -378,7 +387,7 @@ def discard_leftovers(connection: Connection, tenant_id: str, indexes: Indexes, 
         discard(connection, tenant_id, indexes, kbs[kb_id], document_id, number)
     for document_id in {document_id for _, document_id, _ in found}:
         if _is_nothing(connection, tenant_id, document_id):
-            delete_document(connection, tenant_id, indexes, document_id)
+            remove_family(connection, tenant_id, indexes, document_id)
     return len(found)
 
 
