@@ -281,7 +281,7 @@ class WaveEmbedder:
         model = space or embedder.model.id
         dimension = embedder.model.dimension
         # Which texts of the slice are wanted depends on what the index held then and holds now.
-        part = f"vectors:{first}:{content_hash(NUL.join(wanted))[:16]}:{model[:32]}"
+        part = f"vectors:{first}:{content_hash(NUL.join(wanted))[:16]}:{content_hash(model)[:16]}"
         kept = await parts.load(part)
         if kept is not None and len(kept) == len(wanted) * dimension * 2:
             vectors = np.frombuffer(kept, np.float16).astype(np.float32).reshape(len(wanted), dimension)

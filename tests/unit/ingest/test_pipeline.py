@@ -222,6 +222,23 @@ async def test_a_long_document_tells_how_far_it_is(kit: Kit) -> None:
     assert last.cut_bytes == last.read_bytes > len(long)
 
 
+@pytest.mark.parametrize(("name", "kept"), [("MiniLM-L6", SLICE_CHUNKS), ("multilingual-MiniLM-L6", 0)])
+async def test_slices_are_kept_for_the_very_model_that_embedded_them(kit: Kit, name: str, kept: int) -> None:
+    class Stopped(FakeEmbedder):
+        async def embed(self, texts: Sequence[str], role: Role = "document") -> Embeddings:
+            if self.calls:
+                raise asyncio.CancelledError
+            return await super().embed(texts, role)
+
+    family = "sentence-transformers/paraphrase-"
+    long = item("long", " ".join(f"Sentence number {number} is here." for number in range(LONG_CHUNKS)))
+    with pytest.raises(asyncio.CancelledError):
+        await kit.run([long], embedder=Stopped(name=f"{family}MiniLM-L6"))
+    model = FakeEmbedder(name=f"{family}{name}")
+    await kit.run([long], embedder=model)
+    assert sum(len(texts) for texts, _ in model.calls) == LONG_CHUNKS - kept
+
+
 async def test_a_source_that_breaks_off_surfaces_its_error_and_what_was_stored_stays(kit: Kit) -> None:
     def source() -> Iterator[Item]:
         yield from (item(f"n{number}") for number in range(LOOK_UP))
