@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,8 @@ from tests.warm import warm_python
 
 from ragstone import Item, Ragstone
 from ragstone.core.errors import ModelError, NotFoundError
+from ragstone.core.model_types import Embeddings
+from ragstone.core.types import Role
 from ragstone.ingest.backfill import FillProgress
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -98,6 +102,30 @@ def test_without_a_model_nothing_is_removed(fake_model: FakeEmbedder, monkeypatc
         with pytest.raises(ModelError):
             stone.resync()
         assert stone.spaces() == before
+
+
+def test_one_that_was_interrupted_starts_again_for_another_dimension(
+    fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embed = fake_model.embed
+
+    async def fall_over(texts: Sequence[str], role: Role = "document") -> Embeddings:
+        if texts[0].startswith("All about"):
+            raise ModelError("the model fell over")
+        return await embed(texts, role)
+
+    with Ragstone(data_dir="data") as stone:
+        stone.ingest_items(ITEMS)
+        monkeypatch.setattr(fake_model, "embed", fall_over)
+        with pytest.raises(ModelError):
+            stone.resync()
+    monkeypatch.setattr(fake_model, "embed", embed)
+    fake_model.model = replace(fake_model.model, dimension=32)
+    with Ragstone(data_dir="data") as stone:
+        report = stone.resync()
+        assert (report.resumed, report.written) == (False, report.chunks)
+        assert [one.space.dimension for one in stone.spaces()] == [32]
+        assert found(stone, "dense") == len(WORDS)
 
 
 @pytest.mark.req("R-DOM-41")

@@ -24,7 +24,7 @@ from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder, EmbedderFor, SpaceBook
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import Admission
-from ragstone.core.types import KnowledgeBase, Matrix, Vector
+from ragstone.core.types import KnowledgeBase, Matrix, Space, Vector
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.work import PinnedKb, RunReport, WorkItem
 
@@ -215,7 +215,10 @@ class WaveEmbedder:
         except ForeignModel as problem:
             self.report.note_foreign_model(problem.model, space)
             return Embedded(None, "")
-        return Embedded(np.stack([rows[text] for text in texts]), model)
+        vectors = [rows[text] for text in texts]
+        if kb.space:
+            _require_dimension(kb, kb.space, vectors)
+        return Embedded(np.stack(vectors), model)
 
     async def ensure_current(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
         """Return the vectors, embedded again if the kb was moved to another model since."""
@@ -291,6 +294,18 @@ class WaveEmbedder:
         if answered == model and made.shape[1] == dimension:
             await _finish(parts.save(part, made.astype(np.float16).tobytes()))
         return rows, answered
+
+
+def _require_dimension(kb: KnowledgeBase, space: Space, vectors: Sequence[Vector]) -> None:
+    """Raise `ModelMismatch` for vectors that are longer or shorter than those of the Space."""
+    other = next((len(vector) for vector in vectors if len(vector) != space.dimension), None)
+    if other is not None:
+        raise ModelMismatch(
+            f"knowledge base '{kb.name}' was built with {space.model} ({space.dimension} dimensions), "
+            f"not with {space.model} ({other})",
+            hint=f"set embedding.dimensions to {space.dimension}, or",
+            remedy=Remedy(Action.REEMBED, model=model_name(space.model), kb=kb.name),
+        )
 
 
 async def _finish(work: Coroutine[None, None, None]) -> None:

@@ -124,3 +124,15 @@ async def test_another_configured_model_is_refused_before_anything_is_written(ki
     assert caught.value.remedy == Remedy(Action.REEMBED, model="other", kb="default", current_model="fake")
     assert await kit.ledger.of("t").sequence() == before
     assert await kit.names() == ["pier"]
+
+
+@pytest.mark.req("R-EMB-18")
+@pytest.mark.parametrize("text", ["The buoy is here.", "The pier is here. The buoy is here."], ids=["new", "shared"])
+async def test_another_dimension_of_the_model_is_refused_with_what_to_do(kit: Kit, text: str) -> None:
+    await kit.run([item("pier")])
+    with pytest.raises(ModelMismatch) as caught:
+        await kit.run([item("buoy", text)], embedder=FakeEmbedder(dimension=32))
+    said = "knowledge base 'default' was built with fake@1 (64 dimensions), not with fake@1 (32)"
+    assert (str(caught.value), caught.value.hint) == (said, "set embedding.dimensions to 64, or")
+    assert caught.value.remedy == Remedy(Action.REEMBED, model="fake", kb="default")
+    assert await kit.names() == ["pier"]

@@ -16,6 +16,7 @@ from ragstone.evaluate.spaces import VALIDATION
 from ragstone.ingest import backfill as fill
 from ragstone.ingest.backfill import FillProgress, SpaceMaintenance
 from ragstone.language.relevance import UNRELATED
+from ragstone.testing.fakes import FakeEmbedder
 
 NAMES = ("pier", "buoy", "gull", "rope", "lamp", "oar")
 
@@ -202,6 +203,17 @@ async def test_without_a_mode_a_kb_that_has_the_model_is_left_as_it_is(filled: M
     await filled.reembed()
     report = await filled.reembed()
     assert (report.mode, report.outcome, report.written, report.generation) == ("incremental", "filled", 0, 2)
+
+
+@pytest.mark.parametrize("model", ["fake", None])
+async def test_without_a_mode_another_dimension_of_the_model_is_a_new_generation(
+    filled: MoveKit, model: str | None
+) -> None:
+    filled.models["fake"] = filled.pool.default = FakeEmbedder(dimension=32)
+    report = await filled.reembed(model)
+    assert (report.mode, report.outcome, report.written, report.generation) == ("full", "promoted", 6, 2)
+    assert [one.space.dimension for one in await filled.spaces()] == [64, 32]
+    assert await filled.near("pier") == set(NAMES)
 
 
 async def test_rolling_back_brings_what_came_in_since(filled: MoveKit) -> None:

@@ -82,7 +82,7 @@ class Reembedder:
     ) -> ReembedReport:
         """Build or go on building, compare, and promote unless the new Space is worse.
 
-        Without a mode, a kb that has this model already is only filled where it lacks something.
+        Without a mode, a kb that has this model in its dimension is only filled where it lacks something.
         """
         started = time.monotonic()
         _check_days(grace_days)
@@ -90,7 +90,8 @@ class Reembedder:
         kb = await self._kb(tenant, kb_name)
         embedder = await self._embedders.get(model_name(model)) if model else self._embedders.default
         wanted, dimension = await identify_model(embedder)
-        chosen = mode or ("incremental" if kb.space and kb.space.model == wanted else "full")
+        is_live = kb.space is not None and (kb.space.model, kb.space.dimension) == (wanted, dimension)
+        chosen = mode or ("incremental" if is_live else "full")
         filled = FillResult()
         if chosen == "incremental":
             kb = await self._fill_live(tenant, kb, wanted, dimension, filled, on_progress)

@@ -59,7 +59,8 @@ async def resync(
         raise unknown_kb(kb_name, tenant)
     # Asked before anything is removed: without a model there would be nothing to fill the Space with.
     model, dimension = await identify_model(embedders.default)
-    resumed = await spaces.is_truncated(kb) and kb.space is not None and kb.space.model == model
+    is_live = kb.space is not None and (kb.space.model, kb.space.dimension) == (model, dimension)
+    resumed = is_live and await spaces.is_truncated(kb)
     removed = sources = 0
     if not resumed:
         sources = await reread(tenant, kb_name)
