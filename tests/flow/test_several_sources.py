@@ -85,6 +85,28 @@ async def test_a_price_is_read_from_the_database_and_cited(engine: Engine) -> No
     assert (await engine.workspace("globex").search(PRICE)).records == ()
 
 
+async def test_a_caller_that_is_limited_to_a_kb_gets_no_rows(engine: Engine) -> None:
+    """A row is in no kb, and whatever else is of the whole tenant is refused to such a caller."""
+    limited = engine.workspace("default", kbs=["default"])
+    found = await limited.search(SearchQuery(PRICE))
+    assert found.records == ()
+    assert [hit.title for hit in found.hits] == ["Guide"]
+    assert found.analysis is not None
+    assert "database" not in found.analysis.sources
+    assert "database" not in str((await limited.explain(SearchQuery(PRICE), found.hits[0].document_id)).stages)
+    assert "42" not in (await limited.ask(Question(PRICE))).answer
+    assert "42" not in str((await limited.research("the price of Oriental Spice")).findings)
+    assert (await limited.verify("The price of Oriental Spice is 42 USD.")).status == "UNVERIFIED"
+
+
+async def test_answers_with_and_without_rows_are_kept_apart(engine: Engine) -> None:
+    async with open_engine(settings(engine.settings.data_dir, cache={"answers": True})) as keeping:
+        everyone, limited = workspace_of(keeping), keeping.workspace("default", kbs=["default"])
+        for asked in range(2):
+            assert "42" not in (await limited.ask(Question(PRICE))).answer, asked
+            assert "42" in (await everyone.ask(Question(PRICE))).answer, asked
+
+
 @pytest.mark.req("R-TST-32", "R-MOD-20")
 async def test_documents_rows_and_the_web_are_searched_together_and_each_is_named(
     engine: Engine, data_dir: Path, tmp_path: Path

@@ -235,7 +235,8 @@ class Answers(WorkspacePart):
         if embedder is None:
             return None
         passages = settings.answer.passages if question.k is None else question.k
-        way = repr((passages, question.mode, question.where, question.web))
+        # A limited caller's answer is made without rows of databases, so that it may lack what others are told.
+        way = repr((passages, question.mode, question.where, question.web, self._scope.is_limited))
         way += repr((await self._access.settings_for(tenant)).retrieval)
         return Asked(tenant, scope, way, checked_query(question.text, settings.limits.query_chars), embedder)
 

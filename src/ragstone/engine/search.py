@@ -198,7 +198,7 @@ class Search(WorkspacePart):
         async with self._access.asking(tenant) as budget:
             sure = partial(self.confidence, kb=query.kb)
             spares = budget is not None and budget.is_nearly_spent
-            overrides = RoutingOverrides(query.mode is not None or spares, query.web)
+            overrides = RoutingOverrides(query.mode is not None or spares, query.web, self._may_see_rows)
             asked, request = request.mode, replace(request, mode=_affordable_mode(request.mode, budget))
             found = await self._components.federated_search.search(
                 tenant, scope, settings.retrieval, request, sure, overrides
@@ -210,6 +210,11 @@ class Search(WorkspacePart):
         if budget is None or request.mode == asked:
             return found
         return replace(found, degraded=(*found.degraded, budget.note))
+
+    @property
+    def _may_see_rows(self) -> bool:
+        """True for callers of the whole tenant: a row of a database is in no kb that a caller could be limited to."""
+        return not self._scope.is_limited
 
     async def _resolve(self, request: SearchRequest, scope: KnowledgeBase) -> SearchRequest:
         """Return a request whose filter names connectors as `connector`, also where it calls one a `source`."""
@@ -279,7 +284,7 @@ class Search(WorkspacePart):
         scope, pipeline = await self.kb(query.kb), components.pipeline_for(settings.retrieval)
         request = await self._resolve(request, scope)
         async with self._access.asking(tenant):
-            analysis = components.federated_search.analysis(settings.retrieval, request)
+            analysis = components.federated_search.analysis(settings.retrieval, request, records=self._may_see_rows)
             try:
                 told = await explain(components.ledger, pipeline, tenant, scope, request, document_id, analysis)
             except NotFoundError:

@@ -182,6 +182,8 @@ class RoutingOverrides:
     """True if the caller chose the mode."""
     web: bool | None = None
     """True asks the web, False does not; None leaves it to the analysis."""
+    records: bool = True
+    """False leaves out rows of databases."""
 
 
 class FederatedSearch:
@@ -212,7 +214,7 @@ class FederatedSearch:
         if overrides.web and self._web is None:
             raise no_web_search()
         started = time.perf_counter()
-        analysis = self.analysis(settings, request, overrides.web)
+        analysis = self.analysis(settings, request, overrides.web, records=overrides.records)
         ms = round((time.perf_counter() - started) * 1000, 3)
         if analysis and not analysis.sources:
             return _empty_result(request, analysis)
@@ -231,13 +233,13 @@ class FederatedSearch:
         return _add_analysis(found, analysis, ms) if analysis else found
 
     def analysis(
-        self, settings: RetrievalSettings, request: SearchRequest, web: bool | None = None
+        self, settings: RetrievalSettings, request: SearchRequest, web: bool | None = None, *, records: bool = True
     ) -> QueryAnalysis | None:
         """Return the analysis of the query; None if the settings turn routing off."""
         if settings.routing == "off":
             return None
         # A filter may be a restriction, and no row can show that it fits: a filtered search gets no rows.
-        about = self._records.about if self._records and request.where is None else ()
+        about = self._records.about if self._records and records and request.where is None else ()
         may_ask = bool(self._web) and web is None
         analysis = analyse(request.query, settings.vocabulary, web=may_ask, database=about)
         if not web:
