@@ -276,8 +276,10 @@ def expand_items(
 
 
 def _expand_members(work: WorkItem, limits: LimitSettings) -> Iterator[WorkEntry]:
+    work.batch.was_opened = True  # also if nothing is in it
     for member in expand(work.item, limits):
         if member is work.item:
+            work.batch.was_opened = False
             yield work
         elif isinstance(member, Failure):
             work.batch.fail(member)

@@ -284,7 +284,7 @@ def _find_finished(wave: Sequence[Prepared]) -> list[JobBatch]:
 
 async def find_dropped(ledger: Ledger, tenant: str, batch: JobBatch) -> list[str]:
     """Return the documents of an archive that it has no longer, without those in parts of it that were not read."""
-    if not batch.members:
+    if not batch.was_opened:
         return []
     there = ledger.of(tenant)
     dropped = [child for child in await there.children(batch.document_id) if child not in batch.members]
@@ -299,10 +299,15 @@ async def complete_jobs(
     tx: Transaction, finished: Mapping[Ticket, JobProgress], dropped: Mapping[Ticket, Sequence[str]]
 ) -> None:
     """Complete jobs whose tickets are still good, and delete what their archives have no longer."""
+    await delete_dropped(tx, dropped)
+    await tx.complete_all(finished)
+
+
+async def delete_dropped(tx: Transaction, dropped: Mapping[Ticket, Sequence[str]]) -> None:
+    """Delete what archives have no longer, where the tickets of their jobs are still good."""
     for ticket in await tx.holding([ticket for ticket, children in dropped.items() if children]):
         for child in dropped[ticket]:
             await tx.delete(child)
-    await tx.complete_all(finished)
 
 
 def _version(document: Prepared, vectors: Matrix | None) -> NewVersion:

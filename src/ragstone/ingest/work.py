@@ -46,6 +46,8 @@ class JobBatch:
     """True if a temporary failure is final this time."""
     remarks: list[str] = field(default_factory=list)
     """Warnings to show although the job completed."""
+    was_opened: bool = False
+    """True if the item that this job is about is an archive or a mailbox that was opened."""
     members: set[str] = field(default_factory=set)
     """Documents that are in the archive that this job is about, those that fail as well."""
     progress: JobProgress = field(default_factory=JobProgress)

@@ -30,15 +30,17 @@ def packed(members: Mapping[str, str | bytes]) -> bytes:
     return file.getvalue()
 
 
-async def take_in(kit: Kit, content: bytes) -> list[str]:
-    """Work on an archive whose job completes, and return the names of its live members."""
+async def take_in(kit: Kit, content: bytes, ends: str = "completed") -> list[str]:
+    """Work on an archive whose job ends as expected, and return the names of its live members."""
     identity = document_id(T, "default", "test", "all")
     work = WorkItem(Item("test", "all", "all.zip", content), JobBatch(), document_id=identity)
     (job,) = await new_jobs(kit.ledger, T, [work], Priority.UPLOAD)
     async with kit.ledger.transaction(T) as tx:
-        await tx.enqueue(await tx.open_kb("default"), job)
+        queued = await tx.enqueue(await tx.open_kb("default"), job)
     await worker(kit, FakeEmbedder()).run(until_idle=True)
-    assert {job.state for job in await SqlQueue(kit.ledger).of(T).jobs()} == {"completed"}
+    ended = await SqlQueue(kit.ledger).of(T).job(queued.id)
+    assert ended is not None
+    assert (ended.state, ended.error) == (ends.partition(": ")[0], ends.partition(": ")[2])
     return [name.removeprefix("all!/") for name in await kit.names()]
 
 
@@ -72,3 +74,24 @@ async def test_what_is_in_a_part_of_an_archive_that_cannot_be_read_stays(kit: Ki
     stay = ["box.mbox!/1@example.org", "ferry.txt", "in.zip!/leaf.txt", "in.zip!/page.txt", "log.txt"]
     assert await take_in(kit, damaged) == stay
     assert await take_in(kit, packed({"ferry.txt": "A newer ferry."})) == ["ferry.txt"]
+
+
+@pytest.mark.parametrize(
+    ("members", "ends"),
+    [
+        ({"photo.png": b"\x89PNG"}, "completed"),
+        ({}, "failed: all.zip holds no documents; what it held before was removed"),
+    ],
+)
+async def test_an_archive_that_holds_no_documents_any_more_loses_what_it_held(
+    kit: Kit, members: Mapping[str, bytes], ends: str
+) -> None:
+    await take_in(kit, packed({"ferry.txt": "The ferry."}))
+    assert await take_in(kit, packed(members), ends) == []
+
+
+async def test_an_archive_that_cannot_be_opened_keeps_what_it_held(kit: Kit) -> None:
+    whole = packed({"ferry.txt": "The ferry."})
+    await take_in(kit, whole)
+    error = "failed: all.zip is damaged: File is not a zip file"
+    assert await take_in(kit, whole[:-10], error) == ["ferry.txt"]

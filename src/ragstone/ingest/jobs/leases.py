@@ -19,7 +19,7 @@ from ragstone.core.jobs import Job, JobKind, JobProgress, Lane, Ticket
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue
 from ragstone.core.types import Failure, failure_of
-from ragstone.ingest.store import complete_jobs, find_dropped
+from ragstone.ingest.store import complete_jobs, delete_dropped, find_dropped
 from ragstone.ingest.work import JobBatch
 from ragstone.settings.tree import JobSettings
 
@@ -185,8 +185,7 @@ class ClaimedJobs:
             failure = batch.failures[0]
             await self._retry_or_fail(ticket, failure, batch.retryable)
         else:
-            uri = self._jobs[ticket].uri
-            await self._retry_or_fail(ticket, Failure(uri, EmptyDocument.code, f"{uri} holds no documents"), False)
+            await self._fail_empty(ticket)
         self.drop(ticket)
 
     async def give_up(self, error: RagstoneError) -> None:
@@ -223,6 +222,15 @@ class ClaimedJobs:
             return
         with suppress(LeaseLost):
             await self._queue.complete(ticket, "; ".join(done.remarks[:3]), done)
+
+    async def _fail_empty(self, ticket: Ticket) -> None:
+        uri = self._jobs[ticket].uri
+        error = f"{uri} holds no documents"
+        if dropped := await find_dropped(self._ledger, self._tenant, self.batches[ticket]):
+            async with self._ledger.transaction(self._tenant) as tx:
+                await delete_dropped(tx, {ticket: dropped})
+            error += "; what it held before was removed"
+        await self._retry_or_fail(ticket, Failure(uri, EmptyDocument.code, error), False)
 
     async def _retry_or_fail(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:
         job = self._jobs[ticket]
