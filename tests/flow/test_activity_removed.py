@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -13,10 +14,14 @@ import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.answers import AnswerReady
+from ragstone.core.clock import now
 from ragstone.core.errors import StoreCorrupt
-from ragstone.core.search import Question, SearchQuery
-from ragstone.engine import conversations
+from ragstone.core.search import Question, SearchQuery, WebResult
+from ragstone.engine import components, conversations
+from ragstone.stores.activity import removal
+from ragstone.stores.activity.article_runs import ArticleRunRepository
 from ragstone.stores.activity.conversations import ConversationRepository
+from ragstone.stores.activity.web_results import WebResultRepository
 from ragstone.stores.ledger.sqlite import tenant_file as sqlite_log
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
 from ragstone.testing.workspaces import workspace_of
@@ -268,6 +273,36 @@ async def test_what_was_asked_of_a_kb_goes_on_under_its_new_name(engine: Engine,
     assert len(await workspace_of(engine).feedback.golden(kb="port")) == 1
     assert [one.kb for one in await workspace_of(engine).feedback.searches(kb="port")] == ["port", "port"]
     assert await workspace_of(engine).feedback.searches() == []
+
+
+async def test_what_was_asked_goes_with_its_time_also_if_nothing_is_asked_any_more(
+    engine: Engine, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await workspace_of(engine).documents.ingest_items([Item("test", "harbour", "harbour", HARBOUR)])
+    await _remembered(engine, data_dir)
+    ledger = engine._components.ledger
+    await WebResultRepository(ledger, "default", 24).put("fixture", "harbour", 1, [WebResult("Port", "Tides", "u")])
+    await ArticleRunRepository(ledger, "default").add("default", "full", "The harbour", now() - timedelta(days=1))
+    days = engine.settings.activity.days
+
+    def counted() -> dict[str, int]:
+        with closing(sqlite3.connect(_file(data_dir, "ledger"))) as rows:
+            rows.execute("ATTACH ? AS log", (str(_file(data_dir, "retrieval_log")),))
+            tables = ("turns", "web_results", "article_runs", "log.retrieval_log", "golden_queries")
+            return {name: rows.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables}
+
+    async def maintain_after(waited: int) -> dict[str, int]:
+        later = now() + timedelta(days=waited)
+        for module in (components, removal):
+            monkeypatch.setattr(module, "now", lambda: later)
+        engine._components.__dict__.pop("maintenance", None)
+        await engine._components.maintenance.maintain("default")
+        return counted()
+
+    kept = {"turns": 1, "web_results": 1, "article_runs": 1, "log.retrieval_log": 2, "golden_queries": 1}
+    assert counted() == kept
+    assert await maintain_after(days - 1) == {**kept, "web_results": 0}
+    assert await maintain_after(days + 1) == {**dict.fromkeys(kept, 0), "golden_queries": 1}
 
 
 async def test_a_search_that_failed_for_want_of_a_kb_stays_on_record(engine: Engine) -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ragstone.answer.cache import AnswerCache
+from ragstone.core.clock import now
 from ragstone.core.protocols import LLM, Embedder, Entailer, Reranker, Source
 from ragstone.engine.access import TenantAccess, TenantScope
 from ragstone.engine.monitoring.metrics import Metrics, QueueMeter
@@ -227,10 +229,15 @@ class Components:
             tenants=self.stores.tenants,
             audit=self.audit,
             space_maintenance=SpaceMaintenance(self.ledger, self.stores.spaces, filler, self.access),
+            forget_outdated=self.forget_outdated,
             start_refresh=self.triggers.start_due,
             charge_store=self.access.charge_store,
             remove_left_folders=self.remove_left_folders,
         )
+
+    async def forget_outdated(self, tenant: str) -> None:
+        """Remove what was asked longer ago than the settings say, also while nothing is asked any more."""
+        await self.ledger.forget_outdated(tenant, now() - timedelta(days=self.settings.activity.days))
 
     async def remove_left_folders(self) -> None:
         """Remove what tasks that no longer run have left in the data folder."""

@@ -55,6 +55,7 @@ class Maintenance:
         space_maintenance: SpaceMaintenance,
         tenants: TenantRecords,
         audit: Auditor,
+        forget_outdated: Callable[[str], Awaitable[None]],
         start_refresh: Callable[[str], Awaitable[None]],
         charge_store: Callable[[str], Awaitable[None]],
         remove_left_folders: Callable[[], Awaitable[None]],
@@ -68,6 +69,7 @@ class Maintenance:
         self._tenants = tenants
         self._audit = audit
         self._spaces = space_maintenance
+        self._forget_outdated = forget_outdated
         self._start_refresh = start_refresh
         self._charge_store = charge_store
         self._remove_left_folders = remove_left_folders
@@ -118,6 +120,7 @@ class Maintenance:
         if sweeps:
             self._swept[tenant] = time.monotonic()
             await self._ledger.clean_up(tenant)
+            await self._forget_outdated(tenant)
             await self._retire(tenant)
             await self._charge_store(tenant)
             await self._spaces.clean(tenant)

@@ -15,6 +15,7 @@ from ragstone.core.errors import LeaseLost, QuotaExceeded, unknown_kb
 from ragstone.core.ids import opaque_id
 from ragstone.core.types import Json
 from ragstone.schemas.agents.articles import ArticleSchema
+from ragstone.stores.activity.removal import remove_old_runs, unclaimed_runs
 from ragstone.stores.ledger.documents import read_kb
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection
@@ -161,20 +162,13 @@ def put_run(connection: Connection, tenant_id: str, run: RunSnapshot) -> None:
 
 def _make_room(connection: Connection, tenant_id: str, oldest: datetime) -> None:
     """Remove runs that are too old or too many, but none under way; `QuotaExceeded` if there is no room for one."""
-    jobs = (
-        f"SELECT {connection.dialect.json_text('facts', 'run')} FROM jobs WHERE tenant_id = ? AND kind = 'task' "
-        "AND source = 'article' AND state IN ('pending', 'running')"
-    )
-    unclaimed = f"tenant_id = ? AND id NOT IN ({jobs})"
-    connection.execute(
-        f"DELETE FROM article_runs WHERE {unclaimed} AND updated_at < ?", (tenant_id, tenant_id, canonical(oldest))
-    )
+    remove_old_runs(connection, tenant_id, oldest)
     counted = "SELECT count(*) FROM article_runs WHERE tenant_id = ?"
     over = int(connection.execute(counted, (tenant_id,)).fetchone()[0]) + 1 - MOST_RUNS
     if over <= 0:
         return
     removed = connection.execute(
-        f"DELETE FROM article_runs WHERE id IN (SELECT id FROM article_runs WHERE {unclaimed} "
+        f"DELETE FROM article_runs WHERE id IN (SELECT id FROM article_runs WHERE {unclaimed_runs(connection)} "
         "AND (status <> 'running' OR updated_at <= ?) ORDER BY updated_at, id LIMIT ?)",
         (tenant_id, tenant_id, canonical(now() - IDLE_AFTER), over),
     ).rowcount

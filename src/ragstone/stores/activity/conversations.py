@@ -10,6 +10,7 @@ from datetime import datetime
 from ragstone.core.activity import Conversation, Turn
 from ragstone.core.clock import canonical
 from ragstone.core.errors import unknown_kb
+from ragstone.stores.activity.removal import remove_old_turns
 from ragstone.stores.ledger.documents import live_chunks, read_kb
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, in_parts, keep_newest, marks
@@ -38,7 +39,7 @@ class ConversationRepository(TenantRepository):
         wanted = set(chunk_ids) if turn.answer else set()
         current = wanted <= live_chunks(connection, tenant_id, sorted(wanted))
         put_turn(connection, tenant_id, kb.id, turn if current else replace(turn, answer=""))
-        connection.execute("DELETE FROM turns WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest)))
+        remove_old_turns(connection, tenant_id, oldest)
         connection.execute(
             "DELETE FROM turns WHERE tenant_id = ? AND id IN (SELECT id FROM turns WHERE tenant_id = ? "
             "AND kb_id = ? AND conversation = ? ORDER BY moment DESC, id DESC LIMIT ? OFFSET ?)",

@@ -1,4 +1,4 @@
-"""Remove conversations, votes, golden queries and logged searches together with their documents and kbs.
+"""Remove conversations, votes, golden queries and logged searches together with their documents and kbs, or by age.
 
 The ledger calls these in the transaction that removes a document. Foreign keys remove most rows; what they cannot do
 is here: emptying answers, passing questions on, and the SQLite log, whose file has no keys into the ledger.
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
+from ragstone.core.clock import canonical, now
 from ragstone.stores.sql.database import Connection, in_parts, marks
 
 OF_DOCUMENTS = ("votes", "golden_queries", "turn_documents")
 OF_KBS = ("votes", "golden_queries", "turns", "article_runs")
+KEPT_STALE = timedelta(days=30)
+"""The time that outdated web results are kept, for when the engine limits requests."""
 
 
 @dataclass(slots=True)
@@ -106,6 +110,52 @@ def clean_up_log(connection: Connection, tenant_id: str) -> None:
         "(SELECT id FROM knowledge_bases WHERE tenant_id = ?)",
         (tenant_id, tenant_id),
     )
+
+
+def remove_old_rows(connection: Connection, tenant_id: str, oldest: datetime) -> None:
+    """Remove turns and article runs from before a moment, and web results that are outdated for long."""
+    remove_old_turns(connection, tenant_id, oldest)
+    remove_old_runs(connection, tenant_id, oldest)
+    remove_old_web_results(connection, tenant_id, now())
+
+
+def remove_old_turns(connection: Connection, tenant_id: str, oldest: datetime) -> None:
+    connection.execute("DELETE FROM turns WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest)))
+
+
+def remove_old_runs(connection: Connection, tenant_id: str, oldest: datetime) -> None:
+    """Remove article runs that nothing was written for since a moment, but none that a job is to write."""
+    connection.execute(
+        f"DELETE FROM article_runs WHERE {unclaimed_runs(connection)} AND updated_at < ?",
+        (tenant_id, tenant_id, canonical(oldest)),
+    )
+
+
+def unclaimed_runs(connection: Connection) -> str:
+    """Return SQL for article runs that no job is to write; it is given the tenant's id twice."""
+    jobs = (
+        f"SELECT {connection.dialect.json_text('facts', 'run')} FROM jobs WHERE tenant_id = ? AND kind = 'task' "
+        "AND source = 'article' AND state IN ('pending', 'running')"
+    )
+    return f"tenant_id = ? AND id NOT IN ({jobs})"
+
+
+def remove_old_web_results(connection: Connection, tenant_id: str, moment: datetime) -> None:
+    connection.execute(
+        "DELETE FROM web_results WHERE tenant_id = ? AND expires_at < ?", (tenant_id, canonical(moment - KEPT_STALE))
+    )
+
+
+def has_old_searches(connection: Connection, tenant_id: str, oldest: datetime) -> bool:
+    """Return whether there are logged searches from before a moment."""
+    row = connection.execute(
+        "SELECT 1 FROM retrieval_log WHERE tenant_id = ? AND moment < ? LIMIT 1", (tenant_id, canonical(oldest))
+    ).fetchone()
+    return row is not None
+
+
+def remove_old_searches(connection: Connection, tenant_id: str, oldest: datetime) -> None:
+    connection.execute("DELETE FROM retrieval_log WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest)))
 
 
 def _pass_on_searches(connection: Connection, tenant_id: str, old_kb: int, new_kb: int) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from ragstone.core.activity import LoggedSearch, SearchFacts, Shown
 from ragstone.core.clock import canonical
+from ragstone.stores.activity.removal import remove_old_searches
 from ragstone.stores.ledger.documents import existing
 from ragstone.stores.ledger.repository import TenantRepository, in_log, in_log_or
 from ragstone.stores.sql.database import Connection, in_parts, keep_newest, marks
@@ -31,9 +32,7 @@ class RetrievalLog(TenantRepository):
         """Write searches, and drop those from before `oldest` and beyond the newest `MOST_SEARCHES`."""
         own = [search for search in searches if search.tenant_id == tenant_id]  # the name may be another's now
         put_searches(connection, tenant_id, own)
-        connection.execute(
-            "DELETE FROM retrieval_log WHERE tenant_id = ? AND moment < ?", (tenant_id, canonical(oldest))
-        )
+        remove_old_searches(connection, tenant_id, oldest)
         keep_newest(connection, tenant_id, "retrieval_log", ("id",), "moment, id", MOST_SEARCHES)
 
     @in_log_or(list)

@@ -13,6 +13,7 @@ from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import RagstoneError, TenantGone
 from ragstone.core.ids import content_hash
 from ragstone.core.search import KeptResults, WebResult
+from ragstone.stores.activity.removal import remove_old_web_results
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot_or, in_transaction
 from ragstone.stores.sql.database import Connection, keep_newest
@@ -21,8 +22,6 @@ logger = logging.getLogger(__name__)
 LONGEST_QUERY = 500
 MOST_ROWS = 20_000
 """Of a tenant, the last to expire."""
-KEPT_STALE = timedelta(days=30)
-"""The time that outdated results are kept, for when the engine limits requests."""
 WRITE_SECONDS = 2.0
 """A search waits no longer for its results to be kept."""
 
@@ -90,10 +89,7 @@ class WebResultRepository(TenantRepository):
                 *(len(results), provider, canonical(moment), canonical(moment + self._hours)),
             ),
         )
-        connection.execute(
-            "DELETE FROM web_results WHERE tenant_id = ? AND expires_at < ?",
-            (tenant_id, canonical(moment - KEPT_STALE)),
-        )
+        remove_old_web_results(connection, tenant_id, moment)
         keep_newest(connection, tenant_id, "web_results", ("query_hash",), "expires_at", MOST_ROWS)
 
 

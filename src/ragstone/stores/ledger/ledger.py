@@ -8,13 +8,20 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
+from datetime import datetime
 from typing import Concatenate, ParamSpec, TypeVar
 
 from ragstone.core.clock import now
 from ragstone.core.errors import RagstoneError, SettingsError, StoreError, TenantGone
 from ragstone.core.ledger import LedgerFollower
 from ragstone.core.types import KnowledgeBase
-from ragstone.stores.activity.removal import Removed, count_logged
+from ragstone.stores.activity.removal import (
+    Removed,
+    count_logged,
+    has_old_searches,
+    remove_old_rows,
+    remove_old_searches,
+)
 from ragstone.stores.blobs import Blobs
 from ragstone.stores.ledger import originals, writes
 from ragstone.stores.ledger.originals import Weighed
@@ -162,6 +169,16 @@ class SqlLedger(ABC):
             except StoreError as error:
                 # Searches are right without it, only slower.
                 logger.warning("cannot maintain an index or the retrieval log: %s", error)
+
+    async def forget_outdated(self, tenant: str, oldest: datetime) -> None:
+        """Remove conversations, searches and article runs from before a moment, and outdated web results."""
+        await self.write(tenant, remove_old_rows, oldest)
+        try:
+            if await self.read_log(tenant, lambda rows, own: has_old_searches(rows, own, oldest), False):
+                await self.write_log(tenant, lambda rows, own: remove_old_searches(rows, own, oldest))
+        except StoreError as error:
+            # Whoever calls this has more to do, and comes back.
+            logger.warning("cannot remove old searches from the retrieval log, trying again later: %s", error)
 
     async def strays(self, tenant: str, document_ids: Sequence[str] | None = None) -> dict[str, list[str]]:
         """Return files that no job needs, by document: of all documents, or of some; also empty folders."""
