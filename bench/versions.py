@@ -1,8 +1,8 @@
 """`python -m bench.versions REVISION`: compare this checkout with another revision, in turns, as ratios of CPU time.
 
-Cold start, ingest and search of both run in processes of their own, in turns that change sides from round to round. What
-else a machine does only ever adds to CPU time, so the lowest of the rounds says best what a version needs; the median
-stands beside it. A ratio below 1 means that this checkout needs less.
+Cold start, ingest and search of both run in processes of their own, in turns that change sides from round to round.
+What else a machine does only ever adds to CPU time, so the lowest of the rounds says best what a version needs; the
+median stands beside it. A ratio below 1 means that this checkout needs less.
 """
 
 from __future__ import annotations

@@ -369,9 +369,9 @@ async def test_a_scope_sees_the_kbs_that_it_is_limited_to(kit: Kit) -> None:
 async def test_a_kb_has_the_embedder_of_its_space_while_that_is_available(kit: Kit) -> None:
     asked = []
 
-    async def for_space(model: str) -> FakeEmbedder:
-        asked.append(model)
-        if model == "gone":
+    async def for_space(space: Space) -> FakeEmbedder:
+        asked.append(space.model)
+        if space.model == "gone":
             raise ModelError("no weights")
         return embedder
 

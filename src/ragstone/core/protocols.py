@@ -102,8 +102,8 @@ class Embedder(Protocol):
     async def close(self) -> None: ...
 
 
-EmbedderFor = Callable[[str], Awaitable[Embedder]]
-"""Gives the embedder of a Space's model, or raises `ModelError`."""
+EmbedderFor = Callable[[Space], Awaitable[Embedder]]
+"""Gives the embedder of a Space's model in its dimension, or raises `ModelError`."""
 
 
 class Reranker(Protocol):

@@ -333,7 +333,7 @@ class TenantScope:
         if kb.space is None:
             return None
         try:
-            return await self.components.embedders.for_space(kb.space.model)
+            return await self.components.embedders.for_space(kb.space)
         except ModelError:
             return None
 

@@ -75,7 +75,9 @@ class Components:
         then = settings.reranking.then
         self.second_reranker = _reranker(settings, then) if then.kind != "none" else None
         self.llm: LLM | None = build_llm(settings.llm)
-        self.embedders = EmbedderPool(self.embedder, lambda name: build_embedder(_settings_of(settings, name)))
+        self.embedders = EmbedderPool(
+            self.embedder, lambda name, dimension: build_embedder(_settings_of(settings, name, dimension))
+        )
         models = [model.close for model in (self.reranker, self.second_reranker, self.llm) if model]
         self._closing: list[Close] = [
             self.stores.audit.close,
@@ -430,7 +432,8 @@ def _reranker(settings: Settings, stage: RerankingStage) -> Reranker | None:
     return build_llm_reranker(stage, settings.llm, settings.prices) if stage.kind == "llm" else build_reranker(stage)
 
 
-def _settings_of(settings: Settings, model: str) -> EmbeddingSettings:
-    """Return the settings for another model: the same address, key and runtime."""
-    others = {"model": model, "path": None, "dimensions": None, "fallback": None, "price": None}
+def _settings_of(settings: Settings, model: str, dimension: int | None) -> EmbeddingSettings:
+    """Return the settings for another model or dimension: the same address, key and runtime."""
+    price = settings.embedding.price if model == settings.embedding.model else None
+    others = {"model": model, "path": None, "dimensions": dimension, "fallback": None, "price": price}
     return settings.embedding.model_copy(update=others)

@@ -68,7 +68,7 @@ class SpaceFiller:
         most: int | None = None,
     ) -> bool:
         """Embed the chunks that a Space lacks; return False if more than `most` of them remained to be tried."""
-        embedder = await self._embedder_for(space.model)
+        embedder = await self._embedder_for(space)
         watch = await self._watch(tenant, kb, space, on_progress)
         after, tried, spaces = 0, 0, self._book.of(tenant)
         while window := await spaces.lacking(kb, space, after, WINDOW):
@@ -85,7 +85,7 @@ class SpaceFiller:
 
     async def complete(self, tenant: str, space: Space, few: Sequence[Lacking], filled: FillResult) -> Rows:
         """Return vectors for the last few chunks; the caller writes them."""
-        embedder = await self._embedder_for(space.model)
+        embedder = await self._embedder_for(space)
         rows = await self._rows(tenant, embedder, space, few, filled)
         filled.written += len(rows)
         return rows

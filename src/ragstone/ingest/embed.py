@@ -166,7 +166,7 @@ class ModelChoice:
         if kb.space.model in (self.configured, self.own.model.id):
             return self.own
         if self.book and self.embedder_for and self.configured in await self.book.of(tenant).models(kb):
-            return await self.embedder_for(kb.space.model)
+            return await self.embedder_for(kb.space)
         wanted, present = map(model_name, (self.configured, kb.space.model))
         raise ModelMismatch(
             f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {self.configured}",

@@ -99,20 +99,21 @@ def unrelated_level(query: Vector, unrelated: Matrix) -> float:
 
 
 class UnrelatedVectors:
-    """Keeps the vectors of the unrelated sentences for each embedding model."""
+    """Keeps the vectors of the unrelated sentences for each embedding model and dimension."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Matrix] = {}
+        self._known: dict[tuple[str, int], Matrix] = {}
 
     async def load(self, embedder: Embedder, model: str) -> Matrix:
         """Return the vectors of a model. Raises `ModelMismatch` if the embedder answers with another one."""
-        if model not in self._known:
+        key = model, embedder.model.dimension
+        if key not in self._known:
             embedded = await embedder.embed(UNRELATED, "document")
             require_model(embedded.model, model)
             if len(self._known) >= MOST_MODELS:
                 self._known.clear()
-            self._known[model] = embedded.vectors
-        return self._known[model]
+            self._known[key] = embedded.vectors
+        return self._known[key]
 
 
 def require_model(answered: str, model: str) -> None:

@@ -22,7 +22,7 @@ from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder, EmbedderFor, LexicalIndex, VectorIndex
 from ragstone.core.search import collect_notes
-from ragstone.core.types import Candidate, Vector
+from ragstone.core.types import Candidate, Space, Vector
 from ragstone.language.relevance import UnrelatedVectors, unrelated_level
 from ragstone.query.context import READ_BACK, Fused, RankedChunk, SearchContext, Variants, WarmNames, degrade_on_timeout
 from ragstone.settings.retrieval import Fusion
@@ -59,7 +59,7 @@ class Arms:
             record.skip("dense", 0, "nothing is embedded yet")
             return None
         try:
-            vectors = await self._embed(search, kb.space.model, texts)
+            vectors = await self._embed(search, kb.space, texts)
             asked = [self._vectors.search(search.tenant, kb, vector, k, where) for vector in vectors]
             return await self._search_index(search, "dense", asked, k, self._floor)
         except TimeoutError:
@@ -102,25 +102,25 @@ class Arms:
         self._warm.add(index)
         search.record.excuse((time.perf_counter() - started) * 1000)
 
-    async def _embed(self, search: SearchContext, model: str, texts: Sequence[str]) -> list[Vector]:
+    async def _embed(self, search: SearchContext, space: Space, texts: Sequence[str]) -> list[Vector]:
         """Return the vectors of the texts, made in one call."""
         with search.record.stage("embed_query", len(texts)) as span:
             started = time.perf_counter()
-            embedder = await self._embedder_for(model)
+            embedder = await self._embedder_for(space)
             # Only a model on this machine has to be loaded; one behind an address may just be gone.
             cold = embedder.model.local and embedder.model.id not in self._warm
             seconds = None if cold else search.record.search_seconds
             async with asyncio.timeout(seconds):
                 embedded = await embedder.embed(texts, "query")
-                if embedded.model != model:
-                    raise ModelMismatch(f"{embedded.model} answered instead of {model}")
+                if embedded.model != space.model:
+                    raise ModelMismatch(f"{embedded.model} answered instead of {space.model}")
             search.unrelated = await self._unrelated_level(embedder, embedded, seconds)
             if cold:
                 self._warm.add(embedder.model.id)
                 search.record.excuse((time.perf_counter() - started) * 1000)
             vectors = [row for n, row in enumerate(embedded.vectors) if n not in embedded.failed]
             if not vectors:
-                said = f"{model} could make nothing of the query"
+                said = f"{space.model} could make nothing of the query"
                 # The store and the model work: a caller that asked for vectors alone has to ask something else.
                 raise InputError(said) if search.request.arms == "dense" else ModelError(said)
             span.left = len(vectors)

@@ -215,7 +215,7 @@ class CompressStage:
         elif search.kb.space is None:
             return [share.enough for share in words]
         else:
-            embedder = await self._embedder_for(search.kb.space.model)
+            embedder = await self._embedder_for(search.kb.space)
             told = await filter_by_meaning(query, [sentence.contextual for sentence in sentences], embedder)
         return [said or share.own >= STRONG for said, share in zip(told, words, strict=True)]
 

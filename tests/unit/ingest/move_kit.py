@@ -81,7 +81,7 @@ class MoveKit(Kit):
             "fake": self.embedder,
             "other": FakeEmbedder(name="other", dimension=32),
         }
-        self.pool = EmbedderPool(self.embedder, lambda name: self.models[name])
+        self.pool = EmbedderPool(self.embedder, self._build)
         self.book = SqlSpaceBook(self.ledger)
         self.filler = SpaceFiller(self.book, self.pool.for_space)
         self.vectors = SqliteVectorIndex(self.ledger, IndexCache(16))
@@ -107,6 +107,10 @@ class MoveKit(Kit):
         """The choice of a process that was started with this model."""
         return ModelChoice(embedder.model.id, embedder, self.book, self.pool.for_space)
 
+    def _build(self, name: str, dimension: int | None) -> FakeEmbedder:
+        known = self.models[name]
+        return known if dimension is None else FakeEmbedder(name=name, dimension=dimension)
+
     async def spaces(self) -> list[SpaceRecord]:
         return await self.book.of("t").all(await self.kb())
 
@@ -118,6 +122,6 @@ class MoveKit(Kit):
         """Documents found by meaning with the model of the live Space."""
         kb = await self.kb()
         assert kb.space is not None
-        vector = (await (await self.pool.for_space(kb.space.model)).embed([query], "query")).vectors[0]
+        vector = (await (await self.pool.for_space(kb.space)).embed([query], "query")).vectors[0]
         found = await self.vectors.search("t", kb, vector, 50)
         return await self._owners([one.chunk_id for one in found])

@@ -212,7 +212,11 @@ async def test_without_a_mode_another_dimension_of_the_model_is_a_new_generation
     filled.models["fake"] = filled.pool.default = FakeEmbedder(dimension=32)
     report = await filled.reembed(model)
     assert (report.mode, report.outcome, report.written, report.generation) == ("full", "promoted", 6, 2)
+    assert report.comparison is not None
+    assert report.comparison.before["mrr@10"] == 1.0, "the live Space was searched in its own dimension"
     assert [one.space.dimension for one in await filled.spaces()] == [64, 32]
+    assert await filled.near("pier") == set(NAMES)
+    await filled.rollback()
     assert await filled.near("pier") == set(NAMES)
 
 

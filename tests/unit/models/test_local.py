@@ -156,7 +156,7 @@ async def test_batches_have_32_texts_by_default(folder: Path, flaky: Callable[..
 @pytest.mark.req("R-EMB-13", "R-TST-21", "R-TST-27")
 async def test_texts_alone_in_batches_and_of_a_model_by_name_have_the_same_vectors(folder: Path) -> None:
     texts = [" ".join(words) for words in permutations(("the", "cat", "and", "mat", "rates"), 3)]
-    pool = EmbedderPool(FakeEmbedder(), lambda name: open_tiny(folder))
+    pool = EmbedderPool(FakeEmbedder(), lambda name, dimension: open_tiny(folder))
     batched = (await (await pool.get("tiny")).embed(texts)).vectors
     embedder = open_tiny(folder)
     one_by_one = [(await embedder.embed([text])).vectors[0] for text in texts]

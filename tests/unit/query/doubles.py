@@ -158,7 +158,7 @@ SPACE = Space(1, EMBEDDER.model.id, EMBEDDER.model.dimension, 1, "live")
 KB = KnowledgeBase(1, "default", SPACE)
 
 
-async def fake_embedder(model: str) -> FakeEmbedder:
+async def fake_embedder(space: Space) -> FakeEmbedder:
     return EMBEDDER
 
 

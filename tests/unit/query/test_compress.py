@@ -16,7 +16,7 @@ from ragstone.core.documents import place_metadata
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.search import SearchResult
-from ragstone.core.types import KnowledgeBase, LiveChunk, PageStart, Role
+from ragstone.core.types import KnowledgeBase, LiveChunk, PageStart, Role, Space
 from ragstone.query import compress
 from ragstone.query import context as trace_module
 from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares
@@ -41,8 +41,8 @@ def searching(
     embedder: FakeEmbedder | None = None,
     seconds: float = 2.0,
 ) -> SearchPipeline:
-    async def embedder_for(model: str) -> FakeEmbedder:
-        return embedder or await fake_embedder(model)
+    async def embedder_for(space: Space) -> FakeEmbedder:
+        return embedder or await fake_embedder(space)
 
     found = Index(candidates(*texts))
     stage = CompressStage(way, embedder_for, llm)

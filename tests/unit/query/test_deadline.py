@@ -12,7 +12,7 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 from ragstone.core.errors import StoreBusy
 from ragstone.core.model_types import Embeddings
 from ragstone.core.search import Stage
-from ragstone.core.types import Candidate, KnowledgeBase, Role
+from ragstone.core.types import Candidate, KnowledgeBase, Role, Space
 from ragstone.query import arms, pipeline, rerank
 from ragstone.query import context as trace
 from ragstone.query.context import COLD_TIMES, FirstReads, Recorder, WarmNames, degrade_on_timeout
@@ -110,7 +110,7 @@ async def test_loading_is_excused_to_the_millisecond_and_only_once(
 
     model = Slow()
 
-    async def embedder_for(name: str) -> Slow:
+    async def embedder_for(space: Space) -> Slow:
         return model
 
     made: list[Recorder] = []

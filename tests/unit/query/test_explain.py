@@ -99,7 +99,7 @@ async def test_lost_because_it_stands_too_low_in_both_arms() -> None:
 
 
 async def test_the_reason_names_an_arm_that_is_off() -> None:
-    async def missing(model: str) -> None:
+    async def missing(space: object) -> None:
         raise ModelUnavailable("no weights")
 
     lost = await explained("c", ask(), embedder_for=missing)

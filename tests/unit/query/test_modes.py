@@ -9,7 +9,7 @@ from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candid
 
 from ragstone.core.errors import InputError
 from ragstone.core.search import SearchQuery
-from ragstone.core.types import Mode
+from ragstone.core.types import Mode, Space
 from ragstone.query.context import DEADLINES_MS, Recorder, search_request
 from ragstone.query.transform import Transformer
 from ragstone.settings.retrieval import RerankingSettings, RetrievalSettings
@@ -80,7 +80,7 @@ async def test_a_model_behind_an_address_is_not_waited_for_as_if_it_were_loading
     gone = Gone()
     object.__setattr__(gone.model, "local", False)
 
-    async def embedder(model: str) -> FakeEmbedder:
+    async def embedder(space: Space) -> FakeEmbedder:
         return gone
 
     search = make_pipeline(

@@ -11,7 +11,7 @@ from tests.unit.query.doubles import KB, SPACE, Clock, Index, Judge, Shelf, ask,
 
 from ragstone.core.errors import ModelError, ModelUnavailable, RagstoneError, RemoteError, StoreBusy, StoreError
 from ragstone.core.search import add_note
-from ragstone.core.types import Candidate, KnowledgeBase
+from ragstone.core.types import Candidate, KnowledgeBase, Space
 from ragstone.query import arms as arms_module
 from ragstone.query import context as trace_module
 from ragstone.query import rerank as rerank_module
@@ -94,7 +94,7 @@ async def test_the_trace_names_every_stage_with_its_counts() -> None:
 async def test_without_a_model_words_still_answer(error: ModelError, caplog: pytest.LogCaptureFixture) -> None:
     embedder = FakeEmbedder(errors=[error])
 
-    async def failing(model: str) -> FakeEmbedder:
+    async def failing(space: Space) -> FakeEmbedder:
         return embedder
 
     dense = Index(candidates("a#0"))
@@ -108,8 +108,8 @@ async def test_without_a_model_words_still_answer(error: ModelError, caplog: pyt
 
 
 async def test_an_embedder_that_cannot_be_had_degrades() -> None:
-    async def missing(model: str) -> FakeEmbedder:
-        raise ModelUnavailable(f"no {model}")
+    async def missing(space: Space) -> FakeEmbedder:
+        raise ModelUnavailable(f"no {space.model}")
 
     search = make_pipeline(SHELF, Index(candidates("a#0")), Index(candidates("b#0")), embedder_for=missing)
     result = await search.search("default", KB, ask())
@@ -119,7 +119,7 @@ async def test_an_embedder_that_cannot_be_had_degrades() -> None:
 
 @pytest.mark.req("R-REL-10")
 async def test_vectors_of_another_model_are_never_compared() -> None:
-    async def another(model: str) -> FakeEmbedder:
+    async def another(space: Space) -> FakeEmbedder:
         return FakeEmbedder(name="another")
 
     dense = Index(candidates("a#0"))
@@ -331,7 +331,7 @@ async def test_loading_the_embedder_does_not_count(clock: Clock) -> None:
     embedder = FakeEmbedder()
     slow = [30.0, 0.0]
 
-    async def loading(model: str) -> FakeEmbedder:
+    async def loading(space: Space) -> FakeEmbedder:
         clock.seconds += slow.pop(0)
         return embedder
 

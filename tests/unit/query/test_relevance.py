@@ -8,7 +8,7 @@ from tests.unit.query.test_pipeline import KB, SHELF
 
 from ragstone.core.errors import InputError, ModelUnavailable
 from ragstone.core.search import SearchQuery
-from ragstone.core.types import Candidate
+from ragstone.core.types import Candidate, Space
 from ragstone.query.context import search_request
 from ragstone.query.relevance import rate
 from ragstone.settings.tree import Settings
@@ -35,7 +35,7 @@ async def test_passages_below_min_relevance_are_dropped() -> None:
 
 
 async def test_without_a_model_words_alone_are_rated() -> None:
-    async def gone(model: str) -> None:
+    async def gone(space: Space) -> None:
         raise ModelUnavailable("no model")
 
     search = make_pipeline(SHELF, Index([]), Index([Candidate("a#0", 3.0)]), embedder_for=gone)

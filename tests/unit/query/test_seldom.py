@@ -8,7 +8,7 @@ import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import SettingsError
-from ragstone.core.types import Chunk
+from ragstone.core.types import Chunk, Space
 from ragstone.query import context as trace
 from ragstone.query.explain import explain
 from ragstone.query.pipeline import diversify, join_chunks
@@ -22,7 +22,7 @@ from ragstone.testing.fakes import FakeEmbedder
 async def test_a_query_that_the_model_can_make_nothing_of_is_searched_for_by_word() -> None:
     refusing = FakeEmbedder(refuse={"some words"})
 
-    async def embedder(_: str) -> FakeEmbedder:
+    async def embedder(_: Space) -> FakeEmbedder:
         return refusing
 
     found = candidates("a#0")

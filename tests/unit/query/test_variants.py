@@ -6,7 +6,7 @@ import pytest
 from tests.unit.query.doubles import KB, Index, Judge, Shelf, ask, candidates, make_pipeline
 
 from ragstone.core.errors import RemoteError
-from ragstone.core.types import Candidate
+from ragstone.core.types import Candidate, Space
 from ragstone.query.arms import best_of
 from ragstone.query.transform import Transformer, Variants
 from ragstone.settings.retrieval import RerankingSettings
@@ -38,7 +38,7 @@ def test_a_chunk_that_several_variants_find_is_there_once_with_its_best_score() 
 async def test_every_variant_is_searched_for_and_vectors_are_made_in_one_call() -> None:
     embedder = FakeEmbedder()
 
-    async def embedder_for(model: str) -> FakeEmbedder:
+    async def embedder_for(space: Space) -> FakeEmbedder:
         return embedder
 
     lexical = Index([], by_query={"one": candidates("a#0", "b#0"), "two": candidates("b#0", "c#0")})

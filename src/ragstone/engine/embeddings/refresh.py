@@ -108,7 +108,7 @@ class Refresher:
         if not full:
             await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
             await self._book.of(tenant).note_embedded(kb, filled.refused)
-            embedder = await self._embedders.for_space(kb.space.model)
+            embedder = await self._embedders.for_space(kb.space)
             looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
         anew = await self._anew(tenant, kb, on_progress) if full or looked.is_stale else None
         outcome: Outcome = "filled" if filled.written else "fresh"

@@ -18,17 +18,19 @@ from ragstone.core.errors import BudgetSpent, ModelError, ModelMismatch, ModelUn
 from ragstone.core.model_types import EmbeddingModel, Embeddings, WordTokenizer, model_name
 from ragstone.core.protocols import Embedder, Tokenizer
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.types import Role, Vector
+from ragstone.core.types import Role, Space, Vector
 
 
 class EmbedderPool:
     """Embedders by model: a kb is searched and filled with the model it was built with."""
 
-    def __init__(self, default: Embedder, build: Callable[[str], Embedder]) -> None:
+    def __init__(self, default: Embedder, build: Callable[[str, int | None], Embedder]) -> None:
         self.default = default
         """The configured embedder; its owner closes it."""
         self._build = build
         self._others: dict[str, Embedder] = {}
+        self._resized: dict[tuple[str, int], Embedder] = {}
+        """Embedders of another dimension than their model has by itself, or by the settings."""
         self._by_name: dict[str, Embedder] = {}
         self._building = asyncio.Lock()
 
@@ -37,14 +39,17 @@ class EmbedderPool:
         """Return the id of the configured model, also after its fallback has taken its place."""
         return self.default.model.id
 
-    async def for_space(self, model: str) -> Embedder:
-        """Return the embedder of a Space's model."""
-        if model in (self.default_id, self.default.model.id):
-            return self.default
+    async def for_space(self, space: Space) -> Embedder:
+        """Return the embedder of a Space's model, in the dimension of the Space."""
+        embedder = await self._of_model(space.model)
+        # Another model is a fallback, and one behind an address may not have told its dimension yet.
+        if embedder.model.id != space.model or embedder.model.dimension in (0, space.dimension):
+            return embedder
+        key = space.model, space.dimension
         async with self._building:
-            if model not in self._others:
-                self._others[model] = await self._build_other(model)
-        return self._others[model]
+            if key not in self._resized:
+                self._resized[key] = await self._build_other(*key)
+        return self._resized[key]
 
     async def get(self, name: str) -> Embedder:
         """Return the embedder of a model by the name that the settings would give it."""
@@ -56,11 +61,19 @@ class EmbedderPool:
     async def close(self) -> None:
         """Close every embedder but the default."""
         async with AsyncExitStack() as stack:
-            for other in self._others.values():
+            for other in (*self._others.values(), *self._resized.values()):
                 stack.push_async_callback(other.close)
 
+    async def _of_model(self, model: str) -> Embedder:
+        if model in (self.default_id, self.default.model.id):
+            return self.default
+        async with self._building:
+            if model not in self._others:
+                self._others[model] = await self._build_other(model)
+        return self._others[model]
+
     async def _build_named(self, name: str) -> Embedder:
-        embedder = await asyncio.to_thread(self._build, name)
+        embedder = await asyncio.to_thread(self._build, name, None)
         known = self.default if embedder.model.id == self.default_id else self._others.get(embedder.model.id)
         if known is None:
             self._others[embedder.model.id] = embedder
@@ -69,9 +82,9 @@ class EmbedderPool:
             await embedder.close()
         return known
 
-    async def _build_other(self, model: str) -> Embedder:
+    async def _build_other(self, model: str, dimension: int | None = None) -> Embedder:
         try:
-            embedder = await asyncio.to_thread(self._build, model_name(model))
+            embedder = await asyncio.to_thread(self._build, model_name(model), dimension)
         except SettingsError as error:
             raise ModelUnavailable(
                 f"this index was built with {model}: {error}", hint=error.hint, remedy=error.remedy
