@@ -44,7 +44,6 @@ WITHOUT = {
     "documents.upload": {"priority": "uploads over HTTP all have the same"},
     "documents.ingest_urls": {"on_progress": "a function cannot be called over HTTP"},
     "verify_text": {"on_progress": "the same"},
-    "feedback.vote": {"voter": "the key is the voter"},
     "conversations.turns": {"limit": "the service sends all turns"},
     "audit.list": {"since": "not a parameter of the route"},
 }

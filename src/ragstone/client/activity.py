@@ -22,9 +22,14 @@ from ragstone.schemas.tenants import AuditEntrySchema
 class RemoteFeedback(RemotePart):
     """Votes on what searches found, and golden queries."""
 
-    async def vote(self, query: str, chunk_ids: Sequence[str], vote: Vote = "used", *, kb: str | None = None) -> int:
-        """Say that passages were useful for a query, or were not; return the number of passages."""
-        body = {"query": query, "chunk_ids": list(chunk_ids), "vote": vote, "kb": kb}
+    async def vote(
+        self, query: str, chunk_ids: Sequence[str], vote: Vote = "used", *, voter: str = "", kb: str | None = None
+    ) -> int:
+        """Say that passages were useful for a query, or were not; return the number of passages.
+
+        The key has one vote per passage and query, and so has each `voter` that it names.
+        """
+        body = {"query": query, "chunk_ids": list(chunk_ids), "vote": vote, "voter": voter, "kb": kb}
         return int((await self._connection.post("/v1/feedback", body))["noted"])
 
     async def votes(self, *, limit: int = 100, kb: str | None = None) -> list[PassageVote]:

@@ -43,13 +43,12 @@ class Feedback(WorkspacePart):
     ) -> int:
         """Record which passages of a search were of use, or not; return how many.
 
-        A voter's later word replaces the earlier one.
+        A voter's later word replaces the earlier one. The voter of a remote caller is the caller, or one of its own.
         """
         asked = checked_query(query, self._scope.settings.limits.query_chars)
         checked_choice("vote", vote, get_args(Vote))
         checked_count("the number of passages", len(chunk_ids), most=MOST_VOTES)
-        if len(voter) > MOST_VOTER_CHARS:
-            raise InputError(f"the voter's name has {len(voter)} characters; at most {MOST_VOTER_CHARS} fit")
+        said_by = self._voter(voter)
         tenant, found = self._scope.tenant, await self._writable(kb)
         possible = [chunk_id for chunk_id in chunk_ids if _is_id(chunk_id)]
         live = await self._ledger.of(tenant).chunks(found, possible)
@@ -59,7 +58,7 @@ class Feedback(WorkspacePart):
             raise NotFoundError(
                 f"no passage {unknown!r:.80} in knowledge base '{found.name}'", remedy=Remedy(Action.LIST_PASSAGES)
             )
-        moment, said_by = now(), voter.replace("\x00", " ").encode("utf-8", "replace").decode()
+        moment = now()
         votes = [
             PassageVote(moment, found.name, asked, chunk_id, live[chunk_id].document_id, vote, said_by)
             for chunk_id in dict.fromkeys(chunk_ids)
@@ -208,6 +207,16 @@ class Feedback(WorkspacePart):
         if not await self._access.write(self._scope.tenant):
             return 0
         return await self._repository.remove_golden(self._scope.kb_name(kb), query)
+
+    def _voter(self, name: str) -> str:
+        """Return the name that votes are stored under; no remote caller can replace the votes of another."""
+        caller = self._scope.actor if self._scope.is_remote else ""
+        # No actor contains a tab, so that no two callers can make up the same name.
+        prefix = f"{caller}\t" if caller and name else caller
+        most = MOST_VOTER_CHARS - len(prefix)
+        if len(name) > most:
+            raise InputError(f"the voter's name has {len(name)} characters; at most {most} fit")
+        return prefix + name.replace("\x00", " ").encode("utf-8", "replace").decode()
 
     async def _successful_searches(self, days: int | None, kb: str | None) -> list[LoggedSearch]:
         """Return the searches that tell something of the kb: one that failed says nothing about what is in it."""

@@ -109,6 +109,34 @@ def test_of_a_long_text_the_first_sentences_are_checked_and_the_rest_counted(sha
     assert caller("POST", "/v1/verify/text", json={**long, "most": 501}).json()["code"] == "invalid_input"
 
 
+def test_the_votes_of_a_key_are_its_own(shared: Service) -> None:
+    first, second = shared.caller("votes"), shared.caller("votes", "read")
+    first.upload(GATE)
+    hit = first("POST", "/v1/search", json={"query": "tide gate"}).json()["hits"][0]
+    asked = {"query": "tide gate", "chunk_ids": [hit["chunk_id"]]}
+    ids = [caller.token.split("_")[1] for caller in (first, second)]
+    foreign = f"key:{ids[0]}"
+    for caller, vote, named in (
+        (first, "up", {}),
+        (second, "down", {}),
+        (first, "down", {"voter": "ada"}),
+        (first, "up", {"voter": "ada"}),
+        (second, "down", {"voter": "ada"}),
+        (second, "down", {"voter": foreign}),
+        (second, "down", {"voter": f"{foreign}\tada"}),
+    ):
+        assert caller("POST", "/v1/feedback", json=asked | {"vote": vote} | named).status_code == 201
+    kept = {vote["voter"]: vote["vote"] for vote in first("GET", "/v1/feedback").json()["feedback"]}
+    assert {voter: vote for voter, vote in kept.items() if voter.startswith(foreign)} == {
+        foreign: "up",
+        f"{foreign}\tada": "up",
+    }
+    others = ("", "\tada", f"\t{foreign}", f"\t{foreign}\tada")
+    assert {voter for voter in kept if not voter.startswith(foreign)} == {f"key:{ids[1]}{name}" for name in others}
+    long = second("POST", "/v1/feedback", json=asked | {"voter": "x" * 200})
+    assert (long.status_code, "at most 179 fit" in long.json()["detail"]) == (422, True)
+
+
 def test_golden_queries_are_added_made_and_removed(shared: Service) -> None:
     caller = shared.caller("golden")
     document_id = caller.upload(GATE)

@@ -189,6 +189,7 @@ class VoteBody(KbBody):
     query: str = Field(max_length=MOST_CHARS)
     chunk_ids: list[str] = Field(min_length=1, max_length=100)
     vote: Literal["up", "down", "used"] = "used"
+    voter: str = Field(default="", description="The caller's name for the user who votes; by default the key votes.")
 
 
 class KeyBody(RequestBody):

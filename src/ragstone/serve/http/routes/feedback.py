@@ -28,7 +28,7 @@ router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 @router.post("/feedback", status_code=201, response_model=NotedVotesSchema, tags=["feedback"])
 async def vote(body: VoteBody, workspace: Reader) -> Response:
     """Say that passages were useful for a query, or were not."""
-    noted = await workspace.feedback.vote(body.query, body.chunk_ids, body.vote, kb=body.kb)
+    noted = await workspace.feedback.vote(body.query, body.chunk_ids, body.vote, voter=body.voter, kb=body.kb)
     return reply(NotedVotesSchema.of(vote=body.vote, noted=noted), 201)
 
 
