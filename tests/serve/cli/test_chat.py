@@ -2,14 +2,34 @@
 
 from __future__ import annotations
 
-import io
 import json
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.serve.cli.conftest import Cli
+from tests.warm import warm_python
 
 DOG = "What does a dog travel for?"
+Write = Callable[[str], None]
+
+
+@pytest.fixture
+def write_stdin(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> Iterator[Write]:
+    """Lets the next command read a text from its stdin."""
+    before = os.dup(0)
+
+    def write(text: str) -> None:
+        (tmp_path / "stdin").write_text(text, encoding="utf-8")
+        with (tmp_path / "stdin").open() as file:
+            os.dup2(file.fileno(), 0)
+
+    yield write
+    os.dup2(before, 0)
+    os.close(before)
 
 
 def test_a_message_is_answered(filled: Cli) -> None:
@@ -20,18 +40,48 @@ def test_a_message_is_answered(filled: Cli) -> None:
     assert "conversation:" in filled("jobs", "notices").out
 
 
-def test_messages_are_read_as_lines_of_one_conversation(filled: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"Hi!\n\n{DOG}\n"))
+def test_messages_are_read_as_lines_of_one_conversation(filled: Cli, write_stdin: Write) -> None:
+    write_stdin(f"Hi!\n\n{DOG}\n")
     assert filled("chat").out == (
         "Hello! Ask me about our products, services, appointments or policies.\n"
         "A dog travels for two crowns [Source: Fares].\n"
     )
-    monkeypatch.setattr("sys.stdin", io.StringIO(f"{DOG}\nThanks!\n"))
+    write_stdin(f"{DOG}\nThanks!\n")
     events = [json.loads(line) for line in filled("chat", "--json").out.splitlines()]
     assert [event["event"] for event in events] == ["sentence", "reply", "reply"]
     assert events[1]["conversation"] == events[2]["conversation"]
     turns = filled("conversations", "show", events[1]["conversation"], "--json").json["turns"]
     assert [turn["question"] for turn in turns] == [DOG, "Thanks!"]
+
+
+def test_an_interrupt_ends_it_at_the_prompt(filled: Cli, tmp_path: Path) -> None:
+    code = (
+        "import ragstone.engine.components as components\n"
+        "from ragstone.serve.cli.main import run\n"
+        "from ragstone.testing.fakes import FakeEmbedder\n"
+        "components.build_embedder = lambda _: FakeEmbedder()\n"
+        "run(['chat'])"
+    )
+    ours, theirs = os.openpty()
+    process = subprocess.Popen(
+        [*warm_python(), "-c", code],
+        cwd=tmp_path,
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stderr
+        assert process.stderr.read(2) == "> "
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=240)
+    finally:
+        process.kill()
+        process.communicate()
+        os.close(ours)
+        os.close(theirs)
+    assert (process.returncode, out, err) == (130, "", "error: interrupted\n")
 
 
 def test_the_agent_is_configured(filled: Cli) -> None:

@@ -5,8 +5,9 @@ Needs the `mcp` extra: pip install "ragstone[mcp]". Everything it offers only re
 
 from __future__ import annotations
 
+import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,8 +21,8 @@ from ragstone.serve.mcp.guard import IDLE_SECONDS, MOST_BYTES, McpGuard
 from ragstone.serve.mcp.prompts import PROMPTS, fill_prompt
 from ragstone.serve.mcp.resources import ResourceCatalog, document_templates
 from ragstone.serve.mcp.sessions import MOST_SESSIONS, Sessions, session_key
-from ragstone.serve.mcp.stdin import stdin_lines
 from ragstone.serve.server import run_app
+from ragstone.serve.stdin import stdin_lines
 
 if TYPE_CHECKING:
     from mcp.server import Server, ServerRequestContext
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 DEFAULT_TOOLS = ("search_knowledge", "verify_claim", "check_text", "research_topic")
 HOST = "127.0.0.1"
+LAST_ANSWERS_SECONDS = 1.0
+"""For clients that send everything and close: the MCP package drops what is under way when its input ends."""
 ACTOR = "mcp"
 """Under which name the audit record has what clients ask for."""
 INSTRUCTIONS = (
@@ -116,8 +119,14 @@ async def serve_stdio(server: Server[Any]) -> None:
 
     with stdin_lines() as lines:
         # Of the file that it asks for, the package uses nothing but the lines.
-        async with stdio_server(stdin=cast("Any", lines)) as (incoming, outgoing):
+        async with stdio_server(stdin=cast("Any", _end_after_answers(lines))) as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def _end_after_answers(lines: AsyncIterator[str]) -> AsyncIterator[str]:
+    async for line in lines:
+        yield line
+    await asyncio.sleep(LAST_ANSWERS_SECONDS)
 
 
 async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], None]) -> None:

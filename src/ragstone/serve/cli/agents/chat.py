@@ -62,18 +62,19 @@ async def chat(session: CliSession, message: Said = None, conversation: Conversa
 
 async def _talk(session: CliSession, agent: ServiceAgent, conversation: str | None) -> int:
     """Answer the lines of stdin until it ends; with --json, one event per line."""
-    import asyncio
+    from ragstone.serve.stdin import stdin_lines
 
     live = sys.stdin.isatty() and not session.options.json
-    while True:
-        if live:
-            print(PROMPT, end="", file=sys.stderr, flush=True)  # noqa: T201
-        line = await asyncio.to_thread(sys.stdin.readline)
-        if not line:
-            return 0
-        if line.strip():
-            reply = await _show_live(session, agent, line.strip(), conversation)
-            conversation = reply.conversation
+    with stdin_lines() as lines:
+        while True:
+            if live:
+                print(PROMPT, end="", file=sys.stderr, flush=True)  # noqa: T201
+            line = await anext(lines, None)
+            if line is None:
+                return 0
+            if line.strip():
+                reply = await _show_live(session, agent, line.strip(), conversation)
+                conversation = reply.conversation
 
 
 async def _show_live(session: CliSession, agent: ServiceAgent, message: str, conversation: str | None) -> CustomerReply:

@@ -1,6 +1,6 @@
-"""Lines of stdin that can be waited for without being bound to wait: the server ends while stdin stays open.
+"""Lines of stdin that can be waited for without being bound to wait: a command ends while stdin stays open.
 
-A read cannot be taken back, and the MCP package waits for the thread that sits in one. This one is a daemon.
+A read cannot be taken back, and asyncio and the MCP package wait for the thread that sits in one. This one is a daemon.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 STDIN = 0
-LAST_ANSWERS_SECONDS = 1.0
-"""For clients that send everything and close: the MCP package drops what is under way when its input ends."""
 
 
 @contextmanager
@@ -48,7 +46,6 @@ async def _lines(source: int) -> AsyncIterator[str]:
         if isinstance(line, OSError):
             raise line
         if not line:
-            await asyncio.sleep(LAST_ANSWERS_SECONDS)
             return
         yield line.decode("utf-8", errors="replace")
 
