@@ -20,7 +20,7 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.sqlite.ledger import SqliteLedger
 from ragstone.stores.ledger.writes import discard
 from ragstone.stores.vectors.derived import follow as derived_follow
-from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, REFUSED_SECONDS, REST_SECONDS
+from ragstone.stores.vectors.derived.index import CATCH_UP_SECONDS, LEFT_SECONDS, REFUSED_SECONDS, REST_SECONDS
 from ragstone.stores.vectors.memory import MemoryProvider
 from ragstone.stores.vectors.partitions import partition_of
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
@@ -132,6 +132,51 @@ async def test_any_search_catches_up_after_a_settle_that_failed(world: World, er
     world.now += REST_SECONDS
     await world.first.search("default", other, QUERY, 5)
     assert await world.texts(place) == ["about keep"]
+
+
+async def leave_undone(world: World) -> tuple[KnowledgeBase, VectorPartition]:
+    """Have a process commit and end before the engine hears of it, while another one has followed all before that."""
+    kb = await put(world.one, version("keep"), version("secret"))
+    await world.first.search("default", kb, QUERY, 5)
+    world.two.followers = ()
+    await put(world.two, version("new"))
+    await delete(world.two, version("secret").document_id)
+    place = await world.place(kb)
+    assert await world.texts(place) == ["about keep", "about secret"]
+    return kb, place
+
+
+async def test_searches_finish_what_a_process_that_was_killed_left_undone(world: World) -> None:
+    kb, place = await leave_undone(world)
+    await world.first.search("default", kb, QUERY, 5)
+    world.now += LEFT_SECONDS - 0.5
+    await world.first.search("default", kb, QUERY, 5)
+    assert await world.texts(place) == ["about keep", "about secret"]  # its process may be writing it now
+    world.now += 0.5
+    assert len(await world.first.search("default", kb, QUERY, 5)) == 2
+    assert await world.texts(place) == ["about keep", "about new"]
+
+
+async def test_searches_leave_to_another_process_what_it_is_writing(world: World) -> None:
+    kb = await put(world.one, version("a"))
+    await world.first.search("default", kb, QUERY, 5)
+    world.two.followers = ()
+    world.engine.opened.clear()
+    for name in ("b", "c", "d"):
+        await put(world.two, version(name))
+        await world.first.search("default", kb, QUERY, 5)
+        world.now += LEFT_SECONDS
+        assert world.engine.opened == []
+        await world.second.catch_up("default")
+        world.engine.opened.clear()
+
+
+async def test_the_hourly_clean_up_finishes_what_a_process_that_was_killed_left_undone(world: World) -> None:
+    _, place = await leave_undone(world)
+    await world.one.clean_up("default", [])  # after an erasure, which looks at its files alone
+    assert await world.texts(place) == ["about keep", "about secret"]
+    await world.one.clean_up("default")
+    assert await world.texts(place) == ["about keep", "about new"]
 
 
 @pytest.mark.parametrize("what", ["document", "kb", "tenant"])

@@ -150,6 +150,17 @@ def marks(connection: Connection, tenant_id: str, index: str) -> list[Mark]:
     ]
 
 
+def find_lag(connection: Connection, tenant_id: str, index: str, space_id: int) -> int | None:
+    """Return how far an index has followed a Space, if changes of its kb were committed since; else None."""
+    row = connection.execute(
+        "SELECT w.sequence FROM watermarks w JOIN spaces s ON s.tenant_id = w.tenant_id AND s.id = w.space_id "
+        "WHERE w.tenant_id = ? AND w.index_name = ? AND w.space_id = ? AND EXISTS (SELECT 1 FROM changes c "
+        "WHERE c.tenant_id = w.tenant_id AND c.seq > w.sequence AND c.kb_id = s.kb_id)",
+        (tenant_id, index, space_id),
+    ).fetchone()
+    return int(row[0]) if row else None
+
+
 def mark(connection: Connection, tenant_id: str, index: str, space: Space, layout: int) -> None:
     """Write down that an index is about to hold something of a Space.
 

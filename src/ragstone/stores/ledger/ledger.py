@@ -152,7 +152,7 @@ class SqlLedger(ABC):
     async def clean_up(self, tenant: str, document_ids: Sequence[str] | None = None) -> None:
         """Remove what crashes left behind: files that no job needs, and versions that will not go live any more.
 
-        Of some documents, only the files are looked at; else the indexes are maintained as well.
+        Of some documents, only the files are looked at; else the indexes are maintained, and catch up, as well.
         """
         blobs = await self.blobs(tenant)
         staged = await self.read(tenant, writes.staged_leftovers, now()) if document_ids is None else []
@@ -169,6 +169,8 @@ class SqlLedger(ABC):
             except StoreError as error:
                 # Searches are right without it, only slower.
                 logger.warning("cannot maintain an index or the retrieval log: %s", error)
+        if document_ids is None:
+            await self._try_catch_up(tenant)
 
     async def forget_outdated(self, tenant: str, oldest: datetime) -> None:
         """Remove conversations, searches and article runs from before a moment, and outdated web results."""

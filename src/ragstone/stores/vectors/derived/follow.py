@@ -22,8 +22,9 @@ ONE_COLLECTION, BY_SOURCE_TYPE, MIXED = 1, 2, 3
 
 Their points name the origin of their document as `source`, and its connector beside it.
 """
-FAR_BEHIND = 10_000
-"""A mark this far behind moves on even if nothing of its Space changed: the feed is not kept for ever."""
+FAR_BEHIND = 1_000
+"""A mark this far behind moves on even if nothing of its Space changed: searches read the feed from there, and it is
+not kept for ever."""
 
 
 class FollowPlan(NamedTuple):

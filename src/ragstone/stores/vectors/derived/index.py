@@ -45,6 +45,8 @@ REST_SECONDS = 10.0
 """Seconds that searches leave an engine alone that could not catch up."""
 REFUSED_SECONDS = 600.0
 """The same for one that refused a point: a partition is filled from its beginning, up to the same point again."""
+LEFT_SECONDS = 10.0
+"""Seconds that a mark may stand before changes: a process that runs applies its own at once."""
 ALL = ""
 CATCH_UP_SECONDS = 1.0
 """Seconds that searches wait for an engine to catch up before the ledger answers in its place."""
@@ -52,6 +54,11 @@ CATCH_UP_SECONDS = 1.0
 
 class _CatchUp(NamedTuple):
     task: asyncio.Task[None]
+    since: float
+
+
+class _Lag(NamedTuple):
+    mark: int
     since: float
 
 
@@ -69,6 +76,8 @@ class DerivedIndex:
         """Tenants of which nothing was left to do when this process last looked."""
         self._followed: set[VectorPartition] = set()
         """Partitions that hold all they should, as far as this process knows; of the others the ledger answers."""
+        self._behind: dict[VectorPartition, _Lag] = {}
+        """Partitions that lack changes which are committed, as the last search saw them."""
         self._without_layout: set[VectorPartition] = set()
         """Those of them whose points were written before layouts were recorded."""
         self._resting: dict[str, float] = {}
@@ -98,8 +107,10 @@ class DerivedIndex:
 
     async def ready(self, tenant: str, space: Space) -> VectorPartition | None:
         """Return the partition if the engine can be asked now; None when the ledger has to answer."""
-        tenant_id = await self._ledger.read(tenant, _tenant_id)
+        tenant_id, mark = await self._ledger.read(tenant, _find_lag, self._provider.name, space)
         partition = partition_of(tenant_id, space)
+        if self._is_left_behind(partition, mark):
+            self._current.discard(tenant_id)
         if await self._wait_for(tenant, partition) and partition in self._followed:
             return partition
         if trouble := self._why_resting(tenant_id):
@@ -226,6 +237,16 @@ class DerivedIndex:
                     # A defect of ours or of a driver: it must be seen, and must not keep anybody from searching.
                     logger.exception("%s cannot catch up", self._provider.name)
 
+    def _is_left_behind(self, partition: VectorPartition, mark: int | None) -> bool:
+        """Return whether a mark has stood before changes for so long that their writer must have ended."""
+        if mark is None:
+            self._behind.pop(partition, None)
+            return False
+        lag = self._behind.get(partition)
+        if lag is None or lag.mark != mark:
+            self._behind[partition] = lag = _Lag(mark, self._clock())
+        return self._clock() - lag.since >= LEFT_SECONDS
+
     def _is_due(self, partition: VectorPartition) -> bool:
         if partition.tenant_id in self._current and partition in self._followed:
             return False
@@ -302,3 +323,7 @@ def _is_enough(found: Sequence[Candidate], kept: Sequence[Candidate], k: int) ->
 
 def _tenant_id(connection: Connection, tenant_id: str) -> str:
     return tenant_id
+
+
+def _find_lag(connection: Connection, tenant_id: str, index: str, space: Space) -> tuple[str, int | None]:
+    return tenant_id, index_feed.find_lag(connection, tenant_id, index, space.id)
