@@ -237,10 +237,19 @@ class Blocking(Generic[S, P, T]):
 def wait_for_each(events: AsyncGenerator[T], run: RunOnLoop) -> Iterator[T]:
     """Yield each event as it comes; closing the iterator ends the work."""
 
+    taking: asyncio.Task[Any] | None = None
+
     async def take_next() -> T | None:
+        nonlocal taking
+        taking = asyncio.current_task()
         return await anext(events, None)
 
     async def end() -> None:
+        # After an interrupt the last one may still run, and a generator that runs cannot be closed.
+        if taking is not None:
+            if not taking.cancelling():  # a second time would cut off what tidies up
+                taking.cancel()
+            await asyncio.gather(taking, return_exceptions=True)
         await events.aclose()
 
     try:

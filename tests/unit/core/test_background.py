@@ -1,15 +1,17 @@
-"""Reads that hang keep their threads; from the last one on nobody waits, until one comes back."""
+"""Reads that hang keep their threads: from the last one on nobody waits until one comes back; streams without async."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
-from ragstone.core.background import ReaderPool
+from ragstone.core.background import LoopThread, ReaderPool, wait_for_each
 from ragstone.core.errors import StoreBusy, StoreError
 
 THREADS = 2
@@ -116,3 +118,38 @@ async def test_once_closed_nothing_is_read() -> None:
     with pytest.raises(StoreError, match=r"^acme\.db is closed$"):
         await readers.run(lambda: read.append("now"))
     assert read == []
+
+
+def test_an_interrupt_while_a_stream_is_waited_for_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = threading.Event()
+    ended: list[str] = []
+    submit = asyncio.run_coroutine_threadsafe
+
+    async def tell() -> AsyncGenerator[str]:
+        try:
+            yield "first"
+            waiting.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("the stream")
+
+    def press_ctrl_c(work: Coroutine[Any, Any, str], loop: asyncio.AbstractEventLoop) -> Future[str]:
+        monkeypatch.undo()
+        future = submit(work, loop)
+
+        def result() -> str:
+            assert waiting.wait(240)
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(future, "result", result)
+        return future
+
+    thread = LoopThread("stream")
+    stream = wait_for_each(tell(), thread.run)
+    assert next(stream) == "first"
+    monkeypatch.setattr(asyncio, "run_coroutine_threadsafe", press_ctrl_c)
+    with pytest.raises(KeyboardInterrupt):
+        next(stream)
+    thread.stop()
+    assert ended == ["the stream"]
