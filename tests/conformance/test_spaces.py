@@ -43,8 +43,10 @@ class SpaceSuite:
         kb = await _fill(stores)
         first = await book.of(TENANT).open(kb, "new", 4)
         assert (first.model, first.dimension, first.generation, first.state) == ("new", 4, 2, "building")
-        assert await book.of(TENANT).open(kb, "new", 4) == first
-        assert (await book.of(TENANT).open(kb, "newer", 4)).generation == 3
+        assert await book.of(TENANT).open(kb, "new", 4, after=1) == first
+        second = await book.of(TENANT).open(kb, "new", 4, after=2)
+        assert (second.generation, await book.of(TENANT).open(kb, "new", 4)) == (3, second)
+        assert (await book.of(TENANT).open(kb, "newer", 4)).generation == 4
         assert await book.of(TENANT).models(kb) == {MODEL, "new", "newer"}
 
     async def test_what_a_space_lacks_is_listed_and_counted(self, stores: Stores) -> None:

@@ -241,6 +241,55 @@ async def test_a_refresh_that_lost_its_worker_goes_on_where_it_was(
         ]
 
 
+@pytest.mark.req("R-EMB-26", "R-REL-13")
+async def test_a_month_takes_no_vectors_from_a_space_that_was_begun_before(
+    data_dir: Path, models: dict[str, Changing], later: None
+) -> None:
+    async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
+        await workspace_of(engine).embeddings.reembed("old", mode="dual")
+        models["old"].era = "changed behind its name"
+        await look(engine)
+        (job,) = await refreshes(engine)
+        assert "8 vectors were made anew and old@1, generation 3 is live now" in job.progress.remarks[0]
+        assert [(one.space.generation, one.space.state) for one in await workspace_of(engine).embeddings.spaces()] == [
+            (1, "retired"),
+            (3, "live"),
+        ]
+        assert (await workspace_of(engine).embeddings.refresh()).outcome == "fresh"
+
+
+async def test_a_refresh_whose_worker_was_lost_after_the_switch_embeds_nothing_again(
+    data_dir: Path, models: dict[str, Changing], later: None
+) -> None:
+    async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
+        await engine._components.triggers.start_due("default")
+        (job,) = await refreshes(engine)
+        said = [await engine._components.refresher.do("default", job, lambda _: None, 1, None) for _ in range(2)]
+        assert said[0].endswith("; 8 vectors were made anew and old@1, generation 2 is live now")
+        assert said[1].endswith("; 0 of 1 sampled vectors differ from what old@1 makes today")
+        assert len(await workspace_of(engine).embeddings.spaces()) == 2
+
+
+async def test_a_refresh_by_hand_goes_on_with_vectors_that_are_fresh_only(
+    data_dir: Path, models: dict[str, Changing]
+) -> None:
+    async with open_engine(settings_of(data_dir, RefreshSettings())) as engine:
+        embeddings = workspace_of(engine).embeddings
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
+        await embeddings.reembed("old", mode="dual")
+        models["old"].era = "changed behind its name"
+        report = await embeddings.refresh()
+        assert report.anew is not None
+        assert (report.outcome, report.anew.written, report.anew.generation) == ("promoted", 8, 3)
+        models["old"].era = "changed again"
+        await embeddings.reembed("old", mode="dual")
+        report = await embeddings.refresh()
+        assert report.anew is not None
+        assert (report.outcome, report.anew.written, report.anew.generation) == ("promoted", 0, 4)
+
+
 @pytest.mark.req("R-EMB-25")
 async def test_settings_that_name_another_model_move_the_kb_once(data_dir: Path, models: dict[str, Changing]) -> None:
     on_model = RefreshSettings(when=("model",))

@@ -276,8 +276,8 @@ class TenantSpaces(Protocol):
         """Return the models that a kb has a Space of, whatever its state."""
         ...
 
-    async def open(self, kb: KnowledgeBase, model: str, dimension: int) -> Space:
-        """Return the Space of this model that is being built, or a new one of the next generation."""
+    async def open(self, kb: KnowledgeBase, model: str, dimension: int, after: int = 0) -> Space:
+        """Return the Space of this model that is being built, of a generation above `after`, or a new one."""
         ...
 
     async def lacking(self, kb: KnowledgeBase, space: Space, after: int, limit: int) -> list[Lacking]:

@@ -78,11 +78,13 @@ class Reembedder:
         queries: str | Path | None = None,
         force: bool = False,
         grace_days: int = GRACE_DAYS,
+        after: int = 0,
         on_progress: OnFill | None = None,
     ) -> ReembedReport:
         """Build or go on building, compare, and promote unless the new Space is worse.
 
         Without a mode, a kb that has this model in its dimension is only filled where it lacks something.
+        A Space up to generation `after` is not gone on with, and is removed when the new one is filled.
         """
         started = time.monotonic()
         _check_days(grace_days)
@@ -100,8 +102,11 @@ class Reembedder:
         if labelled and kb.space:
             # Before anything is embedded: that may take hours.
             await self._comparer.check(tenant, kb, labelled)
-        space = await self._book.of(tenant).open(kb, wanted, dimension)
+        space = await self._book.of(tenant).open(kb, wanted, dimension, after)
         await self._filler.fill(tenant, kb, space, filled, on_progress=on_progress)
+        for earlier in await find_building(self._book, tenant, kb, wanted, dimension):
+            if earlier.generation <= after:
+                await self._book.of(tenant).drop(earlier)
         compared = await self._comparer.compare(tenant, kb, space, labelled)
         outcome: Outcome = "beside"
         if chosen == "full":
@@ -217,6 +222,13 @@ async def identify_model(embedder: Embedder) -> tuple[str, int]:
     """Return the id and dimension of what really answers, before anything is written for it."""
     made = await embedder.embed(["What does this model make of a sentence?"], "document")
     return made.model, made.vectors.shape[1]
+
+
+async def find_building(book: SpaceBook, tenant: str, kb: KnowledgeBase, model: str, dimension: int) -> list[Space]:
+    """Return the Spaces of a model that are being built or were not made live, oldest generation first."""
+    wanted = model, dimension, "building"
+    outline = await book.of(tenant).outline(kb)
+    return [space for space, _ in outline if (space.model, space.dimension, space.state) == wanted]
 
 
 def _check_days(grace_days: int) -> None:

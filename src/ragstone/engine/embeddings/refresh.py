@@ -23,7 +23,7 @@ from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.spaces import EmbeddedText
 from ragstone.core.types import KnowledgeBase, Space
 from ragstone.engine.access import TenantAccess
-from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport
+from ragstone.engine.embeddings.reembed import Reembedder, ReembedReport, find_building
 from ragstone.ingest.backfill import FillProgress, FillResult, OnFill, SpaceFiller
 from ragstone.models.embedders.pool import EmbedderPool
 
@@ -93,11 +93,18 @@ class Refresher:
         self._filler = SpaceFiller(book, embedders.for_space)
 
     async def run(
-        self, tenant: str, kb_name: str, *, sample: int, full: bool = False, on_progress: OnFill | None = None
+        self,
+        tenant: str,
+        kb_name: str,
+        *,
+        sample: int,
+        full: bool = False,
+        after: int = 0,
+        on_progress: OnFill | None = None,
     ) -> RefreshReport:
         """Fill the live Space, compare a sample with what its model makes today, and re-embed all if that differs.
 
-        With `full` all is re-embedded without looking first.
+        With `full` all is re-embedded without looking first. A Space up to generation `after` is not gone on with.
         """
         kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:
@@ -105,23 +112,34 @@ class Refresher:
         if kb.space is None:
             return RefreshReport(kb_name, "nothing embedded", "", 0, 0, Freshness())
         filled, looked = FillResult(), Freshness()
+        # An earlier run of the same request may have come as far as the switch.
+        full = full and not 0 < after < kb.space.generation
         if not full:
             await self._filler.fill(tenant, kb, kb.space, filled, on_progress=on_progress)
             await self._book.of(tenant).note_embedded(kb, filled.refused)
             embedder = await self._embedders.for_space(kb.space)
             looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
-        anew = await self._anew(tenant, kb, on_progress) if full or looked.is_stale else None
+            if looked.is_stale:
+                after = max(after, await self._find_stale(embedder, tenant, kb, kb.space, sample))
+        anew = await self._anew(tenant, kb, after, on_progress) if full or looked.is_stale else None
         outcome: Outcome = "filled" if filled.written else "fresh"
         if anew:
             outcome = "promoted" if anew.outcome == "promoted" else "not promoted"
         return RefreshReport(kb_name, outcome, kb.space.model, filled.written, len(filled.refused), looked, anew)
 
-    async def _anew(self, tenant: str, kb: KnowledgeBase, on_progress: OnFill | None) -> ReembedReport:
+    async def _find_stale(self, embedder: Embedder, tenant: str, kb: KnowledgeBase, live: Space, sample: int) -> int:
+        """Return the generation of the Space that would be gone on with, if it is stale as well; else 0."""
+        building = await find_building(self._book, tenant, kb, live.model, live.dimension)
+        if building and (await freshness(self._book, embedder, tenant, kb, building[-1], sample)).is_stale:
+            return building[-1].generation
+        return 0
+
+    async def _anew(self, tenant: str, kb: KnowledgeBase, after: int, on_progress: OnFill | None) -> ReembedReport:
         assert kb.space is not None
         # By the name of its own model: what the settings name may be another one by now.
         own = kb.space.model in (self._embedders.default_id, self._embedders.default.model.id)
         model = None if own else kb.space.model
-        return await self._reembedder.run(tenant, kb.name, model, mode="full", on_progress=on_progress)
+        return await self._reembedder.run(tenant, kb.name, model, mode="full", after=after, on_progress=on_progress)
 
     async def do(self, tenant: str, job: Job, tell: Tell, sample: int, reread: Reread | None) -> str:
         """Do a job that `Triggers` has queued; return what it came to, for the notice."""
@@ -145,8 +163,11 @@ class Refresher:
                     moved = await self._reembedder.run(tenant, job.kb, named, on_progress=on_progress)
                     said.append(describe_reembedding(moved))
                 else:
-                    full = bool(job.facts.get("full"))  # a job that an older version queued says nothing of it
-                    report = await self.run(tenant, job.kb, sample=sample, full=full, on_progress=on_progress)
+                    # A job that an older version queued says nothing of these.
+                    full, after = bool(job.facts.get("full")), int(job.facts.get("after", 0))
+                    report = await self.run(
+                        tenant, job.kb, sample=sample, full=full, after=after, on_progress=on_progress
+                    )
                     said.append(str(report))
         except ModelUnavailable as error:
             # One kb's model that is not here ends this job, not the worker.

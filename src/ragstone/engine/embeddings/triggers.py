@@ -147,6 +147,7 @@ class Triggers:
         return True
 
     async def _enqueue(self, tenant: str, kb: KnowledgeBase, due: DueRefresh) -> Job:
+        generations = [space.generation for space, _ in await self._book.of(tenant).outline(kb)]
         job = NewJob(
             kind="reembed",
             source="",
@@ -159,6 +160,8 @@ class Triggers:
                 "model_id": due.model_id,
                 "sources": due.sources,
                 "full": due.full,
+                # What is begun later is of this job, which may have been interrupted.
+                "after": max(generations, default=0),
             },
             notify=True,
         )

@@ -103,10 +103,10 @@ class SqlTenantSpaces(TenantRepository):
         )
         return {model for (model,) in rows}
 
-    async def open(self, kb: KnowledgeBase, model: str, dimension: int) -> Space:
-        """Return the Space of this model that is being built, or a new one of the next generation."""
+    async def open(self, kb: KnowledgeBase, model: str, dimension: int, after: int = 0) -> Space:
+        """Return the Space of this model that is being built, of a generation above `after`, or a new one."""
         self._ledger.check_dimension(dimension)
-        return await self._open_building(kb, model, dimension)
+        return await self._open_building(kb, model, dimension, after)
 
     @in_snapshot
     def lacking(
@@ -203,13 +203,13 @@ class SqlTenantSpaces(TenantRepository):
 
     @in_transaction
     def _open_building(
-        self, connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int
+        self, connection: Connection, tenant_id: str, kb: KnowledgeBase, model: str, dimension: int, after: int
     ) -> Space:
         _current(connection, tenant_id, kb)
         row = connection.execute(
             f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.state = 'building' "
-            "AND s.model = ? AND s.dimension = ? ORDER BY s.generation DESC LIMIT 1",
-            (tenant_id, kb.id, model, dimension),
+            "AND s.model = ? AND s.dimension = ? AND s.generation > ? ORDER BY s.generation DESC LIMIT 1",
+            (tenant_id, kb.id, model, dimension, after),
         ).fetchone()
         if row:
             return Space(*row)
