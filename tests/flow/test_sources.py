@@ -15,11 +15,14 @@ from tests.unit.ingest.sources.test_git import commit, git
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, LeaseLost, NotFoundError, SettingsError
+from ragstone.core.errors import InputError, LeaseLost, NotFoundError, RagstoneError, RemoteError, SettingsError
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Item, Parsed
-from ragstone.ingest.extract import plain_text
+from ragstone.ingest.extract import PartStore, plain_text
 from ragstone.ingest.jobs.sync import Sync
+from ragstone.ingest.prepare import Prepared, Preparer
+from ragstone.ingest.stage_times import StageTimes
+from ragstone.ingest.work import WorkItem
 from ragstone.stores.health.check import check_encryption
 from ragstone.stores.ledger.sources import SqlTenantSources
 from ragstone.stores.vault import new_key
@@ -124,6 +127,36 @@ async def test_what_failed_is_not_tried_again_until_it_changes(engine: Engine, d
     assert await sync(engine, afresh=True) == "1 queued, 3 unchanged"
     (docs / "cut.pdf").write_bytes(b"%PDF-1.7 cut elsewhere")
     assert await sync(engine) == "1 queued, 3 unchanged"
+
+
+@pytest.mark.parametrize(("kind", "unchanged"), [("files", ", 2 unchanged"), ("git", "")])
+async def test_what_failed_for_a_reason_that_passes_is_tried_again(
+    data_dir: Path, docs: Path, fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch, kind: str, unchanged: str
+) -> None:
+    git(docs, "init", "--quiet")
+    commit(docs)
+    async with open_engine(Settings(data_dir=data_dir, jobs={"attempts": 1})) as engine:
+        await workspace_of(engine).sources.add(kind, "docs", {"path": str(docs)})
+        with monkeypatch.context() as outage:
+            _refuse(outage, "docs/ferry.md", RemoteError("the service is away"))
+            assert await sync(engine) == "3 queued"
+            assert await sync(engine) == f"1 queued{unchanged}"
+            assert sorted(await live(engine)) == ["bridge.md", "harbour.md"]
+        assert await sync(engine) == f"1 queued{unchanged}"
+        assert sorted(await live(engine)) == ["bridge.md", "ferry.md", "harbour.md"]
+        assert await sync(engine) == ("3 unchanged" if unchanged else "nothing new")
+
+
+def _refuse(patch: pytest.MonkeyPatch, uri: str, error: RagstoneError) -> None:
+    """Have every attempt to prepare one document fail."""
+    prepare = Preparer.prepare
+
+    async def refuse(self: Preparer, work: WorkItem, parts: PartStore, times: StageTimes) -> Prepared:
+        if work.item.uri == uri:
+            raise error
+        return await prepare(self, work, parts, times)
+
+    patch.setattr(Preparer, "prepare", refuse)
 
 
 async def test_a_file_that_was_emptied_is_found_no_more(engine: Engine, docs: Path) -> None:

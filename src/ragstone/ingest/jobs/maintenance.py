@@ -19,9 +19,10 @@ from ragstone.core.types import KnowledgeBase, failure_of
 from ragstone.fetch.webhook import Webhook
 from ragstone.ingest.backfill import SpaceMaintenance
 from ragstone.ingest.jobs.schedule import next_run
-from ragstone.ingest.jobs.sync import Sync, SyncReport
+from ragstone.ingest.jobs.sync import MOST_JOBS, Sync, SyncReport
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.sources.files.owners import find_source_owners
+from ragstone.ingest.work import PASSING
 from ragstone.schemas.jobs import WebhookSchema
 
 logger = logging.getLogger(__name__)
@@ -99,6 +100,7 @@ class Maintenance:
                 owners = await find_source_owners(self._ledger, self._sources.of(tenant), tenant, kb, record)
                 sync = Sync(self._ledger, self._preparer(), tenant, kb, record, job.ticket, seed, owners)
                 report = await sync.run(source, afresh=bool(job.facts.get("afresh")))
+                report.queued += await self._retry_failed(tenant, record)
             finally:
                 await source.close()
         except RagstoneError as error:
@@ -111,6 +113,18 @@ class Maintenance:
             await self._audit.record_event(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
         await self._sources.of(tenant).ran(record.id, "", following, report.source_failures)
         return report
+
+    async def _retry_failed(self, tenant: str, record: SourceRecord) -> int:
+        """Retry documents whose failure may have passed, and return how many: many sources do not give them again."""
+        queue = self._queue.of(tenant)
+        failed = {
+            job.id: job.document_id
+            for job in await queue.jobs(("failed",), record.name, MOST_JOBS)
+            if job.kind == "document" and job.kb == record.kb and job.error_code in PASSING
+        }
+        newest = await self._ledger.of(tenant).newest_jobs(list(failed.values()))
+        last = [job_id for job_id, document_id in failed.items() if newest[document_id].id == job_id]
+        return sum([await queue.retry(job_id) for job_id in last])
 
     async def maintain(self, tenant: str) -> None:
         """Start scheduled syncs, remove leftovers of crashes, and send notices of ended jobs."""

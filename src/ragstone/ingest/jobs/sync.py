@@ -34,7 +34,7 @@ from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.prepare import Preparer, find_unusable
 from ragstone.ingest.sources.files.owners import Owners, report_owned
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
-from ragstone.ingest.work import JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
+from ragstone.ingest.work import PASSING, JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
 
 PAGE_SECONDS = 900.0
 MOST_JOBS = 1_000_000
@@ -53,7 +53,7 @@ class SyncReport:
     unread: list[Failure] = field(default_factory=list)
     """Items that the source could not read."""
     failed_before: list[Failure] = field(default_factory=list)
-    """Items that failed in an earlier sync and have not changed since."""
+    """Items that failed in an earlier sync, have not changed since, and would only fail again."""
     gave_nothing: bool = False
     """True if everything that the source has is among `unread`."""
 
@@ -100,7 +100,7 @@ class Sync:
     """Which of its files are documents already that others have brought, by external id."""
     report: SyncReport = field(default_factory=SyncReport)
     afresh: bool = False
-    """Try items again that failed before."""
+    """Try all items again that failed before."""
     _listed: Container[str] | None = None
 
     async def run(self, source: Source, *, afresh: bool = False) -> SyncReport:
@@ -194,7 +194,7 @@ class Sync:
         )
 
     def _is_news(self, work: WorkItem, job: Job | None) -> bool:
-        """Return whether an item is to be queued: not if it is queued already, or failed before unchanged."""
+        """Return whether an item is to be queued: not if it is queued already, or would only fail again."""
         if job is None or job.content_hash != content_hash(work.item.content):
             return True
         skipped = job.state == "completed" and "skipped" in job.progress.found
@@ -202,7 +202,7 @@ class Sync:
         if job.state in ACTIVE or left_out or (skipped and not self.afresh):
             self.report.unchanged += 1
             return False
-        if job.state == "failed" and not self.afresh:
+        if job.state == "failed" and job.error_code not in PASSING and not self.afresh:
             failure = Failure(job.uri, job.error_code, job.error, job.progress.hint, job.progress.remedy)
             self.report.failed_before.append(failure)
             return False
