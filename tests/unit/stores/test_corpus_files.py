@@ -157,10 +157,26 @@ async def test_only_a_tenants_own_files_go_with_it(tmp_path: Path) -> None:
     write(other, 1, aside=False, tenant_id=ids[1])
     assert files.all_of("default", ids[0]) == [usual]
     assert files.all_of("acme", ids[1]) == [other]
-    await files.forget(ids[1])
+    await files.forget("acme", ids[1])
     assert (usual.exist, other.exist) == (True, False)
-    await files.forget(ids[0])
+    await files.forget("renamed since", ids[0])
     assert not usual.exist
+
+
+@pytest.mark.parametrize("damaged", ["index", "next_index"])
+async def test_files_whose_index_cannot_be_read_go_with_the_tenant_of_their_path_alone(
+    tmp_path: Path, damaged: str
+) -> None:
+    files = CorpusFiles(Settings(data_dir=tmp_path))
+    usual = files.of("default", "a" * 32, "corpus_embeddings")
+    for aside in (False, True):
+        write(usual, 1, aside=aside, tenant_id="a" * 32)
+    getattr(usual, damaged).write_bytes(b"of another version")
+    before = names(usual)
+    await files.forget("acme", "b" * 32)
+    assert names(usual) == before
+    await files.forget("default", "a" * 32)
+    assert names(usual) == []
 
 
 @pytest.mark.parametrize("collection", ["corpus_embeddings", "a", "x" * 63])

@@ -42,6 +42,7 @@ T = TypeVar("T")
 NOTHING = Reservation("", "")
 Eraser = Callable[[str], Awaitable[None]]
 """Removes what a store beside the ledger holds of the tenant of that name; again when it was cut short."""
+FileEraser = Callable[[str, str], Awaitable[None]]
 
 
 class SqlTenantBook:
@@ -52,9 +53,9 @@ class SqlTenantBook:
         ledger: SqlLedger,
         erasers: Sequence[Eraser] = (),
         clock: Callable[[], datetime] = now,
-        files: Sequence[Eraser] = (),
+        files: Sequence[FileEraser] = (),
     ) -> None:
-        """`files` remove, by the tenant's id, what lies beside the ledger and needs nothing of it."""
+        """`files` remove, by the tenant's name and id, what lies beside the ledger and needs nothing of it."""
         self._ledger = ledger
         self._erasers = erasers
         self._files = files
@@ -314,13 +315,13 @@ class SqlTenantBook:
         finally:
             erasing.reset(allowed)
         for remove in self._files:
-            await remove(tenant.id)
+            await remove(tenant.name, tenant.id)
         await self._ledger.forget(tenant.name, tenant.id)
         await self._finish(tenant)
         # Once more, for callers that had been let in before: with the name gone, none can come after this.
         await self._ledger.forget(tenant.name, tenant.id)
         for remove in self._files:
-            await remove(tenant.id)
+            await remove(tenant.name, tenant.id)
         self._counted.pop(tenant.id, None)
         self.revision += 1
         logger.info("tenant '%s' (%s) was deleted with all it had", tenant.name, tenant.id)

@@ -96,10 +96,11 @@ class FilePair:
         """Return the kb that the index in place was made of; None when no index can be read."""
         return _origin(self.index)
 
-    def is_of(self, tenant_id: str) -> bool:
-        """Return whether there are files of this tenant; without a readable index their path says whose they are."""
-        origin = self.origin()
-        return origin.tenant_id == tenant_id if origin else _load_if_whole(load_metadata, self.metadata) is not None
+    def is_of(self, tenant_id: str, *, by_path: bool = True) -> bool:
+        """Return whether there are files of this tenant; without a readable index, `by_path` says whose they are."""
+        if origin := self.origin():
+            return origin.tenant_id == tenant_id
+        return by_path and _load_if_whole(load_metadata, self.metadata) is not None
 
     def ids(self) -> tuple[set[str] | None, set[str] | None]:
         """Return the chunk ids of each file in place; None for a file that is missing or damaged."""
@@ -183,13 +184,14 @@ class CorpusFiles:
             names |= {USUAL[1]} if tenant == USUAL[0] else set()
             return [pair for name in sorted(names) if (pair := self.of(tenant, tenant_id, name)).exist]
 
-    async def forget(self, tenant_id: str) -> None:
+    async def forget(self, tenant: str, tenant_id: str) -> None:
         """Remove all files of a tenant."""
-        await asyncio.to_thread(self._forget, tenant_id)
+        await asyncio.to_thread(self._forget, tenant, tenant_id)
 
-    def _forget(self, tenant_id: str) -> None:
+    def _forget(self, tenant: str, tenant_id: str) -> None:
         first = FilePair(USUAL[1], self._index, self._metadata)
-        if first.is_of(tenant_id) or FilePair("", first.next_index, first.next_metadata).is_of(tenant_id):
+        waiting = FilePair("", first.next_index, first.next_metadata)
+        if any(pair.is_of(tenant_id, by_path=tenant == USUAL[0]) for pair in (first, waiting)):
             first.remove()
         for folder in self._folders(tenant_id):
             remove_folder(folder)
