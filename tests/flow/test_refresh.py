@@ -290,6 +290,18 @@ async def test_a_refresh_by_hand_goes_on_with_vectors_that_are_fresh_only(
         assert (report.outcome, report.anew.written, report.anew.generation) == ("promoted", 0, 4)
 
 
+@pytest.mark.parametrize("model", [None, "old"])
+async def test_a_request_that_names_the_live_model_embeds_everything_again(
+    data_dir: Path, models: dict[str, Changing], model: str | None
+) -> None:
+    async with open_engine(settings_of(data_dir, RefreshSettings())) as engine:
+        await workspace_of(engine).documents.ingest_items(items(*NAMES))
+        await workspace_of(engine).embeddings.queue(model)
+        await engine.worker().run(until_idle=True)
+        (job,) = await refreshes(engine)
+        assert "8 vectors were made anew and old@1, generation 2 is live now" in job.progress.remarks[0]
+
+
 @pytest.mark.req("R-EMB-25")
 async def test_settings_that_name_another_model_move_the_kb_once(data_dir: Path, models: dict[str, Changing]) -> None:
     on_model = RefreshSettings(when=("model",))

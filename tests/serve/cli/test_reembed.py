@@ -46,6 +46,14 @@ def test_a_kb_is_moved_and_moved_back(moving: Cli) -> None:
     assert (back.code, back.json["outcome"], back.json["model"]) == (0, "rolled back", "fake@1")
 
 
+def test_who_names_the_live_model_is_told_how_to_embed_everything_again(moving: Cli) -> None:
+    same = moving("reembed", "--model", "fake")
+    assert (same.code, "fake@1, generation 1, is filled: 0 vectors written" in same.out) == (0, True)
+    command = "ragstone reembed --model fake --mode full"
+    assert f"hint: this knowledge base has the model already; to embed everything again: {command}\n" in same.err
+    assert "hint:" not in moving("reembed", "--mode", "incremental").err
+
+
 def test_a_kb_is_refreshed_by_hand(moving: Cli) -> None:
     done = moving("reembed", "--refresh", "--json")
     assert done.code == 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from ragstone.core.activity import SearchReport
@@ -18,6 +18,7 @@ from ragstone.core.errors import InputError, ModelError, QuotaExceeded, Settings
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.ledger import Ledger
+from ragstone.core.model_types import EmbeddingModel
 from ragstone.core.protocols import Queue, SpaceBook
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, Space
@@ -128,12 +129,15 @@ class Triggers:
         kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
-        try:
-            model_id = (await self._embedders.get(model)).model.id if model else ""
-        except (ModelError, SettingsError) as error:
-            raise InputError(f"'{model}' cannot be used: {error}", hint=error.hint, remedy=error.remedy) from error
         because = f"asked for by {actor}" if actor else "asked for"
-        due = DueRefresh(f"request {opaque_id()}", because, model=model or "", model_id=model_id, full=True)
+        due = DueRefresh(f"request {opaque_id()}", because, full=True)
+        if model:
+            try:
+                found = (await self._embedders.get(model)).model
+            except (ModelError, SettingsError) as error:
+                raise InputError(f"'{model}' cannot be used: {error}", hint=error.hint, remedy=error.remedy) from error
+            if kb.space is None or not _is_of(kb.space, found):
+                due = replace(due, model=model, model_id=found.id)
         queued = await self._enqueue(tenant, kb, due)
         await self._queue.signal_work(tenant)
         return queued
@@ -220,6 +224,11 @@ class Triggers:
         warning = advise(problem, Remedy(Action.IMPROVE_SEARCH, kb=kb.name))
         await self._queue.of(tenant).warn(f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
         return None
+
+
+def _is_of(space: Space, model: EmbeddingModel) -> bool:
+    """Return whether a Space is of a model; one behind an address may not have told its dimension yet."""
+    return space.model == model.id and model.dimension in (0, space.dimension)
 
 
 def poor_quality(report: SearchReport, targets: Mapping[str, Target]) -> str:

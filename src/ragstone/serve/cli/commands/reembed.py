@@ -111,6 +111,9 @@ async def reembed(
 
     way_back = session.options.command("reembed", "--rollback")
     session.show(ReembedSchema.of(report), lambda out: _draw(out, report, way_back))
+    if report.mode == "incremental" and mode is None:
+        command = session.options.command("reembed", "--model", model_name(report.model), "--mode", "full")
+        session.remark("hint", f"this knowledge base has the model already; to embed everything again: {command}")
     if report.outcome == "not promoted":
         session.remark("hint", "look at both with --json, or make it live all the same with --force")
         return FAILURE
