@@ -246,7 +246,7 @@ class _Run:
             async with self.gate.paying(self.tenant):
                 return await self.preparer.prepare(work, parts, self.report.times)
         except RagstoneError as error:
-            work.batch.retryable = error.retryable
+            work.batch.retryable |= error.retryable
             return failure_of(uri, error)
         except Exception as error:
             # A defect costs one document, which is named with the reason; the rest of the run goes on.

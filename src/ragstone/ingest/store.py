@@ -23,7 +23,7 @@ from ragstone.ingest.enrich.near_duplicates import duplicate_failure
 from ragstone.ingest.parsers.draft import is_picture
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.uploads import SOURCE as UPLOAD
-from ragstone.ingest.work import JobBatch, RunReport, WorkItem
+from ragstone.ingest.work import PASSING, JobBatch, RunReport, WorkItem
 
 NO_WORDS = "no text was found in it"
 Refuse = Callable[[WorkItem, Failure], Awaitable[None]]
@@ -276,10 +276,10 @@ async def _select_wanted(tx: Transaction, wave: Sequence[Prepared]) -> list[Prep
 
 
 def _find_finished(wave: Sequence[Prepared]) -> list[JobBatch]:
-    """Return the batches whose last documents are in this wave."""
+    """Return the batches whose last documents are in this wave, without those of which some may be taken in later."""
     batches = {id(document.work.batch): document.work.batch for document in wave}.values()
     here = Counter(id(document.work.batch) for document in wave)
-    return [batch for batch in batches if batch.waiting == here[id(batch)]]
+    return [batch for batch in batches if batch.waiting == here[id(batch)] and not batch.passing]
 
 
 async def find_dropped(ledger: Ledger, tenant: str, batch: JobBatch) -> list[str]:
@@ -360,7 +360,11 @@ class Outcomes:
         failure = excuse_picture(work, failure)
         self.report.add_failure(failure)
         work.batch.fail(failure)
-        await self._end(work)
+        if failure.code in PASSING:
+            # Its parents stay unfinished, so that they are read again, and it with them.
+            await self.close_batch(work.batch)
+        else:
+            await self._end(work)
 
     async def record_unchanged(self, work: WorkItem) -> None:
         """Count a document that is live already."""

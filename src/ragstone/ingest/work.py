@@ -97,8 +97,13 @@ class JobBatch:
 
     @property
     def is_good(self) -> bool:
-        """Return whether something was stored, or everything was skipped on purpose."""
-        return bool(self.stored or (self.skipped and not self.failures))
+        """Return whether something was stored, or everything was skipped on purpose, and no failure may pass."""
+        return bool(self.stored or (self.skipped and not self.failures)) and not self.passing
+
+    @property
+    def passing(self) -> list[Failure]:
+        """Return the failures of documents that may be taken in later."""
+        return [failure for failure in self.failures if failure.code in PASSING]
 
     def fail(self, failure: Failure) -> None:
         """Record a document that failed or was skipped."""

@@ -182,8 +182,9 @@ class ClaimedJobs:
                 done = replace(done, found={"skipped": len(batch.skipped)})
             await self._complete(ticket, done)
         elif batch.failures:
-            failure = batch.failures[0]
-            await self._retry_or_fail(ticket, failure, batch.retryable)
+            if batch.stored:
+                await self._delete_dropped(ticket)
+            await self._retry_or_fail(ticket, (batch.passing or batch.failures)[0], batch.retryable)
         else:
             await self._fail_empty(ticket)
         self.drop(ticket)
@@ -226,11 +227,17 @@ class ClaimedJobs:
     async def _fail_empty(self, ticket: Ticket) -> None:
         uri = self._jobs[ticket].uri
         error = f"{uri} holds no documents"
-        if dropped := await find_dropped(self._ledger, self._tenant, self.batches[ticket]):
-            async with self._ledger.transaction(self._tenant) as tx:
-                await delete_dropped(tx, {ticket: dropped})
+        if await self._delete_dropped(ticket):
             error += "; what it held before was removed"
         await self._retry_or_fail(ticket, Failure(uri, EmptyDocument.code, error), False)
+
+    async def _delete_dropped(self, ticket: Ticket) -> bool:
+        """Delete what an archive has no longer although its job does not complete; return False if it is nothing."""
+        dropped = await find_dropped(self._ledger, self._tenant, self.batches[ticket])
+        if dropped:
+            async with self._ledger.transaction(self._tenant) as tx:
+                await delete_dropped(tx, {ticket: dropped})
+        return bool(dropped)
 
     async def _retry_or_fail(self, ticket: Ticket, failure: Failure, retryable: bool) -> None:
         job = self._jobs[ticket]
