@@ -54,6 +54,21 @@ def test_messages_are_read_as_lines_of_one_conversation(filled: Cli, write_stdin
     assert [turn["question"] for turn in turns] == [DOG, "Thanks!"]
 
 
+def test_a_line_that_is_refused_is_answered_with_an_error_and_the_next_one_is_read(
+    filled: Cli, write_stdin: Write
+) -> None:
+    long = "x" * 9000
+    refusal = "the question has 9000 characters; at most 8000 are allowed"
+    write_stdin(f"Thanks!\n{long}\n{DOG}\n")
+    ran = filled("chat", "--json")
+    first, refused, *_, last = (json.loads(line) for line in ran.out.splitlines())
+    assert refused == {"error": {"code": "invalid_input", "message": refusal, "hint": ""}}
+    assert (ran.code, last["message"], last["conversation"]) == (3, DOG, first["conversation"])
+    write_stdin(f"{long}\n")
+    ran = filled("chat")
+    assert (ran.code, ran.out, ran.err) == (2, "", f"error: {refusal}\n")
+
+
 def test_an_interrupt_ends_it_at_the_prompt(filled: Cli, tmp_path: Path) -> None:
     code = (
         "import ragstone.engine.components as components\n"

@@ -24,15 +24,16 @@ Generated from the help texts by `python -m ragstone.serve.cli.reference > docs/
 two differ.
 
 Options come after the command. With `--json` a command prints exactly one JSON value on stdout (`ingest --watch` prints
-one line per round). Progress, notes and error messages go to stderr. Colours and progress bars appear only on a
-terminal; `NO_COLOR` turns colours off. `ragstone --install-completion` installs shell completion.
+one line per round, `ask --stream` and `chat` without a message one per event). An error is one line. Progress, notes
+and error messages go to stderr. Colours and progress bars appear only on a terminal; `NO_COLOR` turns colours off.
+`ragstone --install-completion` installs shell completion.
 
 | Exit code | Meaning |
 |---|---|
 | 0 | success |
 | 1 | failure; `verify --receipt`: the receipt was altered; `tune`: no settings are significantly better |
 | 2 | wrong arguments or settings |
-| 3 | partial success: documents failed, or part of an empty search; `verify --receipt`: the receipt no longer holds |
+| 3 | partial success: documents, `chat` lines or part of an empty search failed; `verify --receipt`: holds no longer |
 | 4 | nothing found |
 | 130 | interrupted |
 """

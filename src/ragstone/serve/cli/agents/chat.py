@@ -11,7 +11,7 @@ import typer
 from ragstone.core.errors import InputError
 from ragstone.serve.cli.commands.ask import check_writable, draw_contradiction
 from ragstone.serve.cli.commands.search import MODEL_WAIT
-from ragstone.serve.cli.exits import search_code
+from ragstone.serve.cli.exits import OK, PARTIAL, report_error, search_code
 from ragstone.serve.cli.options import Conversation
 from ragstone.serve.cli.render.output import console, table, text, write_json_line
 from ragstone.serve.cli.session import CliSession
@@ -65,16 +65,22 @@ async def _talk(session: CliSession, agent: ServiceAgent, conversation: str | No
     from ragstone.serve.stdin import stdin_lines
 
     live = sys.stdin.isatty() and not session.options.json
+    answered, refusal = False, OK
     with stdin_lines() as lines:
         while True:
             if live:
                 print(PROMPT, end="", file=sys.stderr, flush=True)  # noqa: T201
             line = await anext(lines, None)
             if line is None:
-                return 0
-            if line.strip():
+                return PARTIAL if answered and refusal else refusal
+            if not line.strip():
+                continue
+            try:
                 reply = await _show_live(session, agent, line.strip(), conversation)
-                conversation = reply.conversation
+            except InputError as error:
+                refusal = report_error(error, as_json=session.options.json, debug=session.options.debug)
+            else:
+                answered, conversation = True, reply.conversation
 
 
 async def _show_live(session: CliSession, agent: ServiceAgent, message: str, conversation: str | None) -> CustomerReply:
