@@ -164,6 +164,7 @@ def test_an_unexpected_error_is_one_line_and_a_traceback_with_debug(
     assert ran.code == 1
     if flags:
         assert ran.json["error"]["code"] == "internal"
+        assert ran.out.count("\n") == 1
         assert ran.err == ""
     else:
         assert ran.err.splitlines() == [

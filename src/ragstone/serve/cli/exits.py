@@ -81,18 +81,18 @@ def _report(error: RagstoneError, *, as_json: bool) -> None:
         report_problem(error.code, str(error), error.advice, as_json=False)
         return
     from ragstone.schemas.errors import ErrorSchema
-    from ragstone.serve.cli.render.output import write_json
+    from ragstone.serve.cli.render.output import write_json_line
 
-    write_json(ErrorSchema.of_error(error))
+    write_json_line(ErrorSchema.of_error(error))
 
 
 def report_problem(code: str, message: str, hint: str, *, as_json: bool) -> None:
-    """Write an error: an object on stdout for programs, a line and a hint on stderr for people."""
+    """Write an error: one line of JSON on stdout for programs, a line and a hint on stderr for people."""
     if as_json:
         from ragstone.schemas.errors import ErrorSchema
-        from ragstone.serve.cli.render.output import write_json
+        from ragstone.serve.cli.render.output import write_json_line
 
-        write_json(ErrorSchema.of_words(code, message, hint))
+        write_json_line(ErrorSchema.of_words(code, message, hint))
         return
     from ragstone.serve.cli.render.output import say
 
