@@ -15,7 +15,7 @@ import pytest
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core import clock
-from ragstone.core.errors import ModelError, ModelUnavailable, SettingsError
+from ragstone.core.errors import CollectionBusy, ModelError, ModelUnavailable, SettingsError
 from ragstone.core.jobs import Job
 from ragstone.core.model_types import Embeddings
 from ragstone.core.remedies import Action, Remedy, advise
@@ -300,6 +300,28 @@ async def test_a_request_that_names_the_live_model_embeds_everything_again(
         await engine.worker().run(until_idle=True)
         (job,) = await refreshes(engine)
         assert "8 vectors were made anew and old@1, generation 2 is live now" in job.progress.remarks[0]
+
+
+async def test_a_request_is_refused_while_another_one_waits(
+    data_dir: Path, models: dict[str, Changing], later: None
+) -> None:
+    async with open_engine(settings_of(data_dir, MONTHLY)) as engine:
+        embeddings = workspace_of(engine).embeddings
+        await workspace_of(engine).documents.ingest_items(items("amber"))
+        await engine._components.triggers.start_due("default")
+        (waiting,) = await refreshes(engine)
+        assert (await embeddings.queue()).id == waiting.id, "it embeds everything again as well"
+        with pytest.raises(CollectionBusy) as caught:
+            await embeddings.queue("new")
+        because = waiting.facts["because"]
+        said = f"cannot move knowledge base 'default' to new: job {waiting.id} of it is pending ({because})"
+        assert (str(caught.value), caught.value.hint) == (said, "wait until it has ended, or cancel it")
+        assert caught.value.remedy == Remedy(Action.LIST_JOBS)
+        await engine.worker().run(until_idle=True)
+        moving = await embeddings.queue("new")
+        assert (await embeddings.queue("new")).id == moving.id
+        with pytest.raises(CollectionBusy, match="cannot embed all of knowledge base 'default' again: job"):
+            await embeddings.queue()
 
 
 @pytest.mark.req("R-EMB-25")

@@ -14,7 +14,15 @@ from datetime import datetime, timedelta
 
 from ragstone.core.activity import SearchReport
 from ragstone.core.clock import canonical, now
-from ragstone.core.errors import InputError, ModelError, QuotaExceeded, SettingsError, TenantSuspended, unknown_kb
+from ragstone.core.errors import (
+    CollectionBusy,
+    InputError,
+    ModelError,
+    QuotaExceeded,
+    SettingsError,
+    TenantSuspended,
+    unknown_kb,
+)
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.ledger import Ledger
@@ -125,7 +133,10 @@ class Triggers:
         return RefreshStatus(kb_name, self._refresh, last, await self._next_at(tenant, kb, last))
 
     async def request(self, tenant: str, kb_name: str, model: str | None, actor: str) -> Job:
-        """Queue the making of all vectors of a kb, by another model or by the same; return the job of one under way."""
+        """Queue the making of all vectors of a kb, by another model or by the same; return the job of one under way.
+
+        Raises `CollectionBusy` while the kb has a job that does something else.
+        """
         kb = await self._ledger.of(tenant).kb(kb_name)
         if kb is None:
             raise unknown_kb(kb_name, tenant)
@@ -139,6 +150,15 @@ class Triggers:
             if kb.space is None or not _is_of(kb.space, found):
                 due = replace(due, model=model, model_id=found.id)
         queued = await self._enqueue(tenant, kb, due)
+        if queued.facts["model_id"] != due.model_id or not (due.model or queued.facts.get("full")):
+            wanted = f"move knowledge base '{kb_name}' to {model}"
+            if not due.model:
+                wanted = f"embed all of knowledge base '{kb_name}' again"
+            raise CollectionBusy(
+                f"cannot {wanted}: job {queued.id} of it is {queued.state} ({queued.facts['because']})",
+                hint="wait until it has ended, or cancel it",
+                remedy=Remedy(Action.LIST_JOBS),
+            )
         await self._queue.signal_work(tenant)
         return queued
 
