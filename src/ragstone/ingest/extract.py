@@ -87,9 +87,11 @@ async def _read(
         part = f"pages:{page}"
         kept = await parts.load(part) if slices or len(content) > 100_000 else None
         window = replace(options, first_page=page, window=SLICE_PAGES)
-        parsed = _unpack(kept) if kept else await parse(content, name, window)
-        if not kept and (slices or parsed.next_page):
-            await parts.save(part, _pack(parsed))
+        parsed = _unpack(kept) if kept else Parsed("", ())
+        if not parsed.blocks:  # an earlier version kept pages in which nothing was seen, perhaps for want of OCR
+            parsed = await parse(content, name, window)
+            if parsed.blocks and (slices or parsed.next_page):
+                await parts.save(part, _pack(parsed))
         slices.append(parsed)
         page = parsed.next_page
         total = parsed.metadata.get("pages", 0)

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.ingest.kit import Kit, counts, item
 
 from ragstone.core.audit import ErasureTarget
-from ragstone.core.errors import RemoteError
+from ragstone.core.errors import NoTextSeen, RemoteError
 from ragstone.core.ids import document_id
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Block, Candidate, Item, Parsed, Role
@@ -77,6 +77,19 @@ async def test_a_long_document_goes_on_where_it_broke_off() -> None:
         f"Page {parser.pages}.",
     ]
     assert parsed.blocks[-1].page == parser.pages
+
+
+async def test_pages_without_text_are_read_again_once_words_can_be_seen_in_them() -> None:
+    kept, scans = KeptParts(), Item("test", "scans", "scans.pdf", b"x" * 200_000)
+
+    async def see_nothing(content: bytes, name: str, options: ParseOptions) -> Parsed:
+        return replace(await PagedParser(2 * SLICE_PAGES)(content, name, options), text="", blocks=())
+
+    with pytest.raises(NoTextSeen):
+        await extract(scans, see_nothing, DEFAULT, kept)
+    assert kept == {}
+    parsed = await extract(scans, PagedParser(2 * SLICE_PAGES), DEFAULT, kept)
+    assert [block.page for block in parsed.blocks] == list(range(1, 2 * SLICE_PAGES + 1))
 
 
 class Breaks(FakeEmbedder):
