@@ -152,6 +152,17 @@ async def test_a_kb_scopes_insert_search_and_deletion(ledger: SqliteLedger) -> N
     assert len(await lexical.search("default", kbs["two"], "server", 10)) == 1
 
 
+async def test_a_kb_is_deleted_without_taking_out_its_chunks_one_by_one(
+    ledger: SqliteLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put(ledger, make_version("a", ("server",)))
+    taken_out: list[object] = []
+    monkeypatch.setattr(Fts5Writer, "remove", lambda *_: taken_out.append(_))
+    async with ledger.transaction("default") as transaction:
+        assert await transaction.delete_kb("default") == 1
+    assert taken_out == []
+
+
 @pytest.mark.req("R-TEN-03")
 async def test_each_tenant_has_a_file_of_its_own(tmp_path: Path) -> None:
     ledger = SqliteLedger(tmp_path, [Fts5Writer()])

@@ -204,7 +204,7 @@ def delete_kb(connection: Connection, tenant_id: str, indexes: Indexes, name: st
         "SELECT id FROM documents WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
     ).fetchall()
     gone = [document_id for (document_id,) in found]
-    _remove_chunks(connection, tenant_id, indexes, kb.id, "kb_id = ?", (kb.id,))
+    _remove_chunks(connection, tenant_id, (), kb.id, "kb_id = ?", (kb.id,))
     for index in indexes:
         index.drop(connection, kb.id)
     for document_id in gone:
@@ -226,10 +226,11 @@ def _remove_chunks(
     ).fetchall()
     if not gone:
         return
-    live = {seq for seq, _, is_live in gone if is_live}
-    indexed = [row for row in _terms(connection, tenant_id, which, parameters) if row[0] in live]
-    for index in indexes:
-        index.remove(connection, kb_id, indexed)
+    if indexes:
+        live = {seq for seq, _, is_live in gone if is_live}
+        indexed = [row for row in _terms(connection, tenant_id, which, parameters) if row[0] in live]
+        for index in indexes:
+            index.remove(connection, kb_id, indexed)
     chosen = f"tenant_id = ? AND {which}", (tenant_id, *parameters)
     numbers = f"(SELECT seq FROM chunks WHERE {chosen[0]})"
     spaces = "SELECT id FROM spaces WHERE tenant_id = ? AND kb_id = ?"
