@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
+import zipfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -232,6 +234,35 @@ async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
     os.utime(old, (0, 0))
     await ledger.clean_up("acme")
     assert old.read_bytes() == b"Words to keep."
+
+
+@pytest.mark.req("R-SEC-12")
+async def test_retention_removes_files_of_archives_and_of_uploads_that_failed(
+    engine: Engine, settings: Settings
+) -> None:
+    await engine.tenants.create("acme", Quotas(bytes=10_000))
+    await engine.tenants.set_retention("acme", 30)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("ferry.txt", "The ferry leaves at nine.")
+    await upload(engine, packed.getvalue(), "all.zip")
+    await upload(engine, b"%PDF-1.7 cut", "old.pdf")
+    again = await upload(engine, b"%PDF-1.7 cut as well", "again.pdf")
+    await work(engine)
+
+    def age(connection: Any, _: str) -> None:
+        long_ago = "2020-01-01T00:00:00+00:00"
+        connection.execute("UPDATE documents SET updated_at = ?", (long_ago,))
+        connection.execute("UPDATE jobs SET created_at = ?, finished_at = ?", (long_ago, long_ago))
+
+    await engine._components.ledger.write("acme", age)  # type: ignore[attr-defined]
+    assert again.job is not None
+    await engine.workspace("acme").jobs.retry(again.job.id)
+    await work(engine)
+    await engine._components.maintenance._retire("acme")
+    assert await engine.workspace("acme").documents.list() == []
+    assert [job.document_id for job in await engine.workspace("acme").jobs.list()] == [again.document_id]
+    assert (await used(engine)).stock.originals == on_disk(settings) == len(b"%PDF-1.7 cut as well")
 
 
 async def test_originals_that_are_imported_count_where_they_come_in(

@@ -75,12 +75,18 @@ def queued_stock(connection: Connection, tenant_id: str) -> Stock:
 
 
 def expired_documents(connection: Connection, tenant_id: str, before: datetime, limit: int) -> list[str]:
-    """Documents that can be found and were not updated since, oldest first; none that is being worked on."""
+    """Return documents that were not updated since, oldest first; none that is being worked on.
+
+    Of failed ones and archives, which cannot be found, their last job and what came in with them count.
+    """
+    moment = canonical(before)
     rows = connection.execute(
-        "SELECT d.id FROM documents d WHERE d.tenant_id = ? AND d.version > 0 AND d.updated_at < ? "
+        "SELECT d.id FROM documents d WHERE d.tenant_id = ? AND d.updated_at < ? "
         "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.tenant_id = d.tenant_id AND j.document_id = d.id "
-        "AND j.state IN ('pending', 'running')) ORDER BY d.updated_at, d.id LIMIT ?",
-        (tenant_id, canonical(before), limit),
+        "AND (j.state IN ('pending', 'running') OR (d.version = 0 AND j.finished_at >= ?))) "
+        "AND (d.version > 0 OR NOT EXISTS (SELECT 1 FROM documents c WHERE c.tenant_id = d.tenant_id "
+        "AND c.parent_id = d.id AND c.updated_at >= ?)) ORDER BY d.updated_at, d.id LIMIT ?",
+        (tenant_id, moment, moment, moment, limit),
     )
     return [identity for (identity,) in rows]
 

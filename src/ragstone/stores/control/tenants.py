@@ -239,7 +239,7 @@ class SqlTenantBook:
         )
 
     async def list_expired(self, name: str, before: datetime, limit: int = 100) -> list[str]:
-        """Documents that can be found and were not updated since, oldest first, by id."""
+        """Return documents, also failed ones and archives, that were not updated since, oldest first, by id."""
         return await self._ledger.read(name, quota_rows.expired_documents, before, limit)
 
     def _live_stock(self, connection: Connection, tenant_id: str) -> Stock:
