@@ -21,9 +21,11 @@ from ragstone import Ragstone
 from ragstone.agents.agent import asking_node, should_use_tools
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import TOOLS
+from ragstone.core.errors import InputError
 from ragstone.serve.langchain import RagstoneChat, RagstoneRetriever, langchain_tools, tool_node
 from ragstone.settings.tree import LLMSettings
 
+SEARCH = {"type": "function", "function": {"name": "search_knowledge"}}
 EXAMPLES: dict[str, dict[str, Any]] = {
     "search_knowledge": {"query": "hooks", "top_k": 2},
     "verify_claim": {"claim": "A hook has to finish within five seconds."},
@@ -246,3 +248,39 @@ def test_the_chat_model_works_without_async() -> None:
     with OpenAIDouble(lambda _: chat_reply("Hello.")) as double:
         model = RagstoneChat(settings=LLMSettings(model="m", base_url=double.url, retries=0))
         assert model.invoke("hi").content == "Hello."
+
+
+async def test_the_chat_model_works_without_async_where_a_loop_runs() -> None:
+    with OpenAIDouble(lambda _: chat_reply("Hello.")) as double:
+        model = RagstoneChat(settings=LLMSettings(model="m", base_url=double.url, retries=0))
+        assert model.invoke("hi").content == "Hello."
+
+
+@pytest.mark.parametrize(
+    ("choice", "sent"),
+    [
+        (None, None),
+        ("auto", "auto"),
+        ("any", "required"),
+        (True, "required"),
+        ("search_knowledge", SEARCH),
+        (SEARCH, SEARCH),
+    ],
+)
+def test_the_model_is_told_where_to_stop_and_which_tool_to_use(stone: Ragstone, choice: Any, sent: Any) -> None:
+    with OpenAIDouble(lambda _: chat_reply("Hello.")) as double:
+        model = RagstoneChat(settings=LLMSettings(model="m", base_url=double.url, retries=0))
+        tools = langchain_tools(Toolbox(stone, ["search_knowledge"]))
+        model.bind_tools(tools, tool_choice=choice).invoke("hi", stop=["Observation:"])
+        model.bind(stop="Observation:").invoke("hi")
+        model.invoke("hi")
+    asked, bound, plain = (request.body for request in double.requests)
+    assert (asked["stop"], asked.get("tool_choice"), bound["stop"]) == (["Observation:"], sent, ["Observation:"])
+    assert plain.keys().isdisjoint({"stop", "tool_choice"})
+
+
+def test_the_choice_of_a_tool_that_is_not_there_is_refused(stone: Ragstone) -> None:
+    model = RagstoneChat(settings=LLMSettings(model="m", base_url="http://127.0.0.1:1/v1", retries=0))
+    tools = langchain_tools(Toolbox(stone, ["search_knowledge"]))
+    with pytest.raises(InputError, match="there is no tool 'search' to choose"):
+        model.bind_tools(tools, tool_choice="search").invoke("hi")

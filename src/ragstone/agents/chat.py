@@ -90,9 +90,11 @@ class OpenAIChat:
         tools: Sequence[Mapping[str, Any]] = (),
         *,
         temperature: float = 0.7,
+        stop: Sequence[str] = (),
+        tool_choice: str | Mapping[str, Any] | None = None,
         on_text: OnText | None = None,
     ) -> Reply:
-        """Return the model's next turn; `on_text` hears its text while it is written."""
+        """Return the model's next turn, which ends before a text of `stop`; `on_text` hears it while it is written."""
         limit = "max_completion_tokens" if self._service.is_openai else "max_tokens"
         arguments: dict[str, Any] = {
             "model": self._model,
@@ -102,6 +104,10 @@ class OpenAIChat:
         }
         if tools:
             arguments["tools"] = list(tools)
+        if stop:
+            arguments["stop"] = list(stop)
+        if tool_choice is not None:
+            arguments["tool_choice"] = tool_choice
         priced = bool(self._settings.price_in or self._settings.price_out)
         if on_text:
             arguments |= {"stream": True} | ({"stream_options": {"include_usage": True}} if priced else {})

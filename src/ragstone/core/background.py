@@ -197,10 +197,16 @@ class LoopThread:
             raise
 
     def stop(self) -> None:
-        """End the thread and close the loop."""
+        """End the thread and close the loop, after what was cancelled has tidied up."""
+        asyncio.run_coroutine_threadsafe(_wait_for_cancelled(), self.loop).result()
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+
+async def _wait_for_cancelled() -> None:
+    cancelled = [task for task in asyncio.all_tasks() if task.cancelling()]
+    await asyncio.gather(*cancelled, return_exceptions=True)
 
 
 class BlockingPart(Generic[S]):

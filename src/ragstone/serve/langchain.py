@@ -32,6 +32,7 @@ from ragstone.agents.results import pack_value
 from ragstone.agents.toolbox import Toolbox
 from ragstone.agents.tools import Tool
 from ragstone.blocking import Ragstone
+from ragstone.core.background import LoopThread
 from ragstone.core.errors import InputError, RagstoneError, SearchFailed
 from ragstone.core.search import SearchQuery, SearchResult
 from ragstone.core.types import Hit
@@ -172,21 +173,45 @@ class RagstoneChat(BaseChatModel):
     def _llm_type(self) -> str:
         return "ragstone"
 
-    def bind_tools(self, tools: Sequence[Any], **options: Any) -> Runnable[Any, AIMessage]:
-        """Return the model with these tools at hand."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **options)
+    def bind_tools(self, tools: Sequence[Any], *, tool_choice: Any = None, **options: Any) -> Runnable[Any, AIMessage]:
+        """Return the model with these tools at hand; `tool_choice` is `auto`, `none`, `any` or the name of one."""
+        offered = [convert_to_openai_tool(tool) for tool in tools]
+        return self.bind(tools=offered, tool_choice=tool_choice, **options)
 
     def _generate(self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any) -> ChatResult:
-        return asyncio.run(self._agenerate(messages, stop, **options))
+        thread = LoopThread("chat model")
+        try:
+            return thread.run(self._agenerate(messages, stop, **options))
+        finally:
+            thread.stop()
 
     async def _agenerate(self, messages: list[BaseMessage], stop: Any = None, *_: Any, **options: Any) -> ChatResult:
         turns = convert_to_openai_messages(messages)
         chat = OpenAIChat(self.settings)  # a client belongs to the loop it was made in
         try:
-            reply = await chat.reply(turns, options.get("tools", ()))
+            tools = options.get("tools", ())
+            choice = _read_choice(options.get("tool_choice"), tools)
+            ends = [stop] if isinstance(stop, str) else stop or ()
+            reply = await chat.reply(turns, tools, stop=ends, tool_choice=choice)
         finally:
             await chat.close()
         return ChatResult(generations=[ChatGeneration(message=_ai_message(reply))])
+
+
+def _read_choice(choice: Any, tools: Sequence[Any]) -> Any:
+    """Return a choice of LangChain as OpenAI-compatible services take it."""
+    names = [tool["function"]["name"] for tool in tools if "function" in tool]
+    if not choice:
+        return None
+    if choice in names:
+        return {"type": "function", "function": {"name": choice}}
+    if choice in ("any", True):
+        return "required"
+    if choice in ("auto", "none", "required") or isinstance(choice, dict):
+        return choice
+    raise InputError(
+        f"there is no tool {choice!r:.80} to choose", hint=f"choose one of: auto, none, any, {', '.join(names)}"
+    )
 
 
 def _ai_message(reply: Reply) -> AIMessage:

@@ -120,6 +120,35 @@ async def test_once_closed_nothing_is_read() -> None:
     assert read == []
 
 
+def test_what_was_cancelled_tidies_up_before_its_loop_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, stopping = threading.Event(), threading.Event()
+    ended: list[str] = []
+
+    async def work() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            ended.append("the work")
+
+    thread = LoopThread("work")
+    future = asyncio.run_coroutine_threadsafe(work(), thread.loop)
+    assert begun.wait(240)
+    schedule = thread.loop.call_soon_threadsafe
+    schedule(stopping.wait, 240)
+    future.cancel()
+
+    def schedule_and_go_on(*arguments: Any, **options: Any) -> asyncio.Handle:
+        handle = schedule(*arguments, **options)
+        stopping.set()
+        return handle
+
+    monkeypatch.setattr(thread.loop, "call_soon_threadsafe", schedule_and_go_on)
+    thread.stop()
+    assert ended == ["the work"]
+
+
 def test_an_interrupt_while_a_stream_is_waited_for_ends_the_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     waiting = threading.Event()
     ended: list[str] = []
