@@ -47,7 +47,8 @@ class SpaceSuite:
         second = await book.of(TENANT).open(kb, "new", 4, after=2)
         assert (second.generation, await book.of(TENANT).open(kb, "new", 4)) == (3, second)
         assert (await book.of(TENANT).open(kb, "newer", 4)).generation == 4
-        assert await book.of(TENANT).models(kb) == {MODEL, "new", "newer"}
+        outline = await book.of(TENANT).outline(kb)
+        assert [space.model for space, _ in outline] == [MODEL, "new", "new", "newer"]
 
     async def test_what_a_space_lacks_is_listed_and_counted(self, stores: Stores) -> None:
         ledger, book = stores

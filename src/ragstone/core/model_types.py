@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragstone.core.errors import BudgetSpent
-from ragstone.core.types import Matrix
+from ragstone.core.types import Matrix, Space
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ class EmbeddingModel:
     def id(self) -> str:
         """The id stored with every Space: equal ids mean comparable vectors."""
         return f"{self.name}@{self.revision}" if self.revision else self.name
+
+    def fits(self, space: Space) -> bool:
+        """Return whether a Space is of this model; one behind an address may not have told its dimension yet."""
+        return self.id == space.model and self.dimension in (0, space.dimension)
 
 
 def model_name(model_id: str) -> str:

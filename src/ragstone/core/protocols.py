@@ -272,10 +272,6 @@ class TenantSpaces(Protocol):
         """Return some live chunks with their vectors: those whose ids follow `after`, and then from the first on."""
         ...
 
-    async def models(self, kb: KnowledgeBase) -> set[str]:
-        """Return the models that a kb has a Space of, whatever its state."""
-        ...
-
     async def open(self, kb: KnowledgeBase, model: str, dimension: int, after: int = 0) -> Space:
         """Return the Space of this model that is being built, of a generation above `after`, or a new one."""
         ...

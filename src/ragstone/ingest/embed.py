@@ -124,6 +124,10 @@ class Embedded:
     vectors: Matrix | None
     model: str
 
+    def fit(self, space: Space) -> bool:
+        """Return whether there are vectors, and they are of the model and dimension of a Space."""
+        return self.vectors is not None and (self.model, self.vectors.shape[1]) == (space.model, space.dimension)
+
 
 class ModelBusy(ModelError):
     """The model failed, and the job has another attempt left."""
@@ -161,17 +165,27 @@ class ModelChoice:
         chosen = await self.of_tenant(tenant) if self.of_tenant else None
         if kb is None or kb.space is None:
             return chosen or self.own
-        if chosen and kb.space.model == chosen.model.id:
+        if chosen and chosen.model.fits(kb.space):
             return chosen
-        if kb.space.model in (self.configured, self.own.model.id):
+        if self._is_own(kb.space):
             return self.own
-        if self.book and self.embedder_for and self.configured in await self.book.of(tenant).models(kb):
+        if self.embedder_for and (await self._has_left(tenant, kb) or (chosen and chosen.model.id == kb.space.model)):
             return await self.embedder_for(kb.space)
+        if kb.space.model == self.configured:
+            return self.own  # its vectors are refused for their dimension
         wanted, present = map(model_name, (self.configured, kb.space.model))
         raise ModelMismatch(
             f"knowledge base '{kb.name}' was built with {kb.space.model}, not with {self.configured}",
             remedy=Remedy(Action.REEMBED, model=wanted, kb=kb.name, current_model=present),
         )
+
+    def _is_own(self, space: Space) -> bool:
+        """Return whether a Space is of the configured model, whose place its fallback may have taken."""
+        return self.own.model.fits(space) or self.own.model.id != self.configured == space.model
+
+    async def _has_left(self, tenant: str, kb: KnowledgeBase) -> bool:
+        """Return whether a kb has another Space that is of the configured model."""
+        return self.book is not None and any(self._is_own(space) for space, _ in await self.book.of(tenant).outline(kb))
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +237,7 @@ class WaveEmbedder:
     async def ensure_current(self, wave: Sequence[Prepared], embedded: Embedded) -> Embedded:
         """Return the vectors, embedded again if the kb was moved to another model since."""
         space = (await self.pinned.current()).space
-        if embedded.vectors is None or space is None or space.model == embedded.model:
+        if embedded.vectors is None or space is None or embedded.fit(space):
             return embedded
         try:
             return await self.embed(wave)

@@ -232,9 +232,12 @@ async def _stage(
     kb = await tx.present(opened)
     vectors = embedded.vectors
     foreign: Matrix | None = None
-    if vectors is not None and kb.space and kb.space.model != embedded.model:
+    if vectors is not None and kb.space and not embedded.fit(kb.space):
         # The wave before opened the Space while a fallback embedded this one, or the kb has just been moved.
-        report.note_foreign_model(embedded.model, kb.space.model)
+        answered, live = embedded.model, kb.space.model
+        if answered == live:
+            answered, live = f"{answered} ({vectors.shape[1]} dimensions)", f"{live} ({kb.space.dimension})"
+        report.note_foreign_model(answered, live)
         vectors, foreign = None, vectors
     if vectors is not None and wanted:
         kb = await tx.open_space(kb, embedded.model, vectors.shape[1])

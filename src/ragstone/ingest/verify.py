@@ -63,8 +63,7 @@ class Verifier:
         if kb is None or kb.id != opened.id:
             return
         sample = {id(document) for document in stored[:VERIFIED_PER_WAVE]}
-        comparable = kb.space is not None and kb.space.model == embedded.model
-        vectors = embedded.vectors if comparable else None
+        vectors = embedded.vectors if kb.space and embedded.fit(kb.space) else None
         start = 0
         with report.times.measure("verify", len(sample)):
             for document in wave:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from tests.unit.ingest.kit import Unlimited, counts, item
 from tests.unit.ingest.move_kit import Interrupted, MoveKit
 
 from ragstone.core.documents import IngestReport
-from ragstone.core.errors import ModelUnavailable, NotFoundError, StoreBusy
+from ragstone.core.errors import ModelMismatch, ModelUnavailable, NotFoundError, StoreBusy
 from ragstone.core.protocols import Embedder
-from ragstone.core.types import Item
+from ragstone.core.types import Item, Space
 from ragstone.ingest.backfill import FillResult
 from ragstone.ingest.embed import ModelChoice
 from ragstone.ingest.pipeline import IngestPipeline
@@ -94,39 +94,73 @@ async def test_writers_that_are_faster_than_the_model_are_told(kit: MoveKit, mon
     assert (await kit.states())[0][2] == "live"
 
 
-async def test_a_wave_that_was_embedded_before_the_flip_is_embedded_anew(kit: MoveKit) -> None:
-    late = Interrupted(kit.reembed)
+async def shorten(kit: MoveKit) -> None:
+    """Move the kb to 32 dimensions of its model, which were 64."""
+    kit.models["fake"] = kit.pool.default = FakeEmbedder(dimension=32)
+    await kit.reembed("fake")
+
+
+@pytest.mark.parametrize(("move", "model"), [(MoveKit.reembed, "other@1"), (shorten, "fake@1")])
+async def test_a_wave_that_was_embedded_before_the_flip_is_embedded_anew(
+    kit: MoveKit, move: Callable[[MoveKit], Awaitable[object]], model: str
+) -> None:
+    late = Interrupted(lambda: move(kit))
     report = await ingest(kit, [item("mast")], kit.following(late))
     assert (counts(report), report.degraded) == ((1, 0, 0, 0), ())
     assert (await kit.document("mast")).embedded
     assert await kit.near("mast") == {*NAMES, "mast"}
-    assert await kit.states() == [("fake@1", 1, "retired", 3), ("other@1", 2, "live", 4)]
+    assert await kit.states() == [("fake@1", 1, "retired", 3), (model, 2, "live", 4)]
 
 
-async def test_without_the_new_model_it_is_found_by_word_until_somebody_fills_it(kit: MoveKit) -> None:
-    async def unreachable(model: str) -> Embedder:
-        raise ModelUnavailable(f"no weights of {model}")
+@pytest.mark.parametrize(
+    ("move", "answered", "live"),
+    [(MoveKit.reembed, "fake@1", "other@1"), (shorten, "fake@1 (64 dimensions)", "fake@1 (32)")],
+)
+async def test_without_the_new_model_it_is_found_by_word_until_somebody_fills_it(
+    kit: MoveKit, move: Callable[[MoveKit], Awaitable[object]], answered: str, live: str
+) -> None:
+    async def unreachable(space: Space) -> Embedder:
+        raise ModelUnavailable(f"no weights of {space.model}")
 
-    late = Interrupted(kit.reembed)
+    late = Interrupted(lambda: move(kit))
     choice = ModelChoice(late.model.id, late, kit.book, unreachable)
     report = await ingest(kit, [item("mast")], choice)
     assert counts(report) == (1, 0, 0, 0)
-    assert report.degraded == ("embedding: fake@1 answered, but this index is of other@1",)
+    assert report.degraded == (f"embedding: {answered} answered, but this index is of {live}",)
     assert not (await kit.document("mast")).embedded
     assert await kit.by_word("mast") == {"mast"}
     assert await kit.near("mast") == set(NAMES)
     # Its vectors are in the Space they belong to, should the kb be moved back.
-    assert await kit.states() == [("fake@1", 1, "retired", 4), ("other@1", 2, "live", 3)]
+    assert await kit.states() == [("fake@1", 1, "retired", 4), (live.split()[0], 2, "live", 3)]
     await kit.filler.catch_up("t", await kit.kb())
     assert (await kit.document("mast")).embedded
     assert await kit.near("mast") == {*NAMES, "mast"}
 
 
-async def test_a_process_of_before_the_move_goes_on_with_the_new_model(kit: MoveKit) -> None:
-    await kit.reembed()
+@pytest.mark.parametrize(("move", "model"), [(MoveKit.reembed, "other@1"), (shorten, "fake@1")])
+async def test_a_process_of_before_the_move_goes_on_with_the_new_model(
+    kit: MoveKit, move: Callable[[MoveKit], Awaitable[object]], model: str
+) -> None:
+    await move(kit)
     report = await ingest(kit, [item("mast")], kit.following(kit.embedder))
     assert (counts(report), report.degraded) == ((1, 0, 0, 0), ())
+    assert await kit.states() == [("fake@1", 1, "retired", 3), (model, 2, "live", 4)]
+
+
+async def test_a_model_that_a_tenant_has_chosen_by_name_has_the_dimension_of_the_kb(kit: MoveKit) -> None:
+    async def of_tenant(tenant: str) -> Embedder:
+        return FakeEmbedder(name="other", dimension=64)
+
+    await kit.reembed()
+    choice = replace(kit.following(FakeEmbedder(name="third")), of_tenant=of_tenant)
+    assert counts(await ingest(kit, [item("mast")], choice)) == (1, 0, 0, 0)
     assert await kit.states() == [("fake@1", 1, "retired", 3), ("other@1", 2, "live", 4)]
+
+
+async def test_a_dimension_that_the_kb_never_had_is_refused(kit: MoveKit) -> None:
+    await kit.reembed("fake", mode="full")
+    with pytest.raises(ModelMismatch, match=r"was built with fake@1 \(64 dimensions\), not with fake@1 \(32\)"):
+        await ingest(kit, [item("mast")], kit.following(FakeEmbedder(dimension=32)))
 
 
 async def test_a_version_that_was_staged_before_the_flip_counts_as_found_by_word_only(kit: MoveKit) -> None:

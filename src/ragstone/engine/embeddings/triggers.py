@@ -26,7 +26,6 @@ from ragstone.core.errors import (
 from ragstone.core.ids import opaque_id
 from ragstone.core.jobs import ACTIVE, Job, NewJob, Priority
 from ragstone.core.ledger import Ledger
-from ragstone.core.model_types import EmbeddingModel
 from ragstone.core.protocols import Queue, SpaceBook
 from ragstone.core.remedies import Action, Remedy, advise
 from ragstone.core.types import KnowledgeBase, Space
@@ -147,7 +146,7 @@ class Triggers:
                 found = (await self._embedders.get(model)).model
             except (ModelError, SettingsError) as error:
                 raise InputError(f"'{model}' cannot be used: {error}", hint=error.hint, remedy=error.remedy) from error
-            if kb.space is None or not _is_of(kb.space, found):
+            if kb.space is None or not found.fits(kb.space):
                 due = replace(due, model=model, model_id=found.id)
         queued = await self._enqueue(tenant, kb, due)
         if queued.facts["model_id"] != due.model_id or not (due.model or queued.facts.get("full")):
@@ -244,11 +243,6 @@ class Triggers:
         warning = advise(problem, Remedy(Action.IMPROVE_SEARCH, kb=kb.name))
         await self._queue.of(tenant).warn(f"quality:{kb.name}", warning, quiet_since=now() - QUIET)
         return None
-
-
-def _is_of(space: Space, model: EmbeddingModel) -> bool:
-    """Return whether a Space is of a model; one behind an address may not have told its dimension yet."""
-    return space.model == model.id and model.dimension in (0, space.dimension)
 
 
 def poor_quality(report: SearchReport, targets: Mapping[str, Target]) -> str:

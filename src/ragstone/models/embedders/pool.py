@@ -42,9 +42,8 @@ class EmbedderPool:
     async def for_space(self, space: Space) -> Embedder:
         """Return the embedder of a Space's model, in the dimension of the Space."""
         embedder = await self._of_model(space.model)
-        # Another model is a fallback, and one behind an address may not have told its dimension yet.
-        if embedder.model.id != space.model or embedder.model.dimension in (0, space.dimension):
-            return embedder
+        if embedder.model.id != space.model or embedder.model.fits(space):
+            return embedder  # another model is a fallback
         key = space.model, space.dimension
         async with self._building:
             if key not in self._resized:

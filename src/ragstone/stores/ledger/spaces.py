@@ -95,14 +95,6 @@ class SqlTenantSpaces(TenantRepository):
             ]
         return found
 
-    @in_snapshot
-    def models(self, connection: Connection, tenant_id: str, kb: KnowledgeBase) -> set[str]:
-        """Return the models that a kb has a Space of, whatever its state."""
-        rows = connection.execute(
-            "SELECT DISTINCT model FROM spaces WHERE tenant_id = ? AND kb_id = ?", (tenant_id, kb.id)
-        )
-        return {model for (model,) in rows}
-
     async def open(self, kb: KnowledgeBase, model: str, dimension: int, after: int = 0) -> Space:
         """Return the Space of this model that is being built, of a generation above `after`, or a new one."""
         self._ledger.check_dimension(dimension)
@@ -288,23 +280,22 @@ def keep_vectors(
     staged: Sequence[tuple[str, int]],
     vectors: Sequence[Matrix],
 ) -> None:
-    """Write vectors of staged versions into the newest Space of their own model, if the kb has one."""
-    row = connection.execute(
-        f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.model = ? "
-        "ORDER BY s.generation DESC LIMIT 1",
-        (tenant_id, kb.id, model),
-    ).fetchone()
-    if row is None:
-        return
-    space = Space(*row)
+    """Write vectors of staged versions into the newest Space of their own model and dimension, if the kb has one."""
     for (document_id, version), matrix in zip(staged, vectors, strict=True):
+        row = connection.execute(
+            f"SELECT {SPACE} FROM spaces s WHERE s.tenant_id = ? AND s.kb_id = ? AND s.model = ? AND s.dimension = ? "
+            "ORDER BY s.generation DESC LIMIT 1",
+            (tenant_id, kb.id, model, matrix.shape[1]),
+        ).fetchone()
+        if row is None:
+            return
+        space = Space(*row)
         numbers = connection.execute(
             "SELECT seq FROM chunks WHERE tenant_id = ? AND document_id = ? AND version = ? ORDER BY chunk_index",
             (tenant_id, document_id, version),
         ).fetchall()
-        if matrix.shape[1] == space.dimension:
-            rows = [(number, vector) for (number,), vector in zip(numbers, matrix, strict=True)]
-            add_vectors(connection, tenant_id, space, rows)
+        rows = [(number, vector) for (number,), vector in zip(numbers, matrix, strict=True)]
+        add_vectors(connection, tenant_id, space, rows)
 
 
 def flip(connection: Connection, tenant_id: str, kb: KnowledgeBase, space: Space, keep_until: str) -> KnowledgeBase:
