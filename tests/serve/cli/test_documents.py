@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,10 +26,19 @@ def test_paging_through_all_documents(filled: Cli) -> None:
 
 
 def test_a_page_for_people_says_how_to_go_on(filled: Cli) -> None:
-    ran = filled("documents", "--limit", "1", "--kb", "default")
+    where = '{"filename": {"in": ["fares.md", "harbour.txt"]}}'
+    ran = filled("documents", "--limit", "1", "--where", where, "--kb", "default")
     header, row = ran.out.splitlines()
     assert header.split() == ["id", "title", "uri", "chunks"]
-    assert ran.err == f"more: ragstone documents --after {row.split()[0]} --kb default\n"
+    going_on = f"documents --after {row.split()[0]} --limit 1 --where '{where}' --kb default"
+    assert ran.err == f"more: ragstone {going_on}\n"
+    last = filled(*shlex.split(going_on))
+    assert (len(last.out.splitlines()), last.err) == (2, "")
+
+
+def test_the_largest_page_that_can_be_asked_for(filled: Cli) -> None:
+    ran = filled("documents", "--limit", "10000", "--json")
+    assert (ran.code, len(ran.json["documents"]), ran.json["next"]) == (0, 3, None)
 
 
 def test_no_documents_match(filled: Cli) -> None:

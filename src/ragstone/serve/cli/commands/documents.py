@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 DocumentId = Annotated[str, typer.Argument(metavar="ID", help="Id of the document, as `documents` lists it.")]
 DocumentIds = Annotated[list[str], typer.Argument(metavar="ID", help="Ids of the documents.")]
+PAGE = 50
 
 
 async def list_documents(
@@ -32,20 +33,21 @@ async def list_documents(
     after: Annotated[
         str, typer.Option("--after", metavar="ID", help="Start after this document, the last one of the previous page.")
     ] = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many to list.")] = 50,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many to list.")] = PAGE,
 ) -> int:
     """List, show and delete documents."""
     from ragstone.schemas.documents import DocumentPageSchema
 
     filters = read_where(where)
     async with session.workspace() as workspace:
-        # One more than is shown tells whether there is another page.
-        found = await workspace.documents.list(where=filters, after=after, limit=limit + 1)
-    page, more = found[:limit], len(found) > limit
-    following = page[-1].id if more else None
+        page = await workspace.documents.list(where=filters, after=after, limit=limit)
+        last = page[-1].id if len(page) == limit else None
+        following = last if last and await workspace.documents.list(where=filters, after=last, limit=1) else None
     session.show(DocumentPageSchema.of(documents=page, next=following), lambda out: _draw_page(out, page))
     if following:
-        session.remark("more", session.options.command("documents", "--after", following))
+        size = () if limit == PAGE else ("--limit", str(limit))
+        chosen = ("--where", where) if where else ()
+        session.remark("more", session.options.command("documents", "--after", following, *size, *chosen))
     return OK if page else NOTHING_FOUND
 
 
