@@ -13,6 +13,7 @@ import docx
 import pytest
 
 from ragstone import Engine, Settings, open_engine
+from ragstone.core.documents import GIVEN_BYTES
 from ragstone.core.errors import EmptyDocument, InputError, ModelError, NotFoundError, ParserLimit, UnsupportedFormat
 from ragstone.core.jobs import Priority
 from ragstone.core.model_types import Embeddings
@@ -212,6 +213,19 @@ async def test_what_may_not_be_uploaded(
     with pytest.raises(error, match=message):
         await workspace_of(engine).documents.upload(content, name)
     assert await workspace_of(engine).jobs.list() == []
+
+
+async def test_metadata_that_is_taken_in_fits_beside_what_is_found_in_the_document(engine: Engine) -> None:
+    names = " ".join(f"Ada{n}a Lovelace{n} met Charles{n} Babbage{n} of Analytical{n} Engines Ltd." for n in range(300))
+    notes = "n" * (GIVEN_BYTES - 13)
+    documents = workspace_of(engine).documents
+    taken = await documents.upload(names.encode(), "names.txt", title="t" * 255, metadata={"notes": notes})
+    with pytest.raises(InputError, match="metadata is larger than 48 KiB") as refused:
+        await documents.upload(names.encode(), "more.txt", metadata={"a": 1, "notes": notes})
+    assert refused.value.hint == "shorten 'notes'"
+    await work(engine)
+    done = await documents.status(taken.document_id)
+    assert (done.status, done.processing_error) == ("completed", "")
 
 
 @pytest.mark.req("R-ING-14", "R-SEC-02")

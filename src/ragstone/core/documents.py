@@ -275,14 +275,17 @@ def page_at(place: int, first: int | None, starts: Sequence[PageStart]) -> int |
 
 
 MAX_BYTES = 64 * 1024
+GIVEN_BYTES = 48 * 1024
+"""Bytes of metadata that may be given with an upload: what is found in the document is stored beside it."""
 MAX_DEPTH = 32
 
 
-def clean_metadata(raw: Mapping[Any, Any]) -> Metadata:
+def clean_metadata(raw: Mapping[Any, Any], most: int = MAX_BYTES) -> Metadata:
     """Return a copy that can be stored and filtered; refuse what cannot."""
     cleaned = {_key(key): _value(key, value) for key, value in raw.items()}
-    if len(json.dumps(cleaned)) > MAX_BYTES:
-        raise InputError(f"metadata is larger than {MAX_BYTES // 1024} KiB")
+    if len(json.dumps(cleaned)) > most:
+        longest = max(cleaned, key=lambda key: len(json.dumps(cleaned[key])))
+        raise InputError(f"metadata is larger than {most // 1024} KiB", hint=f"shorten '{longest}'")
     return cleaned
 
 

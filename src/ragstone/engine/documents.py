@@ -313,7 +313,7 @@ class Documents(WorkspacePart):
     def _build_item(
         self, content: bytes, filename: str, title: str, metadata: Metadata, external_id: str | None
     ) -> Item:
-        from ragstone.core.documents import checked_facts, clean_metadata
+        from ragstone.core.documents import GIVEN_BYTES, checked_facts, clean_metadata
         from ragstone.ingest.prepare import find_unusable
         from ragstone.ingest.uploads import SOURCE, check_external_id, check_upload
 
@@ -326,7 +326,7 @@ class Documents(WorkspacePart):
             uri=uri,
             content=content,
             title=title,
-            metadata={"source_type": "upload", "filename": uri, **clean_metadata(metadata)},
+            metadata={"source_type": "upload", "filename": uri, **clean_metadata(metadata, GIVEN_BYTES)},
             modified_at=None,
         )
         if problem := find_unusable(item):
