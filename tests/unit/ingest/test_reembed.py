@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,10 +13,12 @@ from tests.unit.ingest.move_kit import Deaf, MoveKit, Tired
 
 from ragstone.core.clock import now
 from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError
+from ragstone.engine.embeddings.refresh import Refresher, RefreshReport
 from ragstone.evaluate.spaces import VALIDATION
 from ragstone.ingest import backfill as fill
 from ragstone.ingest.backfill import FillProgress, SpaceMaintenance
 from ragstone.language.relevance import UNRELATED
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 NAMES = ("pier", "buoy", "gull", "rope", "lamp", "oar")
@@ -218,6 +221,35 @@ async def test_without_a_mode_another_dimension_of_the_model_is_a_new_generation
     assert await filled.near("pier") == set(NAMES)
     await filled.rollback()
     assert await filled.near("pier") == set(NAMES)
+
+
+async def renew(kit: MoveKit) -> RefreshReport:
+    """Embed everything again, as once a month."""
+    refresher = Refresher(kit.ledger, kit.book, kit.pool, kit.reembedder, Unlimited())  # type: ignore[arg-type]
+    return await refresher.run("t", "default", sample=1, full=True)
+
+
+async def test_a_refresh_keeps_the_dimension_of_the_kb(filled: MoveKit) -> None:
+    filled.models["fake"] = filled.pool.default = FakeEmbedder(dimension=32)
+    assert (await renew(filled)).outcome == "promoted"
+    assert [(one.space.dimension, one.space.state) for one in await filled.spaces()] == [(64, "retired"), (64, "live")]
+
+
+async def test_a_refresh_does_not_move_a_kb_to_a_fallback(filled: MoveKit) -> None:
+    assert filled.pool.default_id == "fake@1"
+    filled.embedder.errors = [ModelError("the model fell over")]
+    filled.pool.default = FallbackEmbedder(filled.embedder, FakeEmbedder(name="second"))
+    with pytest.raises(ModelMismatch, match="second@1 answered where the Space is of fake@1"):
+        await renew(filled)
+    assert await filled.states() == [("fake@1", 1, "live", 6)]
+
+
+async def test_a_refresh_takes_the_revision_that_is_installed(filled: MoveKit) -> None:
+    newer = FakeEmbedder()
+    newer.model = replace(newer.model, revision="2")
+    filled.models["fake"] = filled.pool.default = newer
+    assert (await renew(filled)).outcome == "promoted"
+    assert [one[:3] for one in await filled.states()] == [("fake@1", 1, "retired"), ("fake@2", 2, "live")]
 
 
 async def test_rolling_back_brings_what_came_in_since(filled: MoveKit) -> None:

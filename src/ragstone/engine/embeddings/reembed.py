@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, ModelError, NotFoundError, StoreBusy, unknown_kb
+from ragstone.core.errors import InputError, ModelError, ModelMismatch, NotFoundError, StoreBusy, unknown_kb
 from ragstone.core.ledger import Ledger
 from ragstone.core.model_types import model_name
 from ragstone.core.protocols import Embedder, SpaceBook
@@ -72,7 +72,7 @@ class Reembedder:
         self,
         tenant: str,
         kb_name: str,
-        model: str | None = None,
+        model: str | Space | None = None,
         *,
         mode: ReembedMode | None = None,
         queries: str | Path | None = None,
@@ -84,14 +84,14 @@ class Reembedder:
         """Build or go on building, compare, and promote unless the new Space is worse.
 
         Without a mode, a kb that has this model in its dimension is only filled where it lacks something.
+        A Space in the place of a name stands for its own model and dimension.
         A Space up to generation `after` is not gone on with, and is removed when the new one is filled.
         """
         started = time.monotonic()
         _check_days(grace_days)
         labelled = await asyncio.to_thread(load_queries, queries) if queries else None
         kb = await self._kb(tenant, kb_name)
-        embedder = await self._embedders.get(model_name(model)) if model else self._embedders.default
-        wanted, dimension = await identify_model(embedder)
+        wanted, dimension = await self._identify(model)
         is_live = kb.space is not None and (kb.space.model, kb.space.dimension) == (wanted, dimension)
         chosen = mode or ("incremental" if is_live else "full")
         filled = FillResult()
@@ -147,6 +147,23 @@ class Reembedder:
             if (state == "retired" and (retired or over)) or (state == "building" and building):
                 gone += await self._book.of(tenant).drop(record.space)
         return gone
+
+    async def _identify(self, model: str | Space | None) -> tuple[str, int]:
+        if not isinstance(model, Space):
+            return await identify_model(
+                await self._embedders.get(model_name(model)) if model else self._embedders.default
+            )
+        try:
+            embedder = await self._embedders.for_space(model)
+        except ModelMismatch:
+            embedder = await self._embedders.get(model_name(model.model))  # another revision is installed
+        answered, dimension = await identify_model(embedder)
+        if model_name(answered) != model_name(model.model):
+            raise ModelMismatch(
+                f"{answered} answered where the Space is of {model.model}",
+                hint="make that model available and run the same again",
+            )
+        return answered, dimension
 
     async def _kb(self, tenant: str, name: str) -> KnowledgeBase:
         found = await self._ledger.of(tenant).kb(name)

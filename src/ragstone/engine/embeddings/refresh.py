@@ -121,9 +121,13 @@ class Refresher:
             looked = await freshness(self._book, embedder, tenant, kb, kb.space, sample)
             if looked.is_stale:
                 after = max(after, await self._find_stale(embedder, tenant, kb, kb.space, sample))
-        anew = await self._anew(tenant, kb, after, on_progress) if full or looked.is_stale else None
         outcome: Outcome = "filled" if filled.written else "fresh"
-        if anew:
+        anew: ReembedReport | None = None
+        if full or looked.is_stale:
+            # Its own model and dimension: what the settings name may be others by now.
+            anew = await self._reembedder.run(
+                tenant, kb_name, kb.space, mode="full", after=after, on_progress=on_progress
+            )
             outcome = "promoted" if anew.outcome == "promoted" else "not promoted"
         return RefreshReport(kb_name, outcome, kb.space.model, filled.written, len(filled.refused), looked, anew)
 
@@ -133,13 +137,6 @@ class Refresher:
         if building and (await freshness(self._book, embedder, tenant, kb, building[-1], sample)).is_stale:
             return building[-1].generation
         return 0
-
-    async def _anew(self, tenant: str, kb: KnowledgeBase, after: int, on_progress: OnFill | None) -> ReembedReport:
-        assert kb.space is not None
-        # By the name of its own model: what the settings name may be another one by now.
-        own = kb.space.model in (self._embedders.default_id, self._embedders.default.model.id)
-        model = None if own else kb.space.model
-        return await self._reembedder.run(tenant, kb.name, model, mode="full", after=after, on_progress=on_progress)
 
     async def do(self, tenant: str, job: Job, tell: Tell, sample: int, reread: Reread | None) -> str:
         """Do a job that `Triggers` has queued; return what it came to, for the notice."""
