@@ -147,8 +147,9 @@ def test_text_in_the_environment_that_only_looks_like_json_is_text() -> None:
     assert load(env={"RAGSTONE_ANSWER__CITATION_FORMAT": "[{index}]"}).answer.citation_format == "[{index}]"
 
 
-def test_broken_json_in_the_environment_names_the_key() -> None:
-    error = refused(env={"RAGSTONE_CHUNKING__SEPARATORS": '["\\n"'})
+@pytest.mark.parametrize("text", ['["\\n"', "[" * 9000, f"[{'9' * 5000}]"], ids=["cut", "deep", "huge"])
+def test_broken_json_in_the_environment_names_the_key(text: str) -> None:
+    error = refused(env={"RAGSTONE_CHUNKING__SEPARATORS": text})
     assert str(error).startswith("setting 'chunking.separators': ")
 
 
@@ -231,6 +232,8 @@ def test_a_named_file_that_is_missing_is_an_error(env: dict[str, str]) -> None:
     ("content", "message"),
     [
         (b"kb: [", "given.yaml is not valid YAML: "),
+        (b"kb: " + b"[" * 9000, "given.yaml is not valid YAML: "),
+        (b"kb: &kb [*kb]", "given.yaml is not valid YAML: "),
         (b"kb: \xff\xfe", "given.yaml is not valid YAML: "),
         (b"- kb\n- wiki\n", "given.yaml must hold keys and values, such as 'kb: handbook'"),
         (b"wiki", "given.yaml must hold keys and values, such as 'kb: handbook'"),

@@ -12,6 +12,7 @@ from ragstone.core.errors import InputError
 from ragstone.core.types import Item, Metadata
 
 SOURCE = "eval"
+MOST_DIGITS = 18
 LAYOUT = "a data set is a folder with corpus.jsonl, queries.jsonl and qrels/test.tsv"
 
 
@@ -160,7 +161,7 @@ def _read_grades(path: Path) -> dict[str, dict[str, int]]:
 
 
 def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal()
+    return text.removeprefix("-").isdecimal() and len(text) <= MOST_DIGITS
 
 
 def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -168,7 +169,7 @@ def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         where = f"{path} line {number}"
         try:
             record = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: not JSON ({error})") from error
         if not isinstance(record, dict):
             raise InputError(f"{where}: {type(record).__name__} instead of an object")

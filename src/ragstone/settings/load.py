@@ -85,11 +85,11 @@ def _from_file(config: Path | None, env: Mapping[str, str]) -> Tree:
         return {}
     try:
         tree = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        if not isinstance(tree, dict):
+            raise SettingsError(f"{path} must hold keys and values, such as 'kb: handbook'")
+        return {key: _expand_variables(str(key), value, env) for key, value in tree.items()}
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(f"{path} is not valid YAML: {error}") from error
-    if not isinstance(tree, dict):
-        raise SettingsError(f"{path} must hold keys and values, such as 'kb: handbook'")
-    return {key: _expand_variables(str(key), value, env) for key, value in tree.items()}
 
 
 def _expand_variables(key: str, value: Any, env: Mapping[str, str]) -> Any:
@@ -138,7 +138,7 @@ def _parse_value(text: str) -> Any:
         return text
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -160,6 +160,13 @@ def test_a_key_that_could_never_be_used_is_refused(cli: Cli) -> None:
         (("--scope", ","), "a key needs a scope"),
         (("--only-kb", "No Name"), "is not a valid name"),
         (("--operator", "--only-kb", "docs"), "a key without a tenant has the scope admin"),
+        (("--days", "36501"), "'--days'"),
+        (("--days", "9" * 30), "'--days'"),
     ):
         refused = cli("keys", "create", *wrong)
         assert (refused.code, said in refused.err) == (2, True), wrong
+
+
+def test_an_old_key_does_not_go_on_for_ever(cli: Cli) -> None:
+    refused = cli("keys", "rotate", "0" * 16, "--hours", "876001")
+    assert (refused.code, "'--hours'" in refused.err) == (2, True)

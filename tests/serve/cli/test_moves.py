@@ -105,6 +105,8 @@ def test_what_a_move_cannot_use_is_said(filled: Cli, monkeypatch: pytest.MonkeyP
     assert (ran.code, "Unsupported vector DB provider: faiss" in ran.err) == (2, True)
     ran = filled("migrate", "--to", "memory", "--option", "fast")
     assert (ran.code, "--option fast is not KEY=VALUE" in ran.err) == (2, True)
+    ran = filled("migrate", "--to", "memory", "--option", f"fast={'[' * 9000}")
+    assert (ran.code, "store.vectors.options.fast is not an option of memory" in ran.err) == (2, True)
     ran = filled("migrate", "--to", "memory", "--option", "fast=1")
     assert (ran.code, "store.vectors.options.fast is not an option of memory" in ran.err) == (2, True)
     ran = filled("migrate", "--to", "postgres", "--dsn", "$NOT_THERE")

@@ -68,7 +68,14 @@ def test_a_filter_narrows_the_search(filled: Cli) -> None:
 
 
 @pytest.mark.parametrize(
-    ("where", "code"), [("{", "invalid_input"), ("[]", "invalid_input"), ('{"a": {"like": 1}}', "invalid_filter")]
+    ("where", "code"),
+    [
+        ("{", "invalid_input"),
+        ("[]", "invalid_input"),
+        ("[" * 9000, "invalid_input"),
+        ('{"a": {"like": 1}}', "invalid_filter"),
+    ],
+    ids=["cut", "list", "deep", "operator"],
 )
 def test_a_bad_filter_is_a_usage_error(filled: Cli, where: str, code: str) -> None:
     ran = filled("search", "dog", "--where", where, "--json")

@@ -155,6 +155,7 @@ def test_adding_for_people_says_what_to_type_next(cli: Cli, pages: Path) -> None
         (("fiels", "wiki"), "Unsupported source provider: fiels", "choose one of: files"),
         (("files", "Wiki!", "path=."), "source 'Wiki!' is not a valid name", "use 1 to 63 of"),
         (("files", "wiki", "path=.", "--schedule", "often"), "the schedule 'often' is neither", "use one of"),
+        (("files", "wiki", f"path={'[' * 500}{']' * 500}"), "the configuration is nested more than 32 deep", "give"),
     ],
 )
 def test_what_is_wrong_with_a_source_is_said_at_once(

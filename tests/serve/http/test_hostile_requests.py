@@ -176,6 +176,18 @@ def test_a_body_that_is_nested_deeply_is_refused(acme: Caller, depth: int) -> No
         assert answer.status_code in (400, 422), answer.text
 
 
+@pytest.mark.parametrize("depth", [100, 900, 20_000])
+def test_deep_json_in_a_form_or_an_address_is_refused(acme: Caller, depth: int) -> None:
+    nested = '{"not":' * depth + '{"title":"x"}' + "}" * depth
+    form = {"files": {"file": ("deep.md", PAGE.encode())}, "data": {"metadata": nested}}
+    assert code(acme("POST", "/v1/documents", **form)) == "invalid_input"
+    if depth < 1000:
+        assert code(acme("GET", "/v1/documents", params={"where": nested})) in ("invalid_input", "invalid_filter")
+    body = f'{{"kind": "web", "name": "deep", "config": {nested}}}'
+    source = acme("POST", "/v1/sources", content=body, headers={"Content-Type": "application/json"})
+    assert source.status_code in (400, 422), source.text
+
+
 @pytest.mark.parametrize("query", HOSTILE, ids=range(len(HOSTILE)))
 def test_an_endless_query_is_refused(acme: Caller, query: str) -> None:
     """Fault 34: before anything looks at it."""

@@ -120,6 +120,7 @@ def test_a_malformed_document_is_named_by_file_and_line(tmp_path: Path, corpus: 
     ("queries", "problem"),
     [
         ("{\n", "queries.jsonl line 1: not JSON"),
+        ("[" * 9000, "queries.jsonl line 1: not JSON"),
         ('{"_id": "q1"}\n', "queries.jsonl line 1: 'text' must be text"),
         ('{"_id": "q1", "text": "a"}\n{"_id": "q1", "text": "b"}\n', "queries.jsonl line 2: query id 'q1' was used"),
         ('{"_id": "q2", "text": "a"}\n', "query 'q1' has judgements but is not in"),
@@ -138,6 +139,7 @@ def test_a_malformed_query_is_named_by_file_and_line(tmp_path: Path, queries: st
         ("query-id\tcorpus-id\tscore\nq1\t0\td1\t1\n", "test.tsv line 2: 4 columns instead of"),
         ("query-id\tcorpus-id\tscore\nq1\td1\thigh\n", "test.tsv line 2: 'q1\\td1\\thigh' is not"),
         ("q1\t\t1\n", "test.tsv line 1: 'q1\\t\\t1' is not"),
+        (f"q1\td1\t1\nq1\td2\t{'9' * 5000}\n", "test.tsv line 2: 'q1\\td2\\t99999"),
         ("q1\td1\t1\nq1\td1\t2\n", "test.tsv line 2: document 'd1' was judged differently"),
         ("query-id\tcorpus-id\tscore\n", "test.tsv holds no judgement"),
         ("", "test.tsv holds no judgement"),

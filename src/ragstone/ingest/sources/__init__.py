@@ -12,7 +12,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from ragstone.core.errors import AccessDenied, SettingsError
+from ragstone.core.documents import MAX_DEPTH
+from ragstone.core.errors import AccessDenied, InputError, SettingsError
 from ragstone.core.protocols import Source
 from ragstone.core.registry import Registry
 from ragstone.ingest.sources.config import SourceContext, explain_config_error
@@ -87,17 +88,19 @@ def unset_variables(value: Any, environment: Mapping[str, str] | None = None) ->
     return list(dict.fromkeys(unset))
 
 
-def find_references(value: Any) -> Iterator[re.Match[str]]:
-    """Yield the references to variables in a setting or a whole configuration."""
+def find_references(value: Any, depth: int = 0) -> Iterator[re.Match[str]]:
+    """Yield the references to variables in a setting or a whole configuration; refuse one that is nested deeply."""
+    if depth > MAX_DEPTH:
+        raise InputError(f"the configuration is nested more than {MAX_DEPTH} deep", hint="give texts, numbers or lists")
     match value:
         case str():
             yield from _REFERENCE.finditer(value)
         case Mapping():
             for inner in value.values():
-                yield from find_references(inner)
+                yield from find_references(inner, depth + 1)
         case list() | tuple():
             for inner in value:
-                yield from find_references(inner)
+                yield from find_references(inner, depth + 1)
 
 
 def check_without_variables(kind: str, name: str, config: Mapping[str, Any]) -> None:

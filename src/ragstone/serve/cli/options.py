@@ -118,7 +118,7 @@ def read_where(where: str | None) -> dict[str, Any] | None:
         return None
     try:
         value = json.loads(where)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"--where is not JSON: {error}", hint="quote it for the shell: --where '{\"year\": 2026}'"
         ) from error

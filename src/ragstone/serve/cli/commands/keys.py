@@ -42,7 +42,9 @@ async def create_key(
     only_kb: Annotated[
         list[str] | None, typer.Option("--only-kb", metavar="KB", help="Limit it to this kb. May be repeated.")
     ] = None,
-    days: Annotated[int | None, typer.Option("--days", min=1, help="Days until it expires; never by default.")] = None,
+    days: Annotated[
+        int | None, typer.Option("--days", min=1, max=36_500, help="Days until it expires; never by default.")
+    ] = None,
     per_minute: Annotated[
         int | None,
         typer.Option("--per-minute", min=1, help="Requests that it may make in a minute; no limit by default."),
@@ -71,7 +73,9 @@ async def create_key(
 async def rotate_key(
     session: CliSession,
     key_id: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the key, as `keys` lists it.")] = None,
-    hours: Annotated[int, typer.Option("--hours", min=0, help="Hours that the old key goes on working.")] = 24,
+    hours: Annotated[
+        int, typer.Option("--hours", min=0, max=876_000, help="Hours that the old key goes on working.")
+    ] = 24,
 ) -> int:
     """Replace an API key by one with the same rights. The old one works for some hours more."""
     if key_id is None:

@@ -91,7 +91,7 @@ def _option(given: str) -> tuple[str, Any]:
         raise InputError(f"--option {given} is not KEY=VALUE", hint="such as --option timeout=30")
     try:
         return name, json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return name, value
 
 

@@ -140,7 +140,7 @@ async def delete_document(
 def _read_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"{text:.80} is not JSON: {error}", hint='give an object such as {"category": "manual"}'
         ) from error
