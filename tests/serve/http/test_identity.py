@@ -147,6 +147,20 @@ def test_a_key_expires(service: Service, monkeypatch: pytest.MonkeyPatch) -> Non
     assert short("GET", "/v1/kbs").status_code == 401
 
 
+def test_a_key_that_is_limited_to_a_kb_knows_no_job_of_several(service: Service, acme: Caller) -> None:
+    acme.upload(GATE, kb="public")
+    archive = {"files": {"file": ("acme.zip", b"PK\x03\x04")}, "data": {"kb": "public"}}
+    jobs = [acme("POST", "/v1/exports", json={}).json(), acme("POST", "/v1/imports", **archive).json()]
+    limited = service.caller("acme", kbs=("public", "default"))
+    assert {job["kb"] for job in jobs} == {"public", "default"}
+    for job in jobs:
+        for method, path in (("GET", ""), ("POST", "/cancel"), ("POST", "/retry")):
+            assert limited(method, f"/v1/jobs/{job['id']}{path}").status_code == 404
+        assert acme("GET", f"/v1/jobs/{job['id']}").json()["state"] == "pending"
+    queued = acme("POST", "/v1/kbs/public/reembed", json={}).json()
+    assert limited("POST", f"/v1/jobs/{queued['id']}/cancel").json()["state"] == "cancelled"
+
+
 def test_a_key_that_is_limited_to_a_kb_knows_no_other(service: Service, acme: Caller) -> None:
     secret = acme.upload("# Vault\n\nThe vault code is 1234.\n", kb="private")
     acme.upload(GATE, kb="public")
