@@ -170,6 +170,38 @@ async def _write(here: Site) -> None:
         await tx.delete(version(2).document_id)
 
 
+@pytest.mark.parametrize(("gone", "at"), [("second", 1), ("default", 2), ("default", 3)])
+async def test_a_tenant_that_is_deleted_during_the_move_leaves_no_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: str, at: int
+) -> None:
+    """Before its turn, in it, and after it."""
+    writes, left = 0, set()
+
+    async def upsert(self: MemoryProvider, place: VectorPartition, points: Sequence[Point]) -> None:
+        nonlocal writes
+        writes += 1
+        await WORKING(self, place, points)
+        if writes == at:
+            await here.stores.tenants.delete(gone)
+
+    async def close(self: MemoryProvider) -> None:
+        left.update(tenant_id for tenant_id, _ in self._partitions)
+
+    monkeypatch.setattr(MemoryProvider, "upsert", upsert)
+    monkeypatch.setattr(MemoryProvider, "close", close)
+    async with site(tmp_path / "a") as here:
+        for tenant, kb in (("default", "default"), ("default", "other"), ("second", "default")):
+            await stock(here, 3, tenant=tenant, kb=kb)
+        report = await here.mover.migrate(Adapter(kind="memory"))
+        (other,) = await here.stores.tenants.all()
+    assert left == {other.id}
+    assert report.is_equal
+    assert {one.tenant: (one.kbs > 0, one.remarks) for one in report.tenants} == {
+        gone: (False, ("the tenant was deleted during the move, and its points were removed",)),
+        other.name: (True, ()),
+    }
+
+
 async def test_the_ledgers_own_index_needs_nothing_but_a_look(tmp_path: Path) -> None:
     async with site(tmp_path / "a", store={"vectors": "memory"}) as here:
         await stock(here, 5)

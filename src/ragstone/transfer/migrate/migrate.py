@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from ragstone.core.errors import InputError, SettingsError
+from ragstone.core.errors import InputError, SettingsError, TenantGone
 from ragstone.core.protocols import VectorIndex
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Candidate, Json, KnowledgeBase, Space, Vector
+from ragstone.core.vectors import VectorPartition
 from ragstone.settings.tree import LIVES_IN, OWN_INDEXES, Adapter, Settings, StoreSettings
 from ragstone.stores.factory import PROVIDERS, VECTORS, Stores, open_own_index, open_provider, open_stores
 from ragstone.stores.indexes import IndexCache
@@ -19,7 +20,9 @@ from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.ledger import SqlLedger
 from ragstone.stores.ledger.sources import SecretKeys
 from ragstone.stores.ledger.spaces import SqlSpaceBook
+from ragstone.stores.sql.database import Connection
 from ragstone.stores.vectors.derived.index import DerivedIndex
+from ragstone.stores.vectors.partitions import list_partitions, partition_of
 from ragstone.transfer.compare.index import compare_index, compare_searches, scan_points
 from ragstone.transfer.compare.searches import K, Samples, Search, SearchAgreement, judge
 from ragstone.transfer.migrate.copies import find_left, follow_names
@@ -31,17 +34,25 @@ EXACT = ("sqlite",)
 """Indexes inside a ledger that look at everything."""
 
 
-async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, tell: OnMove) -> TenantMove:
-    """Fill a vector database with all that may be searched, let it catch up, and compare."""
+async def move_to_provider(
+    ledger: SqlLedger, index: DerivedIndex, tenant: str, held: set[VectorPartition], tell: OnMove
+) -> TenantMove:
+    """Fill a vector database with all that may be searched, let it catch up, and compare.
+
+    `held` is given the partitions of the tenant: its ledger, which knows them, may be deleted.
+    """
     kbs = await ledger.of(tenant).kbs()
     written = chunks = removed = 0
     agreement, differences = SearchAgreement(), NONE
     needed = await _searchable(ledger, tenant, kbs)
+    name = index.provider.name
+    held |= await ledger.read(tenant, _list_partitions, name, [space for _, space in needed])
     for kb, space in needed:
         total = await ledger.read(tenant, index_feed.count_live, kb, space, None)
         report = partial(_report, tell, f"fill {tenant}/{kb.name}", total)
         written += await index.fill(tenant, kb, space, report)
     await index.catch_up(tenant)
+    held |= await ledger.read(tenant, _list_partitions, name, [])  # others may have been made in between
     for kb, space in needed:
         compared = await compare_index(ledger, index, tenant, kb, space, tell)
         chunks += compared.chunks
@@ -54,6 +65,48 @@ async def move_to_provider(ledger: SqlLedger, index: DerivedIndex, tenant: str, 
         *(tenant, len(kbs), documents, chunks, chunks, written, agreement.searches),
         *(agreement.share, differences, remarks),
     )
+
+
+async def move_all_to_provider(
+    stores: Stores, index: DerivedIndex, tenants: Sequence[str], tell: OnMove
+) -> list[TenantMove]:
+    """Move tenants to a vector database, and remove from it those that are deleted during the move.
+
+    Who deletes a tenant does not know of a database that is not in use yet.
+    """
+    ids = {tenant.name: tenant.id for tenant in await stores.tenants.all()}
+    held: dict[str, set[VectorPartition]] = {tenant: set() for tenant in tenants}
+    moved: dict[str, TenantMove] = {}
+    gone: list[str] = []
+    try:
+        for tenant in tenants:
+            try:
+                moved[tenant] = await move_to_provider(stores.ledger, index, tenant, held[tenant], tell)
+            except TenantGone:
+                if not await _list_deleted(stores, ids, [tenant]):
+                    raise
+    finally:
+        gone = await _list_deleted(stores, ids, tenants)
+        for tenant in gone:
+            for partition in held[tenant]:
+                await index.provider.drop(partition)
+    said = ("the tenant was deleted during the move, and its points were removed",)
+    moved |= {tenant: TenantMove(tenant, 0, 0, 0, 0, 0, 0, 1.0, NONE, said) for tenant in gone}
+    return [moved[tenant] for tenant in tenants]
+
+
+async def _list_deleted(stores: Stores, ids: Mapping[str, str], tenants: Sequence[str]) -> list[str]:
+    """Return those of the tenants that are not there any more, under whatever name."""
+    there = {tenant.id for tenant in await stores.tenants.all() if tenant.state != "deleting"}
+    return [tenant for tenant in tenants if tenant in ids and ids[tenant] not in there]
+
+
+def _list_partitions(
+    connection: Connection, tenant_id: str, index: str, spaces: Sequence[Space]
+) -> set[VectorPartition]:
+    """Return the partitions of Spaces, and all that an index may hold something of."""
+    made = {partition_of(tenant_id, space) for space in spaces}
+    return made.union(list_partitions(connection, tenant_id, index, ()))
 
 
 async def look_at_own_index(ledger: SqlLedger, index: VectorIndex, kind: str, tenant: str, tell: OnMove) -> TenantMove:
@@ -193,10 +246,10 @@ async def _to_provider(
 ) -> list[TenantMove]:
     if stores.derived and to == settings.store.vectors:
         # The one in use is filled and compared: an engine under a folder cannot be opened twice.
-        return [await move_to_provider(stores.ledger, stores.derived, tenant, tell) for tenant in tenants]
+        return await move_all_to_provider(stores, stores.derived, tenants, tell)
     index = DerivedIndex(stores.ledger, open_provider(settings, to))
     try:
-        return [await move_to_provider(stores.ledger, index, tenant, tell) for tenant in tenants]
+        return await move_all_to_provider(stores, index, tenants, tell)
     finally:
         await index.close()
 
