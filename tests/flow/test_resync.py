@@ -12,10 +12,11 @@ import pytest
 from tests.warm import warm_python
 
 from ragstone import Item, Ragstone
-from ragstone.core.errors import ModelError, NotFoundError
+from ragstone.core.errors import ModelError, ModelMismatch, NotFoundError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.types import Role
 from ragstone.ingest.backfill import FillProgress
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 WORDS = ("ferry", "harbour", "lantern", "orchard", "tide")
@@ -100,6 +101,19 @@ def test_without_a_model_nothing_is_removed(fake_model: FakeEmbedder, monkeypatc
         before = stone.spaces()
         monkeypatch.setattr(fake_model, "embed", refuse)
         with pytest.raises(ModelError):
+            stone.resync()
+        assert stone.spaces() == before
+
+
+def test_nothing_is_removed_while_a_fallback_answers(fake_model: FakeEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Ragstone(data_dir="data") as stone:
+        stone.ingest_items(ITEMS)
+        before = stone.spaces()
+    fake_model.errors = [ModelError("the model is away")]
+    both = FallbackEmbedder(fake_model, FakeEmbedder(name="second"))
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: both)
+    with Ragstone(data_dir="data") as stone:
+        with pytest.raises(ModelMismatch, match="second@1 answered instead of fake@1"):
             stone.resync()
         assert stone.spaces() == before
 

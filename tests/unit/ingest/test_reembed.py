@@ -235,11 +235,28 @@ async def test_a_refresh_keeps_the_dimension_of_the_kb(filled: MoveKit) -> None:
     assert [(one.space.dimension, one.space.state) for one in await filled.spaces()] == [(64, "retired"), (64, "live")]
 
 
+@pytest.mark.parametrize("model", [None, "frail"])
+async def test_a_kb_is_not_moved_to_a_fallback_of_the_model_that_was_asked_for(
+    filled: MoveKit, model: str | None
+) -> None:
+    filled.models["frail"] = FakeEmbedder(name="frail", errors=[ModelError("the model fell over")])
+    filled.pool.default = FallbackEmbedder(filled.models["frail"], FakeEmbedder(name="second"))
+    with pytest.raises(ModelMismatch, match="second@1 answered instead of frail@1"):
+        await filled.reembed(model)
+    assert await filled.states() == [("fake@1", 1, "live", 6)]
+
+
+async def test_a_kb_of_a_fallback_is_filled_while_that_answers(filled: MoveKit) -> None:
+    await filled.reembed()
+    frail = FakeEmbedder(name="frail", errors=[ModelError("the model fell over")])
+    filled.pool.default = FallbackEmbedder(frail, filled.models["other"])
+    assert (await filled.reembed(None)).outcome == "filled"
+
+
 async def test_a_refresh_does_not_move_a_kb_to_a_fallback(filled: MoveKit) -> None:
-    assert filled.pool.default_id == "fake@1"
     filled.embedder.errors = [ModelError("the model fell over")]
     filled.pool.default = FallbackEmbedder(filled.embedder, FakeEmbedder(name="second"))
-    with pytest.raises(ModelMismatch, match="second@1 answered where the Space is of fake@1"):
+    with pytest.raises(ModelMismatch, match="second@1 answered instead of fake@1"):
         await renew(filled)
     assert await filled.states() == [("fake@1", 1, "live", 6)]
 

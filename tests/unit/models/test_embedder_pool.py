@@ -8,7 +8,7 @@ import pytest
 
 from ragstone.core.errors import ModelError, ModelMismatch, ModelUnavailable, SettingsError
 from ragstone.core.types import Space
-from ragstone.models.embedders.pool import EmbedderPool, FallbackEmbedder
+from ragstone.models.embedders.pool import CachedEmbedder, EmbedderPool, FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 
@@ -67,9 +67,9 @@ async def test_a_space_of_another_dimension_has_an_embedder_of_its_own(pool: Emb
 
 async def test_a_fallback_stays_in_the_place_of_its_model(workshop: Workshop) -> None:
     first = FakeEmbedder(name="first", errors=[ModelError("it fell over")])
-    pool = EmbedderPool(FallbackEmbedder(first, FakeEmbedder(name="second", dimension=32)), workshop)
+    pool = EmbedderPool(CachedEmbedder(FallbackEmbedder(first, FakeEmbedder(name="second", dimension=32))), workshop)
+    assert (await pool.default.embed(["cat"])).model == pool.default.model.id == "second@1"
     assert pool.default_id == "first@1"
-    await pool.default.embed(["cat"])
     assert await pool.for_space(space("first@1")) is pool.default
     assert await pool.for_space(space("second@1", 32)) is pool.default
     assert workshop.built == []

@@ -26,7 +26,7 @@ from ragstone.evaluate.dataset import Dataset, load_queries
 from ragstone.evaluate.golden import known_items
 from ragstone.evaluate.spaces import SpaceComparison, compare_spaces, label_of, labels
 from ragstone.ingest.backfill import FillResult, OnFill, SpaceFiller
-from ragstone.models.embedders.pool import EmbedderPool
+from ragstone.models.embedders.pool import EmbedderPool, configured_model
 from ragstone.query.context import SearchRequest
 from ragstone.query.pipeline import SearchPipeline
 
@@ -91,7 +91,7 @@ class Reembedder:
         _check_days(grace_days)
         labelled = await asyncio.to_thread(load_queries, queries) if queries else None
         kb = await self._kb(tenant, kb_name)
-        wanted, dimension = await self._identify(model)
+        wanted, dimension = await self._identify(kb, model)
         is_live = kb.space is not None and (kb.space.model, kb.space.dimension) == (wanted, dimension)
         chosen = mode or ("incremental" if is_live else "full")
         filled = FillResult()
@@ -148,22 +148,17 @@ class Reembedder:
                 gone += await self._book.of(tenant).drop(record.space)
         return gone
 
-    async def _identify(self, model: str | Space | None) -> tuple[str, int]:
+    async def _identify(self, kb: KnowledgeBase, model: str | Space | None) -> tuple[str, int]:
+        if model is None:
+            return await identify_default(self._embedders, kb)
         if not isinstance(model, Space):
-            return await identify_model(
-                await self._embedders.get(model_name(model)) if model else self._embedders.default
-            )
+            embedder = await self._embedders.get(model_name(model))
+            return await identify_model(embedder, configured_model(embedder).id)
         try:
             embedder = await self._embedders.for_space(model)
         except ModelMismatch:
             embedder = await self._embedders.get(model_name(model.model))  # another revision is installed
-        answered, dimension = await identify_model(embedder)
-        if model_name(answered) != model_name(model.model):
-            raise ModelMismatch(
-                f"{answered} answered where the Space is of {model.model}",
-                hint="make that model available and run the same again",
-            )
-        return answered, dimension
+        return await identify_model(embedder, model.model)
 
     async def _kb(self, tenant: str, name: str) -> KnowledgeBase:
         found = await self._ledger.of(tenant).kb(name)
@@ -235,9 +230,19 @@ class Reembedder:
         )
 
 
-async def identify_model(embedder: Embedder) -> tuple[str, int]:
-    """Return the id and dimension of what really answers, before anything is written for it."""
+async def identify_default(embedders: EmbedderPool, kb: KnowledgeBase) -> tuple[str, int]:
+    """Return the id and dimension of the configured model, or of the fallback that a kb is of while that answers."""
+    return await identify_model(embedders.default, embedders.default_id, *([kb.space.model] if kb.space else []))
+
+
+async def identify_model(embedder: Embedder, *wanted: str) -> tuple[str, int]:
+    """Return the id and dimension of what really answers, before anything is written for it; only of those wanted."""
     made = await embedder.embed(["What does this model make of a sentence?"], "document")
+    if model_name(made.model) not in map(model_name, wanted):
+        raise ModelMismatch(
+            f"{made.model} answered instead of {wanted[0]}",
+            hint="make that model available and run the same again: nothing was changed",
+        )
     return made.model, made.vectors.shape[1]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from ragstone.core.errors import unknown_kb
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import SpaceBook
-from ragstone.engine.embeddings.reembed import identify_model
+from ragstone.engine.embeddings.reembed import identify_default
 from ragstone.ingest.backfill import FillResult, OnFill, SpaceFiller
 from ragstone.models.embedders.pool import EmbedderPool
 
@@ -58,7 +58,7 @@ async def resync(
     if kb is None:
         raise unknown_kb(kb_name, tenant)
     # Asked before anything is removed: without a model there would be nothing to fill the Space with.
-    model, dimension = await identify_model(embedders.default)
+    model, dimension = await identify_default(embedders, kb)
     is_live = kb.space is not None and (kb.space.model, kb.space.dimension) == (model, dimension)
     resumed = is_live and await spaces.is_truncated(kb)
     removed = sources = 0

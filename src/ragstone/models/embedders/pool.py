@@ -9,7 +9,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,10 +33,10 @@ class EmbedderPool:
         self._by_name: dict[str, Embedder] = {}
         self._building = asyncio.Lock()
 
-    @cached_property
+    @property
     def default_id(self) -> str:
         """Return the id of the configured model, also after its fallback has taken its place."""
-        return self.default.model.id
+        return configured_model(self.default).id
 
     async def for_space(self, space: Space) -> Embedder:
         """Return the embedder of a Space's model, in the dimension of the Space."""
@@ -119,6 +118,10 @@ class CachedEmbedder:
         return self._inner.model
 
     @property
+    def configured(self) -> EmbeddingModel:
+        return configured_model(self._inner)
+
+    @property
     def tokenizer(self) -> Tokenizer:
         return tokenizer_of(self._inner)
 
@@ -194,6 +197,11 @@ class FallbackEmbedder:
         return self._active.model
 
     @property
+    def configured(self) -> EmbeddingModel:
+        """Return the model that is used until it fails."""
+        return self._primary.model
+
+    @property
     def tokenizer(self) -> Tokenizer:
         return tokenizer_of(self._active)
 
@@ -220,6 +228,17 @@ class FallbackEmbedder:
             await self._primary.close()
         finally:
             await self._fallback.close()
+
+
+@runtime_checkable
+class _MayHaveFallback(Protocol):
+    @property
+    def configured(self) -> EmbeddingModel: ...
+
+
+def configured_model(embedder: Embedder) -> EmbeddingModel:
+    """Return the model that an embedder was made for, also after its fallback has taken its place."""
+    return embedder.configured if isinstance(embedder, _MayHaveFallback) else embedder.model
 
 
 @runtime_checkable
