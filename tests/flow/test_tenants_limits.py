@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.doubles.openai import OpenAIDouble, chat_reply
+from tests.flow.gated import GatedEmbedder
 
 from ragstone import Engine, Item, Settings, open_engine
 from ragstone.core.errors import ModelError, QuotaExceeded
@@ -97,6 +98,25 @@ async def test_members_of_an_archive_are_documents_too(engine: Engine) -> None:
     await engine.workspace("acme").documents.upload(packed.getvalue(), "all.zip")
     await work(engine)
     assert (await engine.tenants.usage("acme")).stock.documents == 2
+
+
+async def test_an_upload_that_is_worked_on_takes_its_place_once(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gated = GatedEmbedder("ferry")
+    monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: gated)
+    async with open_engine(Settings(data_dir=data_dir)) as engine:
+        await engine.tenants.create("acme", Quotas(documents=3, bytes=500))
+        documents = engine.workspace("acme").documents
+        await documents.upload(b"The ferry. " * 4, "ferry.txt")
+        working = asyncio.create_task(engine.worker().run())
+        await asyncio.wait_for(gated.reached.wait(), 240)
+        for name in ("pier", "quay"):
+            await documents.upload(f"The {name}. ".encode() * 10, f"{name}.txt")
+        with pytest.raises(QuotaExceeded, match="may have 3 documents and has 3"):
+            await documents.upload(b"Another.", "other.txt")
+        working.cancel()
+        await asyncio.gather(working, return_exceptions=True)
 
 
 async def test_uploads_that_race_for_the_last_place(engine: Engine) -> None:

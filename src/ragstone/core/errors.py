@@ -252,6 +252,16 @@ class JobNotDone(RagstoneError):
     code = "job_not_done"
 
 
+PASSING = frozenset(
+    kind.code
+    for kind in (
+        *(RemoteError, RateLimited, FetchError, Overloaded, ModelError, ModelUnavailable, ModelMismatch, BudgetSpent),
+        *(StoreError, StoreBusy, StoreFull, StoreReadOnly, KbGone, QuotaExceeded, SettingsError),
+    )
+)
+"""Codes of failures that are not due to the document that failed: the same content may be taken in later."""
+
+
 def unknown_kb(name: str, tenant: str) -> NotFoundError:
     """Return the error for a knowledge base that nothing has been put into."""
     arguments = {"kb": name, "tenant": tenant}

@@ -96,6 +96,9 @@ class Stock:
         return amount
 
 
+EMPTY = Stock()
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Everything a tenant holds and has used."""
@@ -239,9 +242,19 @@ class Admission(Protocol):
         ...
 
     def taking_in(
-        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
+        self,
+        tenant: str,
+        *,
+        documents: int = 0,
+        chunks: int = 0,
+        size: int = 0,
+        queued: bool = False,
+        waiting: Stock = EMPTY,
     ) -> AbstractAsyncContextManager[None]:
-        """Hold room while something is being stored, or put in the queue if `queued`; else `QuotaExceeded`."""
+        """Hold room while something is being stored, or put in the queue if `queued`; else `QuotaExceeded`.
+
+        `waiting` is the part of it that counts as waiting in the queue, too: for what is queued, it is not held twice.
+        """
         ...
 
     def paying(self, tenant: str) -> AbstractAsyncContextManager[None]:

@@ -31,7 +31,7 @@ from ragstone.core.errors import (
 from ragstone.core.model_types import Bill, collect_costs
 from ragstone.core.protocols import Embedder
 from ragstone.core.remedies import Action, Remedy
-from ragstone.core.tenants import MonthBudget, QuotaName, Reservation, Tenant
+from ragstone.core.tenants import EMPTY, MonthBudget, QuotaName, Reservation, Stock, Tenant
 from ragstone.core.types import KnowledgeBase
 from ragstone.settings.flags import PHASES, is_on
 from ragstone.settings.tenants import FLAGS, PROFILE, apply_tenant_settings
@@ -133,13 +133,20 @@ class TenantAccess:
 
     @asynccontextmanager
     async def taking_in(
-        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
+        self,
+        tenant: str,
+        *,
+        documents: int = 0,
+        chunks: int = 0,
+        size: int = 0,
+        queued: bool = False,
+        waiting: Stock = EMPTY,
     ) -> AsyncIterator[None]:
         if not await self.is_limited(tenant):
             yield
             return
         wanted: dict[QuotaName, float] = {"documents": documents, "chunks": chunks, "bytes": size}
-        reserving = asyncio.ensure_future(self._book.reserve(tenant, wanted, queued=queued))
+        reserving = asyncio.ensure_future(self._book.reserve(tenant, wanted, queued=queued, waiting=waiting))
         try:
             await asyncio.shield(reserving)
             yield

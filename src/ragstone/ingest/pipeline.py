@@ -23,7 +23,8 @@ from ragstone.ingest.diff import SourceDiff, WorkEntry, expand_items, is_overtak
 from ragstone.ingest.embed import ChunkQueue, LedgerPartStore, ModelChoice, WaveEmbedder
 from ragstone.ingest.enrich.near_duplicates import NearDuplicates
 from ragstone.ingest.prepare import Prepared, Preparer, attachment_items, defect_failure, find_unusable, recipe_key
-from ragstone.ingest.store import Outcomes, Settle, check_room, reserve_room, store
+from ragstone.ingest.room import check_room, reserve_room
+from ragstone.ingest.store import Outcomes, Settle, store
 from ragstone.ingest.uploads import scan
 from ragstone.ingest.verify import Verifier
 from ragstone.ingest.work import (
@@ -333,7 +334,7 @@ class _Run:
 
     async def _embed_store_verify(self, wave: Sequence[Prepared], before: asyncio.Task[None] | None) -> None:
         refuse = self.outcomes.record_failure
-        async with reserve_room(self.gate, self.ledger, self.tenant, wave, refuse) as fitting:
+        async with reserve_room(self.gate, self.ledger, self.tenant, wave, refuse, before) as fitting:
             if not fitting:
                 if before:
                     await before

@@ -6,16 +6,15 @@ How each document ended, stored or not, is recorded here.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, ExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from ragstone.core.clock import ReadTime
-from ragstone.core.errors import EmptyDocument, NoTextSeen, NotFoundError, PointRefused, QuotaExceeded, RagstoneError
+from ragstone.core.errors import PASSING, EmptyDocument, NoTextSeen, NotFoundError, PointRefused, RagstoneError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import JobProgress, Ticket, UnderWay
 from ragstone.core.ledger import Ledger, Transaction
-from ragstone.core.tenants import Admission
 from ragstone.core.types import SKIPPED, Failure, KnowledgeBase, Matrix, NewVersion, failure_of
 from ragstone.ingest.diff import is_later, is_overtaken, is_unread, outdated_jobs, overtaken_failure, related_ids
 from ragstone.ingest.embed import Embedded
@@ -23,69 +22,12 @@ from ragstone.ingest.enrich.near_duplicates import duplicate_failure
 from ragstone.ingest.parsers.draft import is_picture
 from ragstone.ingest.prepare import Prepared
 from ragstone.ingest.uploads import SOURCE as UPLOAD
-from ragstone.ingest.work import PASSING, JobBatch, RunReport, WorkItem
+from ragstone.ingest.work import JobBatch, RunReport, WorkItem
 
 NO_WORDS = "no text was found in it"
-Refuse = Callable[[WorkItem, Failure], Awaitable[None]]
-"""Ends a document that exceeds a quota."""
 Refused = tuple[Prepared, Failure]
 Settle = Callable[[JobBatch], Awaitable[None]]
 """Ends the job of a batch that has ended without being stored."""
-
-
-async def check_room(gate: Admission, tenant: str, work: WorkItem) -> None:
-    """Raise `QuotaExceeded` for a new document that cannot be stored, whatever its size."""
-    try:
-        await gate.expect(tenant, documents=0 if work.known else 1)
-    except QuotaExceeded as error:
-        raise _name_document(work, error) from error
-
-
-@asynccontextmanager
-async def reserve_room(
-    gate: Admission, ledger: Ledger, tenant: str, wave: Sequence[Prepared], refuse: Refuse
-) -> AsyncIterator[list[Prepared]]:
-    """Yield the documents of a wave that fit the quotas, and reserve room while the block runs; refuse the others."""
-    if not await gate.is_limited(tenant):
-        yield list(wave)
-        return
-    async with AsyncExitStack() as reserved:
-        try:
-            await reserved.enter_async_context(await _room(gate, ledger, tenant, wave))
-            fitting = list(wave)
-        except QuotaExceeded:
-            fitting = []
-            for document in wave:
-                try:
-                    await reserved.enter_async_context(await _room(gate, ledger, tenant, [document]))
-                except QuotaExceeded as error:
-                    refused = _name_document(document.work, error)
-                    await refuse(document.work, failure_of(document.work.item.uri, refused))
-                else:
-                    fitting.append(document)
-        yield fitting
-
-
-async def _room(
-    gate: Admission, ledger: Ledger, tenant: str, documents: Sequence[Prepared]
-) -> AbstractAsyncContextManager[None]:
-    chunks = 0
-    for document in documents:
-        before = await ledger.of(tenant).document(document.work.document_id) if document.work.known else None
-        chunks += max(0, len(document.chunks) - (before.chunks if before else 0))
-    return gate.taking_in(
-        tenant,
-        documents=sum(not document.work.known for document in documents),
-        chunks=chunks,
-        # For a moment both versions of a document exist, so the one that is replaced makes no room.
-        size=sum(len(document.parsed.text.encode("utf-8", "replace")) for document in documents),
-    )
-
-
-def _name_document(work: WorkItem, error: QuotaExceeded) -> QuotaExceeded:
-    return QuotaExceeded(
-        f"{work.item.uri}: {error}", hint=error.hint, remedy=error.remedy, retry_after=error.retry_after
-    )
 
 
 async def store(

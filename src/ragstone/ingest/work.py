@@ -12,24 +12,7 @@ from typing import Literal
 
 from ragstone.core.clock import ReadTime, current_read_time
 from ragstone.core.documents import FileKind, IngestReport
-from ragstone.core.errors import (
-    BudgetSpent,
-    FetchError,
-    KbGone,
-    ModelError,
-    ModelMismatch,
-    ModelUnavailable,
-    Overloaded,
-    QuotaExceeded,
-    RateLimited,
-    RemoteError,
-    SettingsError,
-    StoreBusy,
-    StoreError,
-    StoreFull,
-    StoreReadOnly,
-    kb_gone,
-)
+from ragstone.core.errors import PASSING, kb_gone
 from ragstone.core.jobs import JobProgress, Ticket
 from ragstone.core.ledger import Ledger
 from ragstone.core.search import Stage
@@ -38,14 +21,6 @@ from ragstone.ingest.stage_times import StageTimes
 from ragstone.settings.tree import LimitSettings
 
 MOST_REMARKS = 20
-PASSING = frozenset(
-    kind.code
-    for kind in (
-        *(RemoteError, RateLimited, FetchError, Overloaded, ModelError, ModelUnavailable, ModelMismatch, BudgetSpent),
-        *(StoreError, StoreBusy, StoreFull, StoreReadOnly, KbGone, QuotaExceeded, SettingsError),
-    )
-)
-"""Codes of failures that are not due to the document: the same content may be taken in later."""
 Watch = Callable[[str, str, int, int], None]
 """Takes a document's address, its stage, and how many parts of how many are done."""
 
@@ -60,6 +35,8 @@ class JobBatch:
     ticket: Ticket | None = None
     document_id: str = ""
     """The document that the job is about."""
+    size: int = 0
+    """The bytes that the job counts with while it waits."""
     waiting: int = 1
     """Documents that have not ended, and one more while documents may still be added."""
     stored: int = 0

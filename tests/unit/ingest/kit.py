@@ -9,6 +9,7 @@ from pathlib import Path
 from ragstone.core.documents import IngestReport
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
+from ragstone.core.tenants import EMPTY, Stock
 from ragstone.core.types import Document, Failure, Item, KnowledgeBase, Parsed
 from ragstone.ingest.chunkers import build_chunker
 from ragstone.ingest.embed import ModelChoice
@@ -45,7 +46,14 @@ class Unlimited:
     async def expect(self, tenant: str, *, documents: int = 0) -> None: ...
 
     def taking_in(
-        self, tenant: str, *, documents: int = 0, chunks: int = 0, size: int = 0, queued: bool = False
+        self,
+        tenant: str,
+        *,
+        documents: int = 0,
+        chunks: int = 0,
+        size: int = 0,
+        queued: bool = False,
+        waiting: Stock = EMPTY,
     ) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 

@@ -155,6 +155,19 @@ async def test_what_is_promised_is_not_promised_again(book: SqlTenantBook, ledge
         await book.reserve("acme", {"documents": 1})
 
 
+async def test_what_was_just_stored_and_is_still_promised_is_in_the_way_of_nothing_empty(
+    book: SqlTenantBook, ledger: SqliteLedger
+) -> None:
+    await book.create("acme", Quotas(documents=2, chunks=3))
+    held = await book.reserve("acme", {"documents": 1, "chunks": 3}, waiting=Stock(documents=1))
+    await put(ledger, make_version("a", ("one", "two", "three")), tenant="acme")
+    assert (await book.usage("acme")).reserved == {"documents": 1, "chunks": 3}
+    await book.release(await book.reserve("acme", {"documents": 1, "chunks": 0}, queued=True))
+    await book.release(held)
+    with pytest.raises(QuotaExceeded, match="may have 3 chunks and has 3: 1 more"):
+        await book.reserve("acme", {"chunks": 1})
+
+
 async def test_who_has_no_limit_writes_nothing(book: SqlTenantBook, ledger: SqliteLedger) -> None:
     assert await book.reserve("nobody", {"documents": 10**9}) == Reservation("", "")
     await book.create("acme", Quotas(documents=1))

@@ -131,7 +131,7 @@ class ClaimedJobs:
         self._started = time.monotonic()
         self.is_void = False
         self.batches = {
-            job.ticket: JobBatch(job.ticket, job.document_id, last_attempt=job.attempts >= settings.attempts)
+            job.ticket: JobBatch(job.ticket, job.document_id, job.size, last_attempt=job.attempts >= settings.attempts)
             for job in jobs
         }
 

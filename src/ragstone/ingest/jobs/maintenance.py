@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from ragstone.core.audit import Auditor
 from ragstone.core.clock import now
-from ragstone.core.errors import FetchError, NotFoundError, RagstoneError, SourceError
+from ragstone.core.errors import PASSING, FetchError, NotFoundError, RagstoneError, SourceError
 from ragstone.core.jobs import Job, NewJob, Priority, SourceFailures, SourceRecord
 from ragstone.core.ledger import Ledger
 from ragstone.core.protocols import Queue, Source, SourceBook
@@ -22,7 +22,6 @@ from ragstone.ingest.jobs.schedule import next_run
 from ragstone.ingest.jobs.sync import MOST_JOBS, Sync, SyncReport
 from ragstone.ingest.prepare import Preparer
 from ragstone.ingest.sources.files.owners import find_source_owners
-from ragstone.ingest.work import PASSING
 from ragstone.schemas.jobs import WebhookSchema
 
 logger = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from ragstone.core.clock import canonical, current_read_time, parse_moment
-from ragstone.core.errors import LeaseLost, SourceError
+from ragstone.core.errors import PASSING, LeaseLost, SourceError
 from ragstone.core.ids import content_hash
 from ragstone.core.jobs import (
     ACTIVE,
@@ -34,7 +34,7 @@ from ragstone.ingest.parsers.draft import one_line
 from ragstone.ingest.prepare import Preparer, find_unusable
 from ragstone.ingest.sources.files.owners import Owners, report_owned
 from ragstone.ingest.sources.secrets import MaskedSource, SecretMask
-from ragstone.ingest.work import PASSING, JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
+from ragstone.ingest.work import JobBatch, RunReport, SourceListing, WorkItem, describe_skipped
 
 PAGE_SECONDS = 900.0
 MOST_JOBS = 1_000_000

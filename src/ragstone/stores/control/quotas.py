@@ -19,6 +19,8 @@ from ragstone.stores.sql.database import Connection
 LAPSES = timedelta(hours=1)
 """The time that a reservation holds when its holder is not heard of any more."""
 MINUTE, DAY, MONTH = "%Y-%m-%dT%H:%M", "%Y-%m-%d", "%Y-%m"
+QUEUED = "queued."
+"""The prefix of the names of reserved amounts that count as waiting in the queue, too."""
 COST, UNITS = "cost.", "units."
 """The prefixes of the names of costs, and of what was used for them; the kind follows. Both are kept by day."""
 MONTHS_SHOWN = 12
@@ -92,18 +94,29 @@ def expired_documents(connection: Connection, tenant_id: str, before: datetime, 
 
 
 def reserve(
-    connection: Connection, tenant: Tenant, amounts: Mapping[QuotaName, float], stock: Stock, moment: datetime
+    connection: Connection,
+    tenant: Tenant,
+    amounts: Mapping[QuotaName, float],
+    stock: Stock,
+    moment: datetime,
+    *,
+    queued: bool,
+    waiting: Stock,
 ) -> Reservation:
     """Promise all of it or nothing."""
     limited = {name: amount for name, amount in amounts.items() if tenant.quotas.of(name) is not None}
     connection.execute(
         "DELETE FROM reservations WHERE tenant_id = ? AND expires_at < ?", (tenant.id, canonical(moment))
     )
-    check(connection, tenant, limited, stock, moment)
+    check(connection, tenant, limited, stock, moment, read_reserved(connection, tenant.id, moment, queued=queued))
     reservation = Reservation(opaque_id(), tenant.id, limited)
+    rows: dict[str, float] = {}
+    for name, amount in limited.items():
+        rows[QUEUED + name] = min(waiting.of(name), amount)
+        rows[name] = amount - rows[QUEUED + name]
     connection.executemany(
         "INSERT INTO reservations (id, name, tenant_id, amount, expires_at) VALUES (?, ?, ?, ?, ?)",
-        [(reservation.id, name, tenant.id, amount, canonical(moment + LAPSES)) for name, amount in limited.items()],
+        [(reservation.id, name, tenant.id, amount, canonical(moment + LAPSES)) for name, amount in rows.items()],
     )
     return reservation
 
@@ -114,7 +127,7 @@ def release(connection: Connection, reservation: Reservation) -> None:
 
 def spend(connection: Connection, tenant: Tenant, name: QuotaName, amount: float, moment: datetime) -> None:
     """Use some of what is limited by time, if there is some left."""
-    check(connection, tenant, {name: amount}, Stock(), moment)
+    check(connection, tenant, {name: amount}, Stock(), moment, read_reserved(connection, tenant.id, moment))
     add(connection, tenant.id, usage_name(name), amount, moment)
 
 
@@ -218,13 +231,20 @@ def add_once_a_day(connection: Connection, tenant_id: str, name: str, amount: fl
     )
 
 
-def read_reserved(connection: Connection, tenant_id: str, moment: datetime) -> dict[str, float]:
-    """Return the reservations that have not expired, by name."""
+def read_reserved(
+    connection: Connection, tenant_id: str, moment: datetime, *, queued: bool = False
+) -> dict[str, float]:
+    """Return the reservations that have not expired, by name; `queued` leaves out what waits in the queue."""
     rows = connection.execute(
         "SELECT name, sum(amount) FROM reservations WHERE tenant_id = ? AND expires_at >= ? GROUP BY name",
         (tenant_id, canonical(moment)),
     )
-    return {name: float(amount) for name, amount in rows}
+    reserved: dict[str, float] = {}
+    for name, amount in rows:
+        if not (queued and name.startswith(QUEUED)):
+            kind = name.removeprefix(QUEUED)
+            reserved[kind] = reserved.get(kind, 0.0) + float(amount)
+    return reserved
 
 
 def usage_name(name: QuotaName) -> str:
@@ -233,16 +253,22 @@ def usage_name(name: QuotaName) -> str:
 
 
 def check(
-    connection: Connection, tenant: Tenant, amounts: Mapping[QuotaName, float], stock: Stock, moment: datetime
+    connection: Connection,
+    tenant: Tenant,
+    amounts: Mapping[QuotaName, float],
+    stock: Stock,
+    moment: datetime,
+    promised: Mapping[str, float],
 ) -> None:
     """Raise `QuotaExceeded` unless all of it fits beside what is used and promised."""
-    promised = read_reserved(connection, tenant.id, moment)
     for name, amount in amounts.items():
         if name not in QUOTA_NAMES or not 0 <= amount < math.inf:
             raise InputError(f"{amount} of '{name!s:.40}' cannot be reserved")
         limit, waiting = tenant.quotas.of(name), promised.get(name, 0)
         used = _read_use(connection, tenant, name, stock, moment)
-        if limit is not None and used + waiting + amount > limit + SLACK:
+        # What was just stored counts as promised, too, until its promise is released: it refuses nothing that is empty.
+        wanted = waiting + amount if amount else 0
+        if limit is not None and used + wanted > limit + SLACK:
             raise _refusal(tenant.name, name, amount, limit, used, waiting, moment)
 
 

@@ -15,6 +15,7 @@ from ragstone.core.errors import InputError, RagstoneError
 from ragstone.core.ids import check_name
 from ragstone.core.model_types import Bill
 from ragstone.core.tenants import (
+    EMPTY,
     STOCK,
     UNLIMITED,
     MonthBudget,
@@ -126,10 +127,13 @@ class SqlTenantBook:
     async def set_settings(self, name: str, settings: Metadata) -> Tenant:
         return await self._set(name, "settings", packed_settings(settings), "settings")
 
-    async def reserve(self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False) -> Reservation:
+    async def reserve(
+        self, name: str, amounts: Mapping[QuotaName, float], *, queued: bool = False, waiting: Stock = EMPTY
+    ) -> Reservation:
         """Promise room for all of it or raise `QuotaExceeded`. A promise that is not kept lapses after an hour.
 
-        `queued` counts what waits in the queue as well: for what is about to join it.
+        `queued` counts what waits in the queue as well: for what is about to join it. `waiting` is the part of the
+        amounts that waits there: it is not counted twice.
         """
         tenant = await self.get(name)
         if tenant is None:
@@ -140,21 +144,21 @@ class SqlTenantBook:
 
         def decide(connection: Connection, stock: Stock) -> Reservation:
             fresh = tenant_rows.existing(connection, name)
-            return quota_rows.reserve(connection, fresh, limited, stock, self._clock())
+            return quota_rows.reserve(connection, fresh, limited, stock, self._clock(), queued=queued, waiting=waiting)
 
         if any(name in STOCK for name in limited):
             return await self._ledger.admit(name, self._all_stock if queued else self._taken_stock, decide)
         return await self._ledger.control_write(lambda connection: decide(connection, Stock()))
 
     async def check(self, name: str, amounts: Mapping[QuotaName, float]) -> None:
-        """Raises what `reserve` would raise, and promises nothing."""
+        """Raise what `reserve` would raise if nothing were promised: what is promised may be given back."""
         tenant = await self.get(name)
         if tenant is None:
             return
         counts = any(name in STOCK for name in amounts)
         stock = await self._ledger.read(name, self._taken_stock) if counts else Stock()
         await self._ledger.control_read(
-            lambda connection: quota_rows.check(connection, tenant, amounts, stock, self._clock()), None
+            lambda connection: quota_rows.check(connection, tenant, amounts, stock, self._clock(), {}), None
         )
 
     async def release(self, reservation: Reservation) -> None:
