@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psycopg
 import pytest
 from psycopg import errors
@@ -32,10 +34,15 @@ from ragstone.core.errors import (
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase
 from ragstone.stores.control.tenants import SqlTenantBook
+from ragstone.stores.indexes import IndexCache
+from ragstone.stores.ledger import index_feed
 from ragstone.stores.ledger.postgres import session as postgres_session
 from ragstone.stores.ledger.postgres.errors import translate_errors
 from ragstone.stores.ledger.postgres.ledger import PostgresLedger
+from ragstone.stores.ledger.postgres.pool import ConnectionThread
 from ragstone.stores.ledger.queue import SqlQueue
+from ragstone.stores.lexical import bm25
+from ragstone.stores.lexical.bm25 import ResidentBm25Index
 from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import delete, make_version, put, unit_vectors
 
@@ -154,6 +161,81 @@ async def test_many_cancelled_reads_take_no_connection_for_good(ledger: Postgres
             task.cancel()
         await asyncio.wait(tasks)
     assert await asyncio.gather(*(ledger.of("default").sequence() for _ in range(30))) == [1] * 30
+
+
+async def begin_endless_read(ledger: PostgresLedger) -> asyncio.Task[None]:
+    begun, loop = asyncio.Event(), asyncio.get_running_loop()
+
+    def read_endlessly(connection: Connection, _: str) -> None:
+        loop.call_soon_threadsafe(begun.set)
+        connection.execute("SELECT pg_sleep(300)")
+
+    task = asyncio.create_task(ledger.read("default", read_endlessly))
+    await begun.wait()
+    return task
+
+
+async def test_a_read_that_nobody_waits_for_ends_on_the_server_and_frees_its_connection(
+    dsn: str, tmp_path: Path
+) -> None:
+    ledger = PostgresLedger(dsn, tmp_path, pool_size=2)  # one of them reads
+    await put(ledger, make_version("kept"))
+    task = await begin_endless_read(ledger)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    async with asyncio.timeout(240):
+        assert await external_ids(ledger) == ["kept"]
+    await ledger.close()
+
+
+async def test_postings_that_are_being_loaded_are_loaded_although_their_search_is_out_of_time(
+    ledger: PostgresLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise each search would begin anew, and none would ever come to the end."""
+    kb = await put(ledger, make_version("a", ["some words"]))
+    index, go_on, loop = ResidentBm25Index(ledger, IndexCache(1)), threading.Event(), asyncio.get_running_loop()
+    begun = asyncio.Event()
+    loads, load_terms = [], bm25._load_terms
+
+    def load_slowly(*given: Any) -> None:
+        loads.append(given)
+        loop.call_soon_threadsafe(begun.set)
+        assert go_on.wait(240)
+        load_terms(*given)
+
+    monkeypatch.setattr(bm25, "_load_terms", load_slowly)
+    monkeypatch.setattr(ConnectionThread, "abandon", lambda _: pytest.fail("the load was given up"))
+    task = asyncio.create_task(index.search("default", kb, "words", 5))
+    await begun.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    go_on.set()
+    assert len(await index.search("default", kb, "words", 5)) == 1
+    assert len(loads) == 1
+
+
+async def test_no_more_vectors_are_in_memory_than_are_compared_at_once(
+    ledger: PostgresLedger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = unit_vectors(9)
+    kb = await put(ledger, make_version("a", [f"chunk {n}" for n in range(9)], vectors=vectors))
+    fetched: list[int] = []
+    stack = np.stack
+
+    def count_and_stack(rows: list[Any]) -> Any:
+        fetched.append(len(rows))
+        return stack(rows)
+
+    monkeypatch.setattr(index_feed, "SCANNED_TOGETHER", 4)
+    monkeypatch.setattr(index_feed.np, "stack", count_and_stack)
+    monkeypatch.setattr(psycopg.Cursor, "fetchmany", lambda *_: pytest.fail("all rows have come already"))
+    found = await ledger.read("default", index_feed.nearest, kb, kb.space, vectors[8], 3, None)
+    chunks = await ledger.of("default").document_chunks(make_version("a").document_id)
+    best = np.argsort(-(vectors @ vectors[8]))[:3]
+    assert [hit.chunk_id for hit in found] == [chunks[row].id for row in best]
+    assert fetched == [4, 4, 1]
 
 
 async def test_whoever_writes_may_read_however_many_do(dsn: str, tmp_path: Path) -> None:

@@ -256,9 +256,8 @@ def nearest(
     """Return the k nearest by a scan of the ledger's own vectors: exact, whatever the filter."""
     parameters: list[Any] = [space.id, tenant_id, kb.id]
     filtered = f" AND {connection.dialect.condition(where, parameters)}" if where else ""
-    cursor = connection.execute(f"SELECT c.id, v.vector {_WITH_VECTOR}{filtered}", parameters)
     best: list[Candidate] = []
-    while rows := cursor.fetchmany(SCANNED_TOGETHER):
+    for rows in connection.pages(f"SELECT c.id, v.vector {_WITH_VECTOR}{filtered}", parameters, SCANNED_TOGETHER):
         matrix = np.stack([connection.dialect.unpack_vector(packed) for _, packed in rows])
         scores = matrix @ vector
         best += [Candidate(row[0], score) for row, score in zip(rows, scores.tolist(), strict=True)]

@@ -48,7 +48,8 @@ class ResidentBm25Index:
         if not terms:
             return []
         async with self._turn(tenant, kb):
-            return await self._ledger.read(tenant, self._search, kb.id, terms, k, where)
+            # Loading goes on when this search has no time left, or each would begin again.
+            return await asyncio.shield(self._ledger.read(tenant, self._search, kb.id, terms, k, where))
 
     async def save_index(self, tenant: str, kb: KnowledgeBase, path: Path = DEFAULT_PATH) -> None:
         """Write a kb's index to a file."""

@@ -44,6 +44,10 @@ class Connection(Protocol):
 
     def executemany(self, sql: str, rows: Iterable[Sequence[Any]], /) -> Cursor: ...
 
+    def pages(self, sql: str, parameters: Sequence[Any], size: int) -> Iterator[list[Any]]:
+        """Yield what a query finds, `size` rows at a time: never more of them are in memory."""
+        ...
+
 
 class Dialect(Protocol):
     """The differences between databases."""

@@ -183,7 +183,11 @@ class PostgresLedger(SqlLedger):
 
     async def _read(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
         async with self._readers.borrow() as thread:
-            return await thread.run(lambda thread: thread.transact(how, work))
+            try:
+                return await thread.run(lambda thread: thread.transact(how, work))
+            except asyncio.CancelledError:
+                thread.abandon()
+                raise
 
     async def _write(self, how: Callable[[Session], S], work: Callable[[Session, S], T]) -> T:
         async with self._writers.borrow() as thread:

@@ -1,7 +1,7 @@
 """The ledger's connection pool: threads with a connection each, lent to one user at a time.
 
 What is asked of a thread is done in order. So a caller may be cancelled at any time: what it has begun is ended before
-the thread is lent again.
+the thread is lent again. A write is done to its end; a read is cancelled on the server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from time import monotonic
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psycopg
 
@@ -20,6 +20,8 @@ from ragstone.stores.ledger.postgres.session import Session
 
 T = TypeVar("T")
 U = TypeVar("U")
+CANCEL_SECONDS = 0.05
+"""Seconds before each try to cancel a read: most end sooner, and one between two statements has none to cancel."""
 
 
 class ConnectionThread:
@@ -31,7 +33,7 @@ class ConnectionThread:
         self._prepare = prepare
         self._thread: ThreadPoolExecutor | None = None
         self._session: Session | None = None
-        self._last: asyncio.Future[object] | None = None
+        self._last: asyncio.Future[Any] | None = None
 
     def run(self, work: Callable[[ConnectionThread], T]) -> asyncio.Future[T]:
         """Do something on its thread after what was asked before; it is done even if nobody waits for it any more."""
@@ -43,7 +45,7 @@ class ConnectionThread:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, thread_name_prefix="ragstone-postgres")
         future = asyncio.get_running_loop().run_in_executor(self._thread, run_work)
-        self._last = future  # type: ignore[assignment]
+        self._last = future
         return asyncio.shield(future)
 
     def begin(self, how: Callable[[Session], T]) -> tuple[Session, T]:
@@ -85,6 +87,17 @@ class ConnectionThread:
         session.rollback()  # the connection is there: that was all
         with session.outside(tenant) as tenant_id:
             return work(session, tenant_id)
+
+    def abandon(self) -> None:
+        """End what was asked of it soon, on the server as well, since nobody waits for it any more."""
+        if self._last and not self._last.done():
+            self._last = asyncio.create_task(self._cancel(self._last))
+
+    async def _cancel(self, running: asyncio.Future[Any]) -> None:
+        # Each try is over before the thread is lent again, or it might end what the next caller asks.
+        while not (await asyncio.wait({running}, timeout=CANCEL_SECONDS))[0]:
+            if session := self._session:
+                await asyncio.to_thread(session.cancel)
 
     def when_done(self, then: Callable[[], None]) -> None:
         """Call back once everything that was asked for is done, at once if it is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any, cast
 
@@ -47,6 +47,12 @@ class PostgresConnection:
         cursor = self._connection.cursor(binary=True)
         cursor.executemany(to_client_sql(sql), list(rows))
         return cursor
+
+    def pages(self, sql: str, parameters: Sequence[Any], size: int) -> Iterator[list[Any]]:
+        with self._connection.cursor("pages", binary=True) as cursor:
+            cursor.execute(to_client_sql(sql), tuple(parameters))
+            while rows := cursor.fetchmany(size):
+                yield rows
 
 
 @lru_cache(maxsize=1024)
@@ -206,6 +212,11 @@ class Session:
             self._connection.execute("ROLLBACK")
         except psycopg.OperationalError:
             self._connection.close()  # the server undoes what nobody can commit
+
+    def cancel(self) -> None:
+        """Cancel the statement that another thread waits for, if there is one and the server can be reached."""
+        with suppress(psycopg.Error):
+            self._connection.cancel_safe()
 
     def close(self) -> None:
         self._connection.close()

@@ -103,6 +103,11 @@ class SqliteConnection(sqlite3.Connection):
 
     dialect = SqliteDialect()
 
+    def pages(self, sql: str, parameters: Sequence[Any], size: int) -> Iterator[list[Any]]:
+        cursor = self.execute(sql, parameters)
+        while rows := cursor.fetchmany(size):
+            yield rows
+
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
