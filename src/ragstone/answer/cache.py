@@ -132,9 +132,15 @@ def _place(asked: Asked) -> str:
 
 
 async def _vector(asked: Asked) -> Vector | None:
+    """Return the vector of a question in the Space of its kb; None where another model answers, or none."""
     with suppress(ModelError, RemoteError):  # the search that follows says so
         embedded = await asked.embedder.embed([asked.question], "query")
-        if not embedded.failed:
+        space = asked.kb.space
+        if (
+            space
+            and not embedded.failed
+            and (embedded.model, embedded.vectors.shape[1]) == (space.model, space.dimension)
+        ):
             vector: Vector = embedded.vectors[0]
             return vector
     return None

@@ -12,6 +12,7 @@ from ragstone.core.documents import place_metadata
 from ragstone.core.errors import ModelError
 from ragstone.core.search import WebResult, web_hits
 from ragstone.core.types import Chunk, Hit, KnowledgeBase, LiveChunk, PageStart, Space
+from ragstone.models.embedders.pool import FallbackEmbedder
 from ragstone.testing.fakes import FakeEmbedder
 
 EMBEDDER = FakeEmbedder()
@@ -63,6 +64,13 @@ async def test_nearly_the_same_question_gets_the_answer_again(cache: AnswerCache
     await cache.keep(asked(), [HIT], ANSWER)
     again = "when does the ferry leave the north pier"
     assert await cache.find(asked(again)) == replace(ANSWER, question=again)
+
+
+async def test_a_question_that_a_fallback_embeds_is_like_no_other(cache: AnswerCache) -> None:
+    await cache.keep(asked(), [HIT], ANSWER)
+    failing = FakeEmbedder(errors=[ModelError("the model fell over")])
+    both = FallbackEmbedder(failing, FakeEmbedder(name="second", dimension=32))
+    assert await cache.find(replace(asked(), embedder=both)) is None
 
 
 @pytest.mark.parametrize(
