@@ -15,7 +15,7 @@ from ragstone.core.errors import ModelError, ModelUnavailable, RemoteError
 from ragstone.core.model_types import Message
 from ragstone.core.protocols import LLM, Embedder, EmbedderFor
 from ragstone.language.analyzer import analyze, analyze_query
-from ragstone.language.relevance import weigh_terms, weighted_share
+from ragstone.language.relevance import require_model, weigh_terms, weighted_share
 from ragstone.language.sentences import sentence_spans
 from ragstone.query.context import SOON_READ, RankedChunk, SearchContext, compute
 from ragstone.settings.retrieval import Compress
@@ -84,9 +84,10 @@ async def filter_by_meaning(query: str, sentences: Sequence[str], embedder: Embe
 
     if len(sentences) < FEWEST:
         return [True] * len(sentences)
-    asked = (await embedder.embed([query], "query")).vectors[0]
+    asked = await embedder.embed([query], "query")
     embedded = await embedder.embed(sentences, "document")
-    cosines = embedded.vectors @ asked
+    require_model(embedded.model, asked.model)
+    cosines = embedded.vectors @ asked.vectors[0]
     middle, nearest = float(np.median(cosines)), float(cosines.max())
     least = middle + NEARER * (nearest - middle)
     failed = set(embedded.failed)

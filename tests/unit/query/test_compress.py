@@ -13,10 +13,11 @@ import pytest
 from tests.unit.query.doubles import KB, Clock, Index, Judge, Shelf, ask, candidates, fake_embedder, make_pipeline
 
 from ragstone.core.documents import place_metadata
-from ragstone.core.errors import ModelError, RemoteError
+from ragstone.core.errors import ModelError, ModelMismatch, RemoteError
 from ragstone.core.model_types import Embeddings
 from ragstone.core.search import SearchResult
 from ragstone.core.types import KnowledgeBase, LiveChunk, PageStart, Role, Space
+from ragstone.models.embedders.pool import CachedEmbedder, FallbackEmbedder
 from ragstone.query import compress
 from ragstone.query import context as trace_module
 from ragstone.query.compress import MOST_SENT, CompressStage, filter_by_llm, filter_by_meaning, measure_shares
@@ -203,6 +204,15 @@ async def test_few_sentences_are_not_told_apart_by_meaning() -> None:
     refusing = FakeEmbedder(refuse=["odd"])
     told = await filter_by_meaning("ferry", ["ferry", "bread", "fish", "odd", "wine"], refusing)
     assert told == [True, False, False, True, False]
+
+
+async def test_sentences_that_a_fallback_embeds_are_not_compared_with_the_query() -> None:
+    failing = FakeEmbedder()
+    both = CachedEmbedder(FallbackEmbedder(failing, FakeEmbedder(name="second", dimension=32)))
+    await both.embed(["ferry"], "query")
+    failing.errors = [ModelError("the model fell over")]
+    with pytest.raises(ModelMismatch):
+        await filter_by_meaning("ferry", ["ferry", "bread", "fish", "odd", "wine"], both)
 
 
 async def test_what_an_llm_is_not_given_is_kept() -> None:
