@@ -77,6 +77,18 @@ def test_metadata_is_an_object(acme: Caller, metadata: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
 
 
+@pytest.mark.parametrize("name", ["file", "kb"])
+def test_a_field_of_a_form_is_given_once(acme: Caller, name: str) -> None:
+    """Only the last one would be read."""
+    form = {"file": ("a.md", b"PK"), "kb": (None, b"default")}
+    for path in ("/v1/documents", "/v1/shop/import", *(["/v1/imports"] if name == "file" else [])):
+        answer = acme("POST", path, files=[*form.items(), (name, form[name])])
+        assert (answer.status_code, answer.json()["detail"]) == (422, f"the form gives '{name}' more than once")
+    assert acme("GET", "/v1/jobs").json()["jobs"] == []
+    several = [("file", ("a.zip", b"PK")), ("kb", (None, b"default")), ("kb", (None, b"wiki"))]
+    assert acme("POST", "/v1/imports", files=several).status_code == 202
+
+
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])
 def test_a_number_that_json_does_not_have_is_refused_at_once(acme: Caller, number: str) -> None:
     given = {"files": {"file": ("a.md", b"x")}, "data": {"metadata": f'{{"size": {number}}}'}}

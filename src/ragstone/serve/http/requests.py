@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Any, Literal
 
-from fastapi import Query
+from fastapi import Depends, Query
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from starlette.requests import Request
 
 from ragstone.core.agents.articles import GraphName
 from ragstone.core.answers import Depth
@@ -23,6 +25,18 @@ MOST_FIELDS = 100
 
 Limit = Annotated[int, Query(ge=1, le=1000)]
 """The most entries of a list to return."""
+
+
+def single_fields(*, but: str = "") -> Any:
+    """Return what refuses a form that gives a field, `but` this one, more than once: only the last would be read."""
+
+    async def refuse_repeated(request: Request) -> None:
+        given = Counter(name for name, _ in (await request.form()).multi_items())
+        repeated = next((name for name, times in given.items() if times > 1 and name != but), None)
+        if repeated is not None:
+            raise InputError(f"the form gives {repeated!r:.80} more than once", hint="send a request for each")
+
+    return Depends(refuse_repeated)
 
 
 class RequestBody(BaseModel):

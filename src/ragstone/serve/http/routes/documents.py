@@ -24,12 +24,12 @@ from ragstone.schemas.erasure import ErasureReceiptSchema
 from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import BINARY, reply, send_file
-from ragstone.serve.http.requests import UrlsBody
+from ragstone.serve.http.requests import UrlsBody, single_fields
 
 router = APIRouter(route_class=KeyedRoute, prefix="/v1/documents", tags=["documents"], responses=PROBLEMS)
 
 
-@router.post("", status_code=202, response_model=DocumentStatusSchema)
+@router.post("", status_code=202, response_model=DocumentStatusSchema, dependencies=[single_fields()])
 async def upload(
     workspace: Writer,
     file: Annotated[UploadFile, File(description="The file.")],

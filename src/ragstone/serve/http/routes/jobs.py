@@ -17,7 +17,7 @@ from ragstone.schemas.schema import Schema
 from ragstone.serve.http.identity import KeyedRoute, Reader, TenantAdmin, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, reply_queued, send_file, stream_events, wants_events
-from ragstone.serve.http.requests import EvaluationBody, ExportBody, Limit, NoticesBody, TuningBody
+from ragstone.serve.http.requests import EvaluationBody, ExportBody, Limit, NoticesBody, TuningBody, single_fields
 
 router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 RESULTS: dict[int | str, dict[str, Any]] = {200: {"content": {"application/zip": {}, "application/json": {}}}}
@@ -93,7 +93,9 @@ async def export(body: ExportBody, workspace: TenantAdmin) -> Response:
     return reply_queued(await workspace.tasks.export(kbs=body.kbs, files=body.files))
 
 
-@router.post("/imports", status_code=202, response_model=JobSchema, tags=["archives"])
+@router.post(
+    "/imports", status_code=202, response_model=JobSchema, tags=["archives"], dependencies=[single_fields(but="kb")]
+)
 async def import_archive(
     workspace: TenantAdmin,
     file: Annotated[UploadFile, File(description="An archive that an export has made.")],
