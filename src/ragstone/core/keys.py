@@ -7,7 +7,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal, get_args
 
@@ -107,7 +107,7 @@ def check_key(wanted: NewApiKey, moment: datetime) -> NewApiKey:
         raise InputError(
             f"a key cannot have {wanted.per_minute} requests per minute", hint=f"give 1 to {MOST_PER_MINUTE:,}"
         )
-    return wanted
+    return replace(wanted, kbs=tuple(dict.fromkeys(wanted.kbs)))
 
 
 def read_scopes(names: Sequence[str]) -> tuple[KeyScope, ...]:

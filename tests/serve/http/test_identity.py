@@ -164,7 +164,7 @@ def test_a_key_that_is_limited_to_a_kb_knows_no_job_of_several(service: Service,
 def test_a_key_that_is_limited_to_a_kb_knows_no_other(service: Service, acme: Caller) -> None:
     secret = acme.upload("# Vault\n\nThe vault code is 1234.\n", kb="private")
     acme.upload(GATE, kb="public")
-    limited = service.caller("acme", kbs=("public",))
+    limited = service.caller("acme", kbs=("public", "public"))
     assert limited("POST", "/v1/search", json={"query": "tide gate"}).json()["hits"][0]["text"].endswith("at nine.")
     assert [kb["name"] for kb in limited("GET", "/v1/kbs").json()["kbs"]] == ["public"]
     for method, path, body in (
