@@ -53,7 +53,7 @@ def find_objection(sentence: str, quotes: Sequence[str], passages: str) -> str:
     if reader.get() is not None or is_foreign(sentence, " ".join(quotes[:1]), passages):
         return _find_objection_in_any_language(sentence, quotes, passages)
     objections = find_unsupported(sentence, quotes, passages)
-    return objections[0].text.replace("it ", "its source ", 1) if objections else ""
+    return re.sub(r"^it ", "its source ", objections[0].text) if objections else ""
 
 
 def _find_objection_in_any_language(sentence: str, quotes: Sequence[str], passages: str) -> str:

@@ -147,7 +147,7 @@ def _find_disagreement(sentence: str, words: frozenset[str], other: _Other) -> s
     if all(_share_back(_words(clause), words) < NEAR for clause in clauses):
         return ""
     if all(is_negated(clause) != is_negated(sentence) and has_denial_conflict(sentence, clause) for clause in clauses):
-        return "one of the two denies what the other says"
+        return "one says that this is so, the other that it is not"
     if all(is_opposed(sentence, clause) for clause in clauses):
         return "it says the opposite"
     return ""

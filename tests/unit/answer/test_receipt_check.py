@@ -56,7 +56,7 @@ async def test_what_the_passage_says_beside_the_quote_counts(make_hit: MakeHit) 
     text = "The ferry leaves at nine. The ferry never leaves on Sundays at nine."
     hit = make_hit(text)
     made = receipt_of([Statement("The ferry leaves on Sundays at nine.", "supported", (Quote(hit, 0, 25),))])
-    assert (await checked(made, doc=text)).sentences[0].reason == "one of the two denies what the other says"
+    assert (await checked(made, doc=text)).sentences[0].reason == "one says that this is so, the other that it is not"
 
 
 async def test_a_quote_must_be_the_words_that_say_it(make_hit: MakeHit) -> None:

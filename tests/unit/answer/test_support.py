@@ -19,9 +19,9 @@ SOURCE = "The pump stops at 80.0 degrees, but it does not stop the fan. Three of
         ("3 of 1200 pumps failed.", ""),
         ("The pump stops at 90 degrees.", "its source does not give that number"),
         ("Four of the pumps failed.", "its source does not give that number"),
-        ("The pump does not stop at 80 degrees.", "one of the two denies what the other says"),
-        ("It does stop the fan.", "one of the two denies what the other says"),
-        ("Marine biologists admire the pump because whales sing.", "its source does not say all of it"),
+        ("The pump does not stop at 80 degrees.", "one says that this is so, the other that it is not"),
+        ("It does stop the fan.", "one says that this is so, the other that it is not"),
+        ("Marine biologists admire the pump because whales sing.", "the source does not say all of this"),
     ],
 )
 def test_support(sentence: str, reason: str) -> None:

@@ -33,10 +33,10 @@ def test_a_name_may_stand_in_the_heading() -> None:
         ("The fare is 6 crowns.", "The fare is high.", ("it does not give that number",)),
         ("It opened on 3 May 1974.", "It opened on 4 May 1974.", ("it says another date",)),
         ("The slip is open.", "The slip is closed.", ("it says the opposite",)),
-        ("The slip is not open.", "The slip is open.", ("one of the two denies what the other says",)),
-        ("The slip is not open.", "The slip is closed.", ("it says so in opposite words",)),
+        ("The slip is not open.", "The slip is open.", ("one says that this is so, the other that it is not",)),
+        ("The slip is not open.", "The slip is closed.", ("the source says this in opposite words",)),
         ("The slip is open.", "The slip may be open.", ("it says only that it may be so",)),
-        ("All slips are open.", "Some slips are open.", ("it does not say so of all",)),
+        ("All slips are open.", "Some slips are open.", ("the source does not say this about all of them",)),
         ("The slip is open.", "The slip is open, but the quay is not open.", ()),
     ],
 )

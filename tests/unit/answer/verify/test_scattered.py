@@ -15,7 +15,7 @@ HARBOUR = (
     "A storm destroyed the southern pier.",
     "The mayor Paul Lind never visited the village.",
 )
-OF_SOMETHING_ELSE = "its source says so of something else"
+OF_SOMETHING_ELSE = "the source says this about something else"
 
 
 @pytest.mark.parametrize(
