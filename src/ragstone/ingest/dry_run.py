@@ -125,6 +125,7 @@ class _DryRun:
         else:
             self.report.updated += work.known
             self.report.added += not work.known
+            self.report.note_remarks(work.item.uri, document.parsed.warnings)
             self.near_duplicates.remember(work.document_id, document.signature, document.bands)
         self.report.note_progress(work.item.uri)
         children = attachment_items(document, work.document_id)

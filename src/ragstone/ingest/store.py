@@ -295,7 +295,7 @@ class Outcomes:
         self.report.updated += work.known
         self.report.added += not work.known
         self.report.chunks += len(document.chunks)
-        self.report.warnings += [f"{work.item.uri}: {warning}" for warning in document.parsed.warnings]
+        self.report.note_remarks(work.item.uri, document.parsed.warnings)
         self.report.note_progress(work.item.uri)
 
     async def record_failure(self, work: WorkItem, failure: Failure) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -295,6 +295,8 @@ class RunReport:
     skipped: list[Failure] = field(default_factory=list)
     failed: list[Failure] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    remarked: dict[str, list[str]] = field(default_factory=dict)
+    """The documents that were read with a remark of their parser, by the remark."""
     degraded: dict[str, None] = field(default_factory=dict)
     times: StageTimes = field(default_factory=StageTimes)
     sizes: ChunkSizes = field(default_factory=ChunkSizes)
@@ -360,6 +362,11 @@ class RunReport:
         (self.skipped if failure.code == SKIPPED else self.failed).append(failure)
         self.note_progress(failure.uri)
 
+    def note_remarks(self, uri: str, remarks: Sequence[str]) -> None:
+        """Record what the parser said of a document."""
+        for remark in remarks:
+            self.remarked.setdefault(remark, []).append(uri)
+
     def finish(self, stats: Stats) -> IngestReport:
         """Return the report of the run, with the totals of its kb."""
         return IngestReport(
@@ -370,7 +377,12 @@ class RunReport:
             documents=stats.documents,
             chunks=stats.chunks,
             seconds=round(time.perf_counter() - self.started, 3),
-            warnings=(*self.warnings, *self.sizes.warnings(), *describe_skipped(self.skipped)),
+            warnings=(
+                *_name_remarked(self.remarked),
+                *self.warnings,
+                *self.sizes.warnings(),
+                *describe_skipped(self.skipped),
+            ),
             skipped_chunks=self.skipped_chunks,
             degraded=tuple(self.degraded),
             removed=self.removed,
@@ -388,10 +400,15 @@ def describe_skipped(skipped: Sequence[Failure]) -> list[str]:
     uris: dict[str, list[str]] = {}
     for failure in skipped:
         uris.setdefault(failure.error, []).append(failure.uri)
-    return [
-        f"{names[0]}{f' and {len(names) - 1:,} more' if len(names) > 1 else ''} skipped: {error}"
-        for error, names in uris.items()
-    ]
+    return [f"{_name_first(names)} skipped: {error}" for error, names in uris.items()]
+
+
+def _name_remarked(remarked: Mapping[str, Sequence[str]]) -> list[str]:
+    return [f"{_name_first(uris)}: {remark}" for remark, uris in remarked.items()]
+
+
+def _name_first(uris: Sequence[str]) -> str:
+    return f"{uris[0]} and {len(uris) - 1:,} more" if len(uris) > 1 else uris[0]
 
 
 def merge_reports(first: IngestReport, second: IngestReport) -> IngestReport:

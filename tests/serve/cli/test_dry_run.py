@@ -67,6 +67,19 @@ def test_it_counts_what_the_run_counts(cli: Cli, mixed: Path, monkeypatch: pytes
     assert told == done == (3, 0, 0, 6 - left_out, 0, 0, left_out, broken)
 
 
+def test_it_says_once_for_all_mails_that_quoted_text_was_left_out(cli: Cli, tmp_path: Path) -> None:
+    for number in range(3):
+        mail = EmailMessage()
+        mail["From"], mail["Subject"], mail["Message-ID"] = "ada@a.example", "Re: Tides", f"<{number}@a.example>"
+        mail.set_content(f"Number {number}.\n\nOn Mon, 4 May 2026 Bo wrote:\n> When is high water?\n")
+        (tmp_path / f"{number}.eml").write_bytes(bytes(mail))
+    told, done = (cli("ingest", str(tmp_path), "--json", *dry) for dry in (("--dry-run",), ()))
+    assert told.json["warnings"] == done.json["warnings"]
+    assert [warning.partition(".eml ")[2] for warning in told.json["warnings"]] == [
+        "and 2 more: text quoted from an earlier mail was left out"
+    ]
+
+
 def test_it_counts_what_has_moved_and_gone(cli: Cli, pages: Path) -> None:
     cli("ingest", "pages")
     (pages / "harbour.txt").rename(pages / "port.txt")

@@ -112,7 +112,6 @@ def body(text: str, subject: str = "Re: Ferry", html: bool = False) -> str:
     [
         (ENGLISH, "Nine is fine.\n\nI bring the tea."),
         (GERMAN, "Neun Uhr passt."),
-        (INTERLEAVED, "Hi Bo,\n\nThe one at nine.\n\n- adults nine\n- dogs two"),
         (OUTLOOK, "Agreed."),
         (OUTLOOK_GERMAN, "Einverstanden."),
         (UNMARKED, "Oui."),
@@ -133,6 +132,36 @@ def test_a_quoted_page_is_removed_with_its_lists_and_tables() -> None:
         "<table><tr><td>a</td></tr></table></blockquote></div><p>After it.</p>"
     )
     assert body(page, html=True) == "Nine is fine.\n\n- tea\n\nAfter it."
+
+
+def test_a_mail_that_answers_point_by_point_keeps_the_points_it_answers() -> None:
+    assert body(INTERLEAVED) == (
+        "Hi Bo,\n\n> Which ferry?\n\nThe one at nine.\n\n> And the fare?\n\n- adults nine\n- dogs two"
+    )
+    trailing = "> Hi Anna,\n>\n> which\n> ferry?\n\nThe one at nine.\n\n> Bring tea.\n>\n> Bo\n\n-- \nAnna"
+    assert body(trailing) == "> which\n> ferry?\n\nThe one at nine."
+    page = "<blockquote><p>Hi,</p><p>Which ferry?</p></blockquote><p>Nine.</p><blockquote>Bring tea.</blockquote>"
+    found = parse_mail(f"Subject: Re: Ferry\nContent-Type: text/html\n\n{page}".encode(), "note.eml")
+    assert [(block.kind, found.text[block.start : block.end]) for block in found.blocks[1:]] == [
+        ("quote", "> Which ferry?"),
+        ("paragraph", "Nine."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "left_out"),
+    [
+        (ENGLISH, True),
+        (OUTLOOK, True),
+        (UNMARKED, True),
+        (BOTTOM, True),
+        (INTERLEAVED, False),
+        ("Nine.\n\nAnna", False),
+    ],
+)
+def test_a_quote_that_is_left_out_is_reported(text: str, left_out: bool) -> None:
+    found = parse_mail(f"Subject: Re: Ferry\n\n{text}".encode(), "note.eml")
+    assert found.warnings == (("text quoted from an earlier mail was left out",) if left_out else ())
 
 
 def test_outlooks_copied_headers_are_found_in_a_page() -> None:
@@ -228,6 +257,6 @@ LINES = st.sampled_from(
 def test_no_mixture_of_marks_empties_a_mail_or_makes_words_up(lines: list[str], subject: str) -> None:
     found = parse_mail(f"Subject: {subject}\n\n".encode() + "\n".join(lines).encode(), "note.eml")
     written = {word for line in lines for word in line.split()}
-    kept = found.text.removeprefix(f"Subject: {subject}").split()
+    kept = [word for word in found.text.removeprefix(f"Subject: {subject}").split() if word.strip(">")]
     assert set(kept) <= written
     assert bool(kept) is any(line.strip("> \t") for line in lines)

@@ -30,6 +30,7 @@ from ragstone.ingest.parsers.mail.replies import (
 )
 
 MEDIA_TYPE = "message/rfc822"
+LEFT_OUT = "text quoted from an earlier mail was left out"
 _FORWARD_MARK = "---------- Forwarded message ----------"
 MAX_NAME = 150
 _OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -105,7 +106,10 @@ def _passages(reader: PartReader, message: Message, envelope: Envelope, depth: i
             own += passages_of(piece, reader.name)
     if depth:
         return [*forwarded_words(own), *forwarded]
-    return [*own_words(own, reply=envelope.reply, forward=envelope.forward), *forwarded]
+    words = own_words(own, reply=envelope.reply, forward=envelope.forward)
+    if words.left_out:
+        reader.warnings.append(LEFT_OUT)
+    return [*words.passages, *forwarded]
 
 
 def _head(envelope: Envelope) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, islice
+from typing import NamedTuple
 
 from ragstone.core.errors import EmptyDocument
 from ragstone.core.types import BlockKind
@@ -149,25 +151,41 @@ class _Line:
     passage: int
     text: str
     quoted: bool
+    number: int
+    """Its place among all lines."""
 
 
-def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> list[Passage]:
-    """Return the passages without quoted replies and signature; all of them when nothing else would be left."""
-    lines = [
-        _Line(number, text, passage.quoted)
-        for number, passage in enumerate(passages)
-        for text in passage.text.split("\n")
-    ]
+class OwnWords(NamedTuple):
+    """The passages that are kept of a mail."""
+
+    passages: list[Passage]
+    left_out: bool = False
+    """True if it quotes words of an earlier mail that are not kept."""
+
+
+def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> OwnWords:
+    """Return the passages without quoted replies and signature; all of them when nothing else would be left.
+
+    Where a mail answers point by point, the quoted paragraph before each answer stays, as a quote.
+    """
+    lines = _lines_of(passages)
     end, forwarded = _history(lines, answered=reply and not forward)
-    own = _without_signature(_without_quotes(lines[:end], reply=reply))
+    unquoted = _without_quotes(lines[:end], reply=reply)
+    own = set(_without_signature(unquoted))
     if not own and not forwarded:
-        return forwarded_words(passages)
-    return [*_rebuilt(own, passages), *forwarded_words(_rebuilt(forwarded, passages))]
+        return OwnWords(forwarded_words(passages))
+    answered = _find_answered(lines[:end], own) if reply else set()
+    written = [line for line in lines[:end] if line in own or line.passage in answered]
+    kept = {*unquoted, *written, *forwarded}
+    return OwnWords(
+        [*_rebuilt(written, passages, answered), *forwarded_words(_rebuilt(forwarded, passages))],
+        left_out=any(line not in kept and (line.quoted or line.number >= end) and line.text for line in lines),
+    )
 
 
 def forwarded_words(passages: Sequence[Passage]) -> list[Passage]:
     """Return all passages as content: the copied headers of each message in them become its heading."""
-    lines = [_Line(number, text, False) for number, passage in enumerate(passages) for text in passage.text.split("\n")]
+    lines = _lines_of([replace(passage, quoted=False) for passage in passages])
     texts = [line.text for line in lines]
     content: list[Passage] = []
     first = place = 0
@@ -180,6 +198,11 @@ def forwarded_words(passages: Sequence[Passage]) -> list[Passage]:
         content.append(heading_of("\n".join(texts[place : headers.end]), headers.subject))
         first = place = headers.end
     return [*content, *_rebuilt(lines[first:], passages)]
+
+
+def _lines_of(passages: Sequence[Passage]) -> list[_Line]:
+    texts = [(place, text) for place, passage in enumerate(passages) for text in passage.text.split("\n")]
+    return [_Line(place, text, passages[place].quoted, number) for number, (place, text) in enumerate(texts)]
 
 
 def heading_of(text: str, subject: str, level: int = 2) -> Passage:
@@ -229,6 +252,15 @@ def _without_quotes(lines: Sequence[_Line], *, reply: bool) -> list[_Line]:
             # A newsletter that quotes somebody is no reply.
             kept.extend(run)
     return kept
+
+
+def _find_answered(lines: Sequence[_Line], own: AbstractSet[_Line]) -> AbstractSet[int]:
+    """Return the quoted passages that own words follow at once; none if those words stand behind the only quote."""
+    runs = [(quoted, list(run)) for quoted, run in groupby(lines, key=lambda line: line.quoted)]
+    answers = [place for place, (quoted, run) in enumerate(runs) if place and not quoted and not own.isdisjoint(run)]
+    if not any(place + 1 < len(runs) for place in answers):
+        return frozenset()
+    return {runs[place - 1][1][-1].passage for place in answers}
 
 
 def _without_signature(lines: Sequence[_Line]) -> list[_Line]:
@@ -307,9 +339,15 @@ def _languages() -> Sequence[dict[str, str]]:
     return list(languages.values())
 
 
-def _rebuilt(lines: Sequence[_Line], passages: Sequence[Passage]) -> list[Passage]:
-    """Return passages of these lines, each of its old kind, none of them quoted any more."""
+def _rebuilt(
+    lines: Sequence[_Line], passages: Sequence[Passage], quotes: AbstractSet[int] = frozenset()
+) -> list[Passage]:
+    """Return passages of these lines, each of its old kind but for those that stay quotes."""
+    runs = groupby(lines, key=lambda line: line.passage)
+    texts = {place: [line.text for line in run] for place, run in runs}
     return [
-        replace(passages[number], text="\n".join(line.text for line in run), quoted=False)
-        for number, run in groupby(lines, key=lambda line: line.passage)
+        Passage("quote", "\n".join(f"> {text}" for text in run))
+        if place in quotes
+        else replace(passages[place], text="\n".join(run), quoted=False)
+        for place, run in texts.items()
     ]
