@@ -47,6 +47,16 @@ def test_sources_are_shown_by_place_with_the_quotes_that_are_not_in_the_answer()
     ]  # fmt: skip
 
 
+def test_a_row_that_the_answer_tells_with_its_columns_is_not_shown_again() -> None:
+    quotes = ("| tw-rollup | 9120 | |", "| Service | Port | Owner |", "| Service | Town |")
+    cited = tuple(
+        Citation(n, quote, "c", "d", "A", "a.md", None, "", 0, len(quote)) for n, quote in enumerate(quotes, 1)
+    )
+    out = Console(file=io.StringIO(), width=80)
+    draw_answer(out, Answer("?", "Service: tw-rollup; Port: 9120; Owner: Data [1][2][3]", (), cited, "answered"))
+    assert out.file.getvalue().splitlines()[2:] == ["[1] [2] [3] A", "    a.md", "    “| Service | Town |”"]
+
+
 def test_no_evidence_is_nothing_found(filled: Cli) -> None:
     ran = filled("ask", "Who won the chess championship of Reykjavik?", "--json")
     assert (ran.code, ran.json["status"], ran.json["citations"]) == (4, "no_evidence", [])

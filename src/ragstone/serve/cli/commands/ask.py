@@ -142,8 +142,14 @@ def draw_citations(out: Console, answer: Answer) -> None:
         out.print(text(f"{numbers} ", "cyan").append(head, "bold"))
         _draw_indented(out, uri, "dim")
         for quote in (one_line(citation.quote) for citation in citations):
-            if quote not in said:
+            if not _is_said(quote, said):
                 _draw_indented(out, f"“{quote}”", "italic")
+
+
+def _is_said(quote: str, answer: str) -> bool:
+    """Return whether an answer has a quote, or all cells of it if it is a row of a table."""
+    cells = [cell.strip() for cell in quote.strip("|").split("|")] if quote.startswith("|") else [quote]
+    return all(cell in answer for cell in cells)
 
 
 def draw_contradiction(out: Console, contradiction: Contradiction) -> None:
