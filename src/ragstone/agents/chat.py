@@ -192,6 +192,6 @@ def _read(message: Any, usage: ModelUsage | None) -> Reply:
 def _object(text: str) -> Mapping[str, Any] | None:
     try:
         value = json.loads(text or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

@@ -208,11 +208,13 @@ def settings(double: OpenAIDouble) -> LLMSettings:
 
 async def test_the_openai_client_sends_tools_and_reads_calls() -> None:
     with OpenAIDouble(lambda _: chat_reply("done")) as double:
-        double.script.append(tool_reply(("search_knowledge", '{"query": "x"}'), ("other", "not json")))
+        deep = '{"query": ' * 100_000
+        double.script.append(tool_reply(("search_knowledge", '{"query": "x"}'), ("other", "not json"), ("other", deep)))
         chat = OpenAIChat(settings(double))
         tool = {"type": "function", "function": {"name": "search_knowledge", "parameters": {}}}
         reply = await chat.reply([{"role": "user", "content": "hi"}], [tool], temperature=0.2)
-        assert reply == Reply("", (ToolCall("c0", "search_knowledge", {"query": "x"}), ToolCall("c1", "other", None)))
+        unread = ToolCall("c1", "other", None), ToolCall("c2", "other", None)
+        assert reply == Reply("", (ToolCall("c0", "search_knowledge", {"query": "x"}), *unread))
         body = double.requests[0].body
         assert (body["tools"], body["temperature"], body["max_tokens"]) == ([tool], 0.2, 800)
         assert await chat.reply([{"role": "user", "content": "hi"}]) == Reply("done")
