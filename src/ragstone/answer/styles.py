@@ -27,6 +27,8 @@ INDEX = "{index}"
 MOST_CHARS = 120
 """Of a title or heading: it names a source, it does not speak."""
 _ROW = re.compile(r"\| [^\n]* \|")
+_BULLET = re.compile(r"(\n[ \t]*)[*+][ \t]+(?=\S)")
+_EMPHASIS = re.compile(r"(?<![\w*`])\*(?=\w)([^*\n]{1,500})(?<=[\w.,;:!?)])\*(?![\w*`])")
 _STOP = re.compile(r"[.!?。！？]+[\"'”’»)]*$")
 _SPACE_BEFORE_STOP = re.compile(r" (?=[.,;:!?](?:\s|$))")
 _SOURCE_MARK = re.compile(r"\[Source:[^\[\]]{0,300}\]", re.I)
@@ -92,11 +94,14 @@ def add_marks(
     return bare
 
 
-def word_sentence(text: str, support: Support, citations: Sequence[Citation]) -> str:
-    """Return a sentence as the answer says it: a row of a table with the names of its columns."""
+def word_sentence(text: str, support: Support, citations: Sequence[Citation], *, plain: bool = True) -> str:
+    """Return a sentence as the answer says it: a row of a table with the names of its columns, prose without asterisks.
+
+    Receipts of earlier versions have the asterisks too: `plain=False`.
+    """
     if support == "quoted" and (len(citations) > 1 or _ROW.fullmatch(text)):
         return render_row(text, citations[1].quote if len(citations) > 1 else "")
-    return text
+    return _EMPHASIS.sub(r"\1", _BULLET.sub(r"\1- ", text)) if support == "quoted" and plain else text
 
 
 def list_sources(citations: Sequence[Citation], style: CitationStyle, citation_format: str = DEFAULT_FORMAT) -> str:

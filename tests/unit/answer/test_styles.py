@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Callable
 
-from ragstone.answer.styles import add_marks, list_sources, source_line
+import pytest
+from tests.unit.answer.receipts import FACTS, checked, forged
+
+from ragstone.answer.quotes import Quote, Statement
+from ragstone.answer.receipts.make import make_receipt
+from ragstone.answer.styles import Writer, add_marks, list_sources, source_line, word_sentence
 from ragstone.core.answers import Citation
+from ragstone.core.types import Hit
 from ragstone.settings.answers import AnswerSettings, CitationStyle
 from ragstone.settings.load import read_profile
 
@@ -106,3 +112,31 @@ def test_a_title_names_a_source_and_does_nothing_else(title: str, name: str) -> 
 @pytest.mark.req("R-ANS-10")
 def test_a_source_line_has_source_and_section(section: str, page: int | None, line: str) -> None:
     assert source_line(Citation(1, "…", "c", "d", "Manual", "u", page, section, 0, 1)) == line
+
+
+@pytest.mark.parametrize(
+    ("quote", "said"),
+    [
+        ("Ask *before* you buy it.", "Ask before you buy it."),
+        ("Paid are:\n\n* Trains: *second class.*\n* Meals.", "Paid are:\n\n- Trains: second class.\n- Meals."),
+        ("Paid are:\n\n- Trains.\n  + Buses.", "Paid are:\n\n- Trains.\n  - Buses."),
+        ("It takes *args and **kwargs* as they come.", "It takes *args and **kwargs* as they come."),
+        ("It is 2 * 3 * 4, or `*all*` of *.py and *.txt.", "It is 2 * 3 * 4, or `*all*` of *.py and *.txt."),
+    ],
+)
+def test_asterisks_of_markdown_are_not_said(quote: str, said: str) -> None:
+    assert word_sentence(quote, "quoted", ()) == said
+    assert word_sentence(quote, "supported", ()) == quote
+
+
+async def test_the_quote_keeps_its_asterisks_and_its_place(make_hit: Callable[..., Hit]) -> None:
+    text = "Ask first. Ask your manager *before* you buy it."
+    writer = Writer()
+    writer.add(Statement(text[11:], "quoted", (Quote(make_hit(text), 11, len(text)),)))
+    answer = writer.finish("When do I ask?")
+    [cited], [sentence] = answer.citations, answer.sentences
+    assert answer.answer == "Ask your manager before you buy it. [1]"
+    assert text[cited.start : cited.end] == cited.quote == sentence.text
+    made = make_receipt(answer, **FACTS)
+    assert (await checked(made, doc=text)).holds
+    assert (await checked(forged(made, answer=f"{text[11:]} [1]"), doc=text)).holds, "as earlier versions wrote it"

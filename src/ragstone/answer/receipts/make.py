@@ -85,28 +85,28 @@ class AnswerReceipt:
         if INDEX not in self.wording.format or (self.citations and not self.quoted):
             return False
         sources = list_sources(self.citations, self.wording.style, self.wording.format) if self.citations else ""
-        return self.answer in {f"{text}{sources}" for text in self._texts()}
+        return any(self.answer == f"{text}{sources}" for plain in (True, False) for text in self._texts(plain=plain))
 
-    def _texts(self) -> tuple[str, str]:
+    def _texts(self, *, plain: bool) -> tuple[str, str]:
         """Return the texts that its sentences may have been written down as."""
         if self.answered:
-            said = self._join(self.sentences)
+            said = self._join(self.sentences, plain=plain)
             # Receipts of earlier versions name what is open beside the answer only.
             return said, said + word_open_parts(self.unanswered, self.missing)
-        near = self._join(self.nearest)
+        near = self._join(self.nearest, plain=plain)
         whole, partly = (
             word_no_answer(near, self.missing, self.waiting, all_done=all_done) for all_done in (True, False)
         )
         return whole, partly
 
-    def _join(self, sentences: Sequence[Sentence]) -> str:
+    def _join(self, sentences: Sequence[Sentence], *, plain: bool) -> str:
         numbered = {citation.n: citation for citation in self.citations}
-        return " ".join(_write_sentence(sentence, numbered, self.wording) for sentence in sentences)
+        return " ".join(_write_sentence(sentence, numbered, self.wording, plain=plain) for sentence in sentences)
 
 
-def _write_sentence(sentence: Sentence, numbered: Mapping[int, Citation], wording: Wording) -> str:
+def _write_sentence(sentence: Sentence, numbered: Mapping[int, Citation], wording: Wording, *, plain: bool) -> str:
     cited = [numbered[n] for n in sentence.citations if n in numbered]
-    said = word_sentence(sentence.text, sentence.support, cited)
+    said = word_sentence(sentence.text, sentence.support, cited, plain=plain)
     text = add_marks(said, cited, wording.style, wording.format)
     return f"{text} {FLAG}" if sentence.support == "unsupported" else text
 
