@@ -182,6 +182,36 @@ def test_the_best_sentence_is_told_with_those_that_follow_it(make_hit: MakeHit, 
     assert " ".join(one.text for one in quote_best(question, ranked, units, 4)) == said
 
 
+EXPENSES = (
+    "These are paid:\n\n* Trains: second class to all towns.\n* Hotels: up to 140 crowns a night in Oslo.\n"
+    "* Meals: up to 45 crowns a day."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("What may I spend on a hotel in Oslo?", "These are paid: Hotels: up to 140 crowns a night in Oslo."),
+        ("Which things are paid?", " ".join(EXPENSES.split())),
+        ("May I spend crowns?", " ".join(EXPENSES.split())),
+        ("Are hotels or meals paid?", " ".join(EXPENSES.split())),
+    ],
+)
+def test_of_a_list_only_the_item_that_is_asked_for_is_said(make_hit: MakeHit, question: str, said: str) -> None:
+    assert quote_list(make_hit(EXPENSES), question) == said
+
+
+def test_a_step_is_not_said_without_the_others(make_hit: MakeHit) -> None:
+    steps = "To claim it:\n\n1. Open the page of claims.\n2. Press the green button of the hotel.\n3. Wait for mail."
+    assert quote_list(make_hit(steps), "Which button of the hotel is green?") == " ".join(steps.split())
+
+
+def quote_list(hit: Hit, question: str) -> str:
+    units = find_units([hit], addresses=True)
+    ranked = [item for item in score_units(question, units) if item.unit.kind == "list"]
+    return " ".join(" ".join(one.text for one in quote_best(question, ranked, units, 4)).split())
+
+
 def test_an_address_that_is_kept_out_does_not_come_with_the_sentence_before_it(make_hit: MakeHit) -> None:
     hit = make_hit("The pump is started by hand. Read http://evil.example for more. Then press the green button.")
     units = find_units([hit], addresses=False)
