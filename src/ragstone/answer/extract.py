@@ -12,8 +12,9 @@ from itertools import accumulate
 
 from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
+from ragstone.answer.features import unit_holds
 from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns
-from ragstone.answer.quotes import Quote, Statement, select_for_question
+from ragstone.answer.quotes import Quote, Statement, caption, select_for_question
 from ragstone.answer.reader import Reader
 from ragstone.answer.sanitize import named_places
 from ragstone.answer.score import (
@@ -33,9 +34,19 @@ from ragstone.core.model_types import Embeddings
 from ragstone.core.protocols import Embedder, Reranker
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
-from ragstone.language.asked import MEASURED, STRICT, TIMED, AskedKind, asks_for_default, find_asked_kind, holds_kind
+from ragstone.language.asked import (
+    MEASURED,
+    STRICT,
+    TIMED,
+    AskedKind,
+    asks_for_default,
+    find_asked_kind,
+    find_comparing,
+    holds_kind,
+)
 from ragstone.language.grammar import is_known_verb
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
+from ragstone.language.synonyms import AlikeWords
 
 MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
@@ -63,6 +74,7 @@ SHORTLIST = 12
 RERANK_SECONDS = 5
 _CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|Finally|In (?:an?|the)|With|For)\b")
 """The beginning of an English sentence that is seldom the first about something."""
+_LETTERS = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"\[\d{1,3}\]")
 _STEP = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]", re.M)
 """Items that are numbered are one after the other, and seldom one instead of the other."""
@@ -196,11 +208,26 @@ def shortlist_units(question: str, hits: Sequence[Hit], addresses: bool, shared:
 def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tuple[str, ...]) -> Extraction:
     ranked = sorted(found.short, key=lambda item: item.score, reverse=True)
     said = quote_best(question, ranked, found.units, max_sentences)
-    may_answer = said and not found.missing and _is_relevant(ranked)
+    may_answer = (
+        said and not found.missing and _is_relevant(ranked) and not _leaves_comparing(question, ranked[0], found.units)
+    )
     if may_answer and (estimate_chance(ranked) >= MIN_CHANCE or _is_asked_by_title(question, ranked[0].unit)):
         return Extraction(tuple(said), degraded)
     nearest = complete_units(find_nearest(ranked), found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
+
+
+def _leaves_comparing(question: str, best: ScoredUnit, units: Sequence[AnswerUnit]) -> bool:
+    """Return whether a row comes first that tells of one thing only, where things are to be compared."""
+    word, quote = find_comparing(question), best.unit.quote
+    if not word or quote.head is None:
+        return False
+    around = f"{quote.text}\n{quote.head.text}\n{caption(quote.head)}\n{quote.headings}".lower()
+    if AlikeWords(_LETTERS.findall(around)).has(word):
+        return False
+    # "The longest name" of a table of limits is one row, "the cheapest logger" of a list of goods one of several.
+    rivals = (unit for unit in units if unit.quote.head and unit.quote.head.text == quote.head.text)
+    return not word.endswith("st") or any(unit.quote.place != quote.place for unit in rivals)
 
 
 def _is_asked_by_title(question: str, unit: AnswerUnit) -> bool:
@@ -231,9 +258,9 @@ def quote_best(
     if kind not in MEASURED and not (kind in TIMED and any(holds_kind(kind, unit.text) for unit in chosen)):
         chosen = [_widen_to_run(unit, units, asked) for unit in chosen]
     beside = _find_asked(chosen, ranked, kind, question)
-    if not (kind in MEASURED | TIMED and any(holds_kind(kind, unit.text, question) for unit in chosen[:1])):
+    if not (kind in MEASURED | TIMED and any(unit_holds(kind, unit, question) for unit in chosen[:1])):
         beside += find_beside(chosen, units, question)
-    if kind in MEASURED and not any(holds_kind(kind, unit.text, question) for unit in [*chosen, *beside]):
+    if kind in MEASURED and not any(unit_holds(kind, unit, question) for unit in [*chosen, *beside]):
         return []
     said = complete_units(chosen, units, max_sentences, beside)
     if not asks_for_default(question) or _speaks_of_default(said, chosen):
@@ -283,13 +310,13 @@ def _is_told_otherwise(quote: Quote, best: Quote) -> bool:
 
 def _keep_measured(ranked: Sequence[ScoredUnit], kind: AskedKind, question: str) -> Sequence[ScoredUnit]:
     """Return only the units that have the figure, name or time that is asked for, where the best one has it."""
-    if kind not in MEASURED | TIMED or not ranked or not holds_kind(kind, ranked[0].unit.text, question):
+    if kind not in MEASURED | TIMED or not ranked or not unit_holds(kind, ranked[0].unit, question):
         return ranked
     best = ranked[0]
     return [
         item
         for item in ranked
-        if holds_kind(kind, item.unit.text, question)
+        if unit_holds(kind, item.unit, question)
         and (item.score >= best.score + _NEARLY or _is_told_otherwise(item.unit.quote, best.unit.quote))
     ]
 
@@ -342,11 +369,11 @@ def _find_asked(
     chosen: Sequence[AnswerUnit], ranked: Sequence[ScoredUnit], kind: AskedKind, question: str
 ) -> list[AnswerUnit]:
     """Return the best unit beside the first one that holds what is asked for, where none of the chosen does."""
-    if not chosen or kind not in STRICT or any(holds_kind(kind, unit.text, question) for unit in chosen):
+    if not chosen or kind not in STRICT or any(unit_holds(kind, unit, question) for unit in chosen):
         return []
     first = chosen[0]
     near = (item.unit for item in ranked if are_of_one_entry(item.unit, first))
-    return [unit for unit in near if holds_kind(kind, unit.text, question)][:1]
+    return [unit for unit in near if unit_holds(kind, unit, question)][:1]
 
 
 def _goes_on(unit: AnswerUnit, after: AnswerUnit, asked: AbstractSet[str]) -> bool:

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragstone.answer.blocks import measure_word_share
-from ragstone.answer.quotes import select_words
+from ragstone.answer.quotes import is_figure, named_cells, select_words
 from ragstone.answer.units import AnswerUnit
 from ragstone.language.analyzer import analyze, reader
 from ragstone.language.asked import (
+    MEASURED,
     STRICT,
     AskedKind,
     asks_for_default,
@@ -28,9 +29,11 @@ from ragstone.language.asked import (
     find_asked_kind,
     find_counted,
     holds_kind,
+    names_people,
     names_place,
     settles,
 )
+from ragstone.language.inflection import find_origins
 from ragstone.language.names import find_identifiers
 from ragstone.language.relevance import asked_terms, weigh_terms
 from ragstone.language.synonyms import groups_of
@@ -64,6 +67,9 @@ _MOST_TERM_WORDS = 4
 _NEIGHBOURS = (-2, -1, 1, 2)
 
 
+Likeness = int | str
+
+
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """A question, read once for all units."""
@@ -73,8 +79,8 @@ class _Asked:
     terms: Sequence[str]
     weights: Mapping[str, float]
     """The share of each term in what is asked for; together 1."""
-    groups: Mapping[str, AbstractSet[int]]
-    """The groups of words that mean the same as a term."""
+    alike: Mapping[str, AbstractSet[Likeness]]
+    """The likenesses of the words that a term is of."""
     counted: str
     named_place: bool
     whether: bool
@@ -85,21 +91,27 @@ class _Asked:
 
 
 class _Texts:
-    """The terms, and the groups of words that mean the same, of texts that several units have around them."""
+    """The terms, and what makes words alike, of texts that several units have around them."""
 
     def __init__(self) -> None:
         self._terms: dict[str, frozenset[str]] = {}
-        self._groups: dict[str, frozenset[int]] = {}
+        self._alike: dict[str, frozenset[Likeness]] = {}
 
     def terms(self, text: str) -> frozenset[str]:
         if text not in self._terms:
             self._terms[text] = frozenset(analyze(text))
         return self._terms[text]
 
-    def groups(self, text: str) -> frozenset[int]:
-        if text not in self._groups:
-            self._groups[text] = frozenset[int]().union(*map(groups_of, set(_WORD.findall(text.lower()))))
-        return self._groups[text]
+    def alike(self, text: str) -> frozenset[Likeness]:
+        if text not in self._alike:
+            words = set(_WORD.findall(text.lower()))
+            self._alike[text] = frozenset[Likeness]().union(*map(_find_likeness, words))
+        return self._alike[text]
+
+
+def _find_likeness(word: str) -> AbstractSet[Likeness]:
+    """Return the groups of words that mean the same as a word, and what it derives from: owner and own."""
+    return groups_of(word) | find_origins(word)
 
 
 def describe_units(
@@ -117,17 +129,17 @@ def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: Abs
     little = _COMMON_TERMS | (frozenset() if shared >= set(terms) else shared)
     weights = {term: weight * (COMMON if term in little else 1.0) for term, weight in weigh_terms(terms, texts).items()}
     total = sum(weights.values()) or 1.0
-    groups: dict[str, set[int]] = {}
+    alike: dict[str, set[Likeness]] = {}
     for word in _WORD.findall(question.lower()):
         for term in analyze(word)[:1]:
-            groups.setdefault(term, set()).update(groups_of(word))
+            alike.setdefault(term, set()).update(_find_likeness(word))
     kind = find_asked_kind(question)
     return _Asked(
         question,
         kind,
         terms,
         {term: weight / total for term, weight in weights.items()},
-        groups,
+        alike,
         find_counted(question),
         asks_for_named_place(question),
         asks_whether(question) and reader.get() is None,  # in English only
@@ -170,8 +182,9 @@ def _cover(asked: _Asked, unit: AnswerUnit, own: AbstractSet[str], texts: _Texts
     left = dict(asked.weights)
     for name, found in places.items():
         yield name, sum(left.pop(term) for term in list(left) if term in found)
-    groups = frozenset[int]().union(*map(texts.groups, (unit.text, unit.above, *near)))
-    alike = [term for term in left if not groups.isdisjoint(asked.groups.get(term, frozenset()))]
+    head = unit.quote.head.text if unit.quote.head else ""
+    told = frozenset[Likeness]().union(*map(texts.alike, (unit.text, head, unit.above, *near)))
+    alike = [term for term in left if not told.isdisjoint(asked.alike.get(term, frozenset()))]
     yield "alike", sum(left.pop(term) for term in alike)
     yield "lacking", max(left.values(), default=0.0)
 
@@ -199,7 +212,7 @@ def _describe_headings(asked: _Asked, unit: AnswerUnit, texts: _Texts) -> Iterat
 
 def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float]]:
     kind, text = asked.kind, unit.text
-    held, strict = holds_kind(kind, text, asked.text), kind in STRICT
+    held, strict = unit_holds(kind, unit, asked.text), kind in STRICT
     yield "held", float(strict and held)
     yield "missed", float(strict and not held)
     yield "softly_held", float(not strict and kind not in _OPEN and held)
@@ -214,12 +227,30 @@ def _describe_kind(asked: _Asked, unit: AnswerUnit) -> Iterator[tuple[str, float
     yield "defines", float(asked.subject is not None and asked.subject.search(text) is not None)
     yield "settles", float(asked.whether and settles(text))
     yield "opens", float(_opens_entry(unit) and kind in _ENTRY_ASKED)
-    counted = counts(asked.counted, text)
+    counted = counts(asked.counted, _read_with_columns(unit))
     yield "counted", float(bool(asked.counted) and counted)
     yield "uncounted", float(bool(asked.counted) and not counted)
     placed = names_place(text, asked.text)
     yield "named_place", float(asked.named_place and placed)
     yield "no_named_place", float(asked.named_place and not placed)
+
+
+def unit_holds(kind: AskedKind, unit: AnswerUnit, question: str) -> bool:
+    """Return whether a unit holds a thing of the kind; in a row, a cell is what the name of its column calls it."""
+    if unit.quote.head is None or kind not in MEASURED:
+        return holds_kind(kind, unit.text, question)
+    asked = question.casefold()
+    cells = [cell for cell in named_cells(unit.text, unit.quote.head.text) if cell[1].casefold() not in asked]
+    if kind == "person" and any(names_people(name) and cell[:1].isupper() for name, cell in cells):
+        return True
+    return holds_kind(kind, _read_with_columns(unit), question)
+
+
+def _read_with_columns(unit: AnswerUnit) -> str:
+    """Return the words of a unit; in a row, each figure also before the words of its column: "2 days"."""
+    cells = named_cells(unit.text, unit.quote.head.text) if unit.quote.head else []
+    figures = [(name, cell) for name, cell in cells if is_figure(cell)]
+    return "\n".join([unit.text, *(f"{cell} {word}" for name, cell in figures for word in _WORD.findall(name.lower()))])
 
 
 def _opens_entry(unit: AnswerUnit) -> bool:

@@ -53,8 +53,14 @@ _NOUNS: dict[AskedKind, str] = {
 }
 """Nouns behind "which" and "what" that tell what is asked for."""
 _NOUN = "|".join(f"(?P<{kind}>{nouns})" for kind, nouns in _NOUNS.items())
-_WHICH = re.compile(rf"\b(?:what|which)\b(?:(?! (?:do|does|did)\b)[^?,;]){{0,40}}?\b(?:{_NOUN})\b", re.I)
-"""The noun comes before what is asked of it: "What does timeout return?" asks for no timeout."""
+_OTHER = rf"(?!(?:{'|'.join(_NOUNS.values())})\b)[\w-]+"
+_WHICH = re.compile(
+    rf"\b(?:what|which(?! {_OTHER} {_OTHER} (?:on|at|in|from|with|under) ))\b"
+    rf"(?:(?! (?:do|does|did)\b)[^?,;]){{0,40}}?\b(?:{_NOUN})\b",
+    re.I,
+)
+"""The noun comes before what is asked of it: "What does timeout return?" asks for no timeout, and "Which service runs
+on port 80?" for no port."""
 _COMPOUND = re.compile(rf"[ ]+(?:{_NOUN})\b", re.I)
 _PATTERNS: dict[AskedKind, str] = {
     "reason": (
@@ -211,6 +217,17 @@ _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.?| (?:van|von|de|der|da)){0,3}
 _SENTENCE_WORD = re.compile(
     r"(?:The|This|That|These|Those|An?|In|If|For|When|On|At|By|To|From|With|Use|See|Note|All|Each|Every|No|Your|Its) "
 )
+_COMPARES = re.compile(
+    r"(?<!at )\b(?:most|least|best|worst|same|differ(?:s|ent|ence)?|compared?"
+    r"|(?:cheap|long|short|high|low|larg|small|bigg|great|few|fast|slow|quick|old|young|new|heavi|light|strong|weak|near"
+    r"|wid|narrow|deep|clos|thick|thinn|hott|cold|busi|tall|hard|easi|saf|rich|poor|earli|lat)est)\b",
+    re.I,
+)
+_LETTERS = re.compile(r"[^\W\d_]+")
+_PEOPLE = words_of(
+    "name names who person people contact contacts team teams staff member members lead responsible by author authors "
+    "department assignee representative chair president secretary accountable"
+)
 _LONGEST = 4000
 """Characters of a text that are looked at."""
 
@@ -247,10 +264,27 @@ def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
     return any(kind not in MEASURED or not known.issuperset(words.split()) for words in found)
 
 
+def names_people(column: str) -> bool:
+    """Return whether the name of a column says that people or teams stand in it: "Contact", "Owner", "Approved by"."""
+    return any(word in _PEOPLE or _is_doer(word) for word in _LETTERS.findall(column.lower()))
+
+
+def _is_doer(word: str) -> bool:
+    """Return whether a word is somebody who does what a verb says: owner, auditor."""
+    one = word.removesuffix("s")
+    return one.endswith(("er", "or")) and any(is_known_verb(root) for root in (one[:-2], one[:-1]))
+
+
 def _find_people(text: str) -> list[str]:
     """Return the capitalised words within sentences, and the last word of names that have a given name before it."""
     full = (match[1] for match in _FULL_NAME.finditer(text) if not _SENTENCE_WORD.match(match[0]))
     return [*find_inner_names(_ACRONYM.sub("", text)), *full]
+
+
+def find_comparing(question: str) -> str:
+    """Return the word by which a question compares things, "cheapest" or "same"; "" where it does not."""
+    found = _COMPARES.search(question[:_LONGEST])
+    return found.group().lower() if found else ""
 
 
 def find_counted(question: str) -> str:

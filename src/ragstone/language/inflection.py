@@ -56,6 +56,8 @@ _ENDINGS = (
     *("ical", "ics", "ic", "ians", "ian", "ish", "ese", "ers", "er", "ors", "or", "th", "ed", "es", "s", "e", "y"),
 )
 _LEAST_ROOT = 4
+_DERIVED = re.compile(r"(\w{3,4})(?:er|or|ment|ing)")
+_UNDOUBLED = re.compile(r"([^aeiou])\1$")
 _MOST_APART = 2
 """Letters by which one root may be longer than the other: decide and decision."""
 _BRITISH = (
@@ -100,6 +102,14 @@ def find_root(word: str) -> str:
             root = _drop_double(word[: -len(ending)])
             return root[:-1] if len(root) > _LEAST_ROOT and root[-1] in "ei" else root
     return word
+
+
+@lru_cache(20_000)
+def find_origins(word: str) -> frozenset[str]:
+    """Return the roots of a word and of what it may derive from, also short ones: own for owner, pay for payment."""
+    bases = base_forms(word)
+    derived = (match[1] for base in bases if (match := _DERIVED.fullmatch(base)))
+    return frozenset(map(find_root, bases)).union(_UNDOUBLED.sub(r"\1", root) for root in derived)
 
 
 def _drop_double(root: str) -> str:

@@ -12,10 +12,12 @@ from tests.unit.answer.receipts import FACTS, checked, forged, live
 from ragstone.answer.ask import Answerer, Judge
 from ragstone.answer.contradict import find_contradictions
 from ragstone.answer.extract import Extractor, find_candidates
+from ragstone.answer.features import describe_units
 from ragstone.answer.pack import pack
 from ragstone.answer.quotes import Statement, render_row, rows, select_for_question, select_words
 from ragstone.answer.receipts.check import LiveDocument
 from ragstone.answer.receipts.make import make_receipt
+from ragstone.answer.units import find_units
 from ragstone.core.answers import Answer
 from ragstone.core.model_types import WordTokenizer
 from ragstone.core.protocols import Embedder
@@ -252,3 +254,69 @@ async def test_a_model_may_not_say_the_figure_of_another_row_or_column(
 ) -> None:
     answer = await Answerer(embedder, FakeLLM([reply])).answer(Q3, [make_hit(TABLE)])
     assert ("supported" in [one.support for one in answer.sentences]) is supported
+
+
+SERVICES = "\n".join(
+    (
+        "| Service | Port | Owner | Paid days |",
+        "| --- | --- | --- | --- |",
+        "| gateway | 8443 | Platform | 2 |",
+        "| billing | 9300 | Finance systems | 3 |",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "row", "held"),
+    [
+        ("Who owns billing?", "| billing", True),
+        ("Who runs the gateway?", "| gateway", True),
+        ("How many days has the gateway?", "| gateway", True),
+        ("How long does the gateway take?", "| gateway", True),
+        ("Since when is there a gateway?", "| gateway", False),
+    ],
+)
+def test_a_cell_is_what_the_name_of_its_column_calls_it(make_hit: MakeHit, question: str, row: str, held: bool) -> None:
+    units = find_units([make_hit(SERVICES)], addresses=True)
+    [features] = [
+        found for unit, found in zip(units, describe_units(question, units), strict=True) if unit.text.startswith(row)
+    ]
+    assert (features["held"], features["missed"], features["uncounted"]) == (held, not held, 0)
+
+
+def test_a_word_for_somebody_is_like_the_verb_that_it_derives_from(make_hit: MakeHit) -> None:
+    units = find_units([make_hit(SERVICES)], addresses=True)
+    assert all(found["alike"] > 0 for found in describe_units("Who owns billing?", units))
+
+
+PRICES = "\n".join(
+    (
+        "| Product | Price | Warranty |",
+        "| --- | --- | --- |",
+        "| Blue pump | 120 | 2 years |",
+        "| Red pump | 90 | 3 years |",
+        "| Valve for pumps 4 and 8 | 20 | 1 year |",
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "is_answered"),
+    [
+        ("What is the price of the red pump?", True),
+        ("Which pump is the cheapest?", False),
+        ("Which pump has the longest warranty?", False),
+        ("Do pumps 4 and 8 have the same warranty?", False),
+    ],
+)
+async def test_rows_that_would_have_to_be_compared_are_no_answer(
+    embedder: Embedder, make_hit: MakeHit, question: str, is_answered: bool
+) -> None:
+    answer = await answered(embedder, question, make_hit(PRICES, title="Prices"))
+    assert (answer.outcome == "answered") is is_answered
+
+
+async def test_the_one_row_that_tells_an_extreme_answers(embedder: Embedder, make_hit: MakeHit) -> None:
+    table = "| Item | Value |\n| --- | --- |\n| Longest name | 60 letters |\n| Longest path | 200 letters |"
+    answer = await answered(embedder, "What is the longest name?", make_hit(table, title="Limits"))
+    assert answer.answer.startswith("Item: Longest name; Value: 60 letters [1]")

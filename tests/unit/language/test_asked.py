@@ -7,8 +7,10 @@ from ragstone.language.asked import (
     asks_for_named_place,
     counts,
     find_asked_kind,
+    find_comparing,
     find_counted,
     holds_kind,
+    names_people,
     names_place,
 )
 
@@ -35,6 +37,9 @@ from ragstone.language.asked import (
         ("How can I see how many rows a table has?", "steps"),
         ("In which file does it leave its process number?", "place"),
         ("What is the key size?", "size"),
+        ("Which port does the pump use?", "number"),
+        ("Which service runs on port 9095?", "other"),
+        ("Which config file in the home directory is read?", "place"),
         ("What does the command FREEZE do?", "definition"),
         ("What does the option --wait mean?", "definition"),
         ("What do I pay if I support a pupil who is older?", "definition"),
@@ -149,3 +154,28 @@ def test_what_holds_as_long_as_nobody_changes_it(question: str) -> None:
     assert asks_for_default(question)
     assert not asks_for_default("How do I change the speed?")
     assert not asks_for_default("How do I use another speed than the default?")
+
+
+@pytest.mark.parametrize("column", ["Owner", "Name", "On-call contact", "Approved by", "Team", "Managers"])
+def test_columns_of_people(column: str) -> None:
+    assert names_people(column)
+
+
+@pytest.mark.parametrize("column", ["Port", "Number", "Warranty (months)", "Folder", "Order", "Header", "Site"])
+def test_columns_of_things(column: str) -> None:
+    assert not names_people(column)
+
+
+@pytest.mark.parametrize(
+    ("question", "word"),
+    [
+        ("Which is the cheapest pump?", "cheapest"),
+        ("Which pump is the most expensive?", "most"),
+        ("Do both have the same valve?", "same"),
+        ("What is the latest date?", "latest"),
+        ("How long does a request for rest last at most?", ""),
+        ("Does it need at least two fans?", ""),
+    ],
+)
+def test_the_word_that_compares(question: str, word: str) -> None:
+    assert find_comparing(question) == word
