@@ -13,7 +13,7 @@ from itertools import accumulate
 from ragstone.answer.check import is_negated, numbers
 from ragstone.answer.complete import complete_units
 from ragstone.answer.features import unit_holds
-from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns
+from ragstone.answer.missing import asks_for_unknown, drop_unnamed, find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote, Statement, caption, select_for_question
 from ragstone.answer.reader import Reader
 from ragstone.answer.sanitize import named_places
@@ -209,7 +209,11 @@ def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tupl
     ranked = sorted(found.short, key=lambda item: item.score, reverse=True)
     said = quote_best(question, ranked, found.units, max_sentences)
     may_answer = (
-        said and not found.missing and _is_relevant(ranked) and not _leaves_comparing(question, ranked[0], found.units)
+        said
+        and not found.missing
+        and not asks_for_unknown(question, found.unknown)
+        and _is_relevant(ranked)
+        and not _leaves_comparing(question, ranked[0], found.units)
     )
     if may_answer and (estimate_chance(ranked) >= MIN_CHANCE or _is_asked_by_title(question, ranked[0].unit)):
         return Extraction(tuple(said), degraded)

@@ -48,6 +48,8 @@ _COMMON_TERMS = frozenset(
         "kind sort type mean happen possible able first second one two right now once more most less least all every"
     )
 )
+_CONTACT_TERMS = frozenset(analyze("reach contact get touch hold write call phone email e-mail mail ring dial"))
+"""Words of a question for a telephone number or an address that its answer need not have."""
 _ENTRY_ASKED: frozenset[AskedKind] = frozenset(["definition", "setting", "command", "steps", "other"])
 _CODE_ASKED: frozenset[AskedKind] = frozenset(["steps", "command", "setting"])
 _LIST_ASKED: frozenset[AskedKind] = frozenset(["list", "steps"])
@@ -125,15 +127,15 @@ def describe_units(
 
 
 def _read_question(question: str, texts: Sequence[AbstractSet[str]], shared: AbstractSet[str]) -> _Asked:
-    terms = asked_terms(question)
+    terms, kind = asked_terms(question), find_asked_kind(question)
     little = _COMMON_TERMS | (frozenset() if shared >= set(terms) else shared)
+    little |= _CONTACT_TERMS if kind == "contact" else frozenset()
     weights = {term: weight * (COMMON if term in little else 1.0) for term, weight in weigh_terms(terms, texts).items()}
     total = sum(weights.values()) or 1.0
     alike: dict[str, set[Likeness]] = {}
     for word in _WORD.findall(question.lower()):
         for term in analyze(word)[:1]:
             alike.setdefault(term, set()).update(_find_likeness(word))
-    kind = find_asked_kind(question)
     return _Asked(
         question,
         kind,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from ragstone.answer.quotes import all_words
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
+from ragstone.language.asked import asks_whether
 from ragstone.language.grammar import is_verb_form, tokenize
 from ragstone.language.names import QUESTION_WORDS, find_identifiers, find_inner_names
 from ragstone.language.relevance import ASKING
@@ -17,6 +18,7 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 _OWNING = re.compile(r"['’]s$")
 _FEWEST_LETTERS = 4
 _MOST = 0.66
+_KIND_OF_THING = re.compile(r"\b(?:an?|any|some) (?P<kind>[\w-]{1,60}) (?=[^\W\d_])", re.I)
 _NO_NOUN = ("ing", "er", "est", "ly", "ful", "able", "ible", "ous", "ive")
 
 
@@ -50,6 +52,12 @@ def find_missing_nouns(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     return tuple(
         word for word in dict.fromkeys(nouns) if _names_something(word) and not _is_known(word, known, letters)
     )
+
+
+def asks_for_unknown(question: str, unknown: Sequence[str]) -> bool:
+    """Return whether a question asks for a kind of thing of which no passage has the word: "Is there a night bus?"."""
+    kinds = (match["kind"].lower() for match in _KIND_OF_THING.finditer(question))
+    return asks_whether(question) and any(kind in unknown for kind in kinds)
 
 
 def _names_something(word: str) -> bool:

@@ -9,6 +9,7 @@ import re
 from typing import Literal
 
 from ragstone.language.analyzer import analyze
+from ragstone.language.dates import date_spans
 from ragstone.language.grammar import is_known_verb, words_of
 from ragstone.language.names import find_inner_names
 
@@ -24,13 +25,16 @@ AskedKind = Literal[
     "place",
     "command",
     "setting",
+    "contact",
     "list",
     "steps",
     "definition",
     "yes-no",
     "other",
 ]
-STRICT: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person", "command", "setting"])
+STRICT: frozenset[AskedKind] = frozenset(
+    ["duration", "date", "size", "number", "person", "command", "setting", "contact"]
+)
 """Kinds that a text without such a thing hardly answers."""
 TIMED: frozenset[AskedKind] = frozenset(["time"])
 """Kinds that are often meant otherwise: "When is it written?" may ask for a condition."""
@@ -63,6 +67,15 @@ _WHICH = re.compile(
 on port 80?" for no port."""
 _COMPOUND = re.compile(rf"[ ]+(?:{_NOUN})\b", re.I)
 _PATTERNS: dict[AskedKind, str] = {
+    "contact": (
+        r"\bhow (?:do|does|can|could|should|may|must) (?:i|we|you|one|\w+s) (?:contact|get in touch with|get hold of"
+        r"|(?:reach|call|phone|e-?mail|write to) (?:him|her|them|you|someone|somebody)\b"
+        r"|reach (?:(?-i:[A-Z])\w+"
+        r"|(?:the|an?|my|your|our) (?:[\w-]+ )?\w*(?:person|people|team|desk|support|staff|er|or|ist)\b))"
+        r"|\b(?:what|which)\b[^?,;]{0,40}"
+        r"\b(?:(?:tele)?phone numbers?|e-?mail address(?:es)?|contact (?:details|address))\b"
+        r"|\bwhat number (?:do|should|can|must) (?:i|we|you) (?:call|ring|dial)\b"
+    ),
     "reason": (
         r"\bwhy\b|\bhow come\b|\bwhat (?:is|was) the (?:reason|purpose|point)\b|\bwhat causes\b|\bfor what reason"
     ),
@@ -173,6 +186,11 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
     "command": re.compile(
         r"`[^`]+`|(?<!\w)--?[a-z]|\b[a-z]+[-_][a-z]+\b|\b[A-Z]{3,}\b|\$ |\b(?:run|use|type|call|execute)\b"
     ),
+    "contact": re.compile(
+        r"\w@\w|\b(?:https?://|www\.)|(?<![\w.,/-])\+?\(?\d(?:[ ()/-]{0,2}\d){5,14}(?![\w/-])"
+        r"|\b(?:phone|call|ring|dial|text|write to|e-?mail|mailing list|ticket|forum|chat)\b",
+        re.I,
+    ),
     "list": re.compile(r":\s*\n|,[^,.]{1,80}(?:,| and | or )|\b(?:both|either)\b", re.I),
     "steps": re.compile(
         r"\b(?:use|using|used|run|set|call|type|enter|install|add|create|click|press|edit|specify|pass|choose|select"
@@ -192,6 +210,14 @@ _UNCHANGED = re.compile(
     r"|\b(?:if|when) (?:i|you|we) (?:\w+ ){1,3}(?:nothing|no|none)\b|\bif (?:i|you|we) do(?:n't| not)\b",
     re.I,
 )
+_HOW_MANY = re.compile(r"\bhow (?:many|much)\b", re.I)
+_COUNTS_NOTHING = re.compile(
+    r"\b(?:versions?|v\.?|releases?|rev(?:ision)?s?|editions?|sections?|chapters?|articles?|clauses?|paragraphs?|figures?|tables?"
+    r"|appendix|annex|schedule|pages?|steps?|parts?|phases?|no\.|nr\.|issues?) ?#?\d+(?:\.\d+)*\b"
+    r"|§+ ?\d+(?:\.\d+)*|\bv\d+(?:\.\d+)*\b|\b\d+(?:\.\d+){2,}\b|^\s*(?:\d{1,3}[.)]|\d+(?:\.\d+)+)\s+(?=[A-Z\"“][a-z])",
+    re.I | re.M,
+)
+"""Numbers of versions, editions, sections and the like."""
 _COUNTED = re.compile(r"\bhow many (?:of (?:the|its|their|his|her|these|those) )?((?:[a-z][\w-]* ){1,3})", re.I)
 _NOT_COUNTED = words_of(
     "does do did is are was were can may will has have must should could would go goes of in at with to by per on"
@@ -260,7 +286,10 @@ def holds_kind(kind: AskedKind, text: str, question: str = "") -> bool:
     pattern = _HELD.get(kind)
     if pattern is None:
         return True
-    found = (match.group().casefold() for match in pattern.finditer(text[:_LONGEST]))
+    read = text[:_LONGEST]
+    if kind == "number" and _HOW_MANY.search(question[:_LONGEST]):
+        read = _blank_labels(read)
+    found = (match.group().casefold() for match in pattern.finditer(read))
     return any(kind not in MEASURED or not known.issuperset(words.split()) for words in found)
 
 
@@ -273,6 +302,13 @@ def _is_doer(word: str) -> bool:
     """Return whether a word is somebody who does what a verb says: owner, auditor."""
     one = word.removesuffix("s")
     return one.endswith(("er", "or")) and any(is_known_verb(root) for root in (one[:-2], one[:-1]))
+
+
+def _blank_labels(text: str) -> str:
+    """Return a text without the numbers that count nothing: dates, and those of versions, sections and the like."""
+    for (start, end), _ in reversed(date_spans(text)):
+        text = f"{text[:start]}{' ' * (end - start)}{text[end:]}"
+    return _COUNTS_NOTHING.sub(" ", text)
 
 
 def _find_people(text: str) -> list[str]:

@@ -336,6 +336,23 @@ async def test_a_name_that_no_passage_has_is_missing_and_nothing_answers(
     assert (extraction.statements, extraction.missing) == ((), ("Flask-Caching",))
 
 
+@pytest.mark.parametrize(
+    ("question", "answered"),
+    [
+        ("Does the crew get a sign-on bonus?", False),
+        ("Is there a pension bonus?", False),
+        ("Does the crew get a yearly bonus?", True),
+        ("Does the crew get a bonus in summer?", True),
+    ],
+)
+async def test_one_kind_of_thing_is_no_answer_to_a_question_for_another(
+    question: str, answered: bool, embedder: Embedder, make_hit: MakeHit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.answer.extract.MIN_CHANCE", 0.0)
+    said = await Extractor(embedder).extract(question, [make_hit("The crew gets a yearly bonus.")], max_sentences=4)
+    assert bool(said.statements) is answered
+
+
 @pytest.mark.parametrize(("section", "answered"), [("RETURN POLICY", True), ("Shipping policy", False), ("", False)])
 async def test_a_section_whose_title_is_asked_for_answers(
     section: str, answered: bool, embedder: Embedder, make_hit: MakeHit, monkeypatch: pytest.MonkeyPatch

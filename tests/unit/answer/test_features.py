@@ -45,6 +45,12 @@ def test_words_of_the_conversation_count_little(make_hit: MakeHit) -> None:
     assert describe(hit, question, frozenset(["pump"]))[0]["own"] < describe(hit, question)[0]["own"]
 
 
+def test_reaching_somebody_counts_little(make_hit: MakeHit) -> None:
+    features = describe(make_hit("Write to the master at harbour@example.org."), "How can I reach the master?")
+    assert features[0]["own"] > features[0]["lacking"]
+    assert features[0]["held"] == 1.0
+
+
 def test_what_is_asked_for_is_held_or_missed(make_hit: MakeHit) -> None:
     question = "How many fans has the pump?"
     [held] = describe(make_hit("The pump has 3 fans."), question)

@@ -51,6 +51,11 @@ from ragstone.language.asked import (
         ("What exit status does timeout return when the command times out?", "number"),
         ("What is the exit status of timeout if the command times out?", "number"),
         ("Which file does the delay come from?", "place"),
+        ("How can I reach him?", "contact"),
+        ("How do I contact the harbour?", "contact"),
+        ("What is the phone number of the harbour?", "contact"),
+        ("How do I reach the island?", "steps"),
+        ("How do I call the function?", "steps"),
         ("Wie lange wartet der Server?", "other"),
     ],
 )
@@ -80,6 +85,9 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
         ("number", "It is read once the server has started.", False),
         ("number", "It is read once a day.", True),
         ("number", "It is hashed with SHA-256.", False),
+        ("contact", "Write to harbour@example.org.", True),
+        ("contact", "The office answers on 020 7946 0911 until noon.", True),
+        ("contact", "The office is closed on 12 May.", False),
         ("person", "It was founded by Ian Murdock.", True),
         ("person", "It was founded by a student.", False),
         ("person", "Earl T. Cohen wrote the logic.", True),
@@ -132,6 +140,21 @@ def test_a_number_counts_the_noun_behind_it(text: str, counted: bool) -> None:
 
 def test_what_something_costs_may_be_in_any_currency() -> None:
     assert holds_kind("number", "A berth is nine crowns.", "What does a berth cost?")
+
+
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("Harbour Line Ltd. Version 4.2, in force from 1 March 2026.", False),
+        ("See section 3.2 on the crew, open from 10:00 to 15:00.", False),
+        ("4.1 The crew is hired by the master.", False),
+        ("4.1 The crew is twelve strong.", True),
+        ("In 2017 the crew numbered 40.", True),
+    ],
+)
+def test_a_number_that_counts_nothing_is_no_quantity(text: str, held: bool) -> None:
+    assert holds_kind("number", text, "How many people does the harbour have?") is held
+    assert holds_kind("number", "Version 4.2 is out.", "Which version is out?")
 
 
 def test_letters_of_a_standard_are_nobody() -> None:
