@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from bisect import bisect_right
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
@@ -13,8 +12,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ragstone.answer.cache import Asked
+from ragstone.answer.missing import mentions
 from ragstone.answer.parts import KbState, Part, drop_repeats, interleave, look_up
-from ragstone.answer.quotes import all_words
 from ragstone.core.answers import (
     DEPTHS,
     MOST_ITERATIONS,
@@ -126,13 +125,12 @@ class Answers(WorkspacePart):
                     send(event)
 
     async def _mentions(self, question: Question, name: str) -> bool:
-        """Return whether a passage has a name, or its last word: people go by their family name."""
+        """Return whether a passage of the kb has a name, or its last word."""
         query = SearchQuery(
             name, k=NAMED_PASSAGES, mode="fast", where=question.where, web=False, kb=question.kb, arms="lexical"
         )
-        spelt = re.compile(rf"(?<!\w){re.escape(name.split()[-1])}", re.I)
         found = await self._search.step(query)
-        return any(spelt.search(all_words(hit)) for hit in found.hits)
+        return any(mentions(hit, name) for hit in found.hits)
 
     async def _count_waiting(self, kb: str | None) -> int:
         scope = await self._search.kb(kb)

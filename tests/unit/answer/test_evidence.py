@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns
+from ragstone.answer.missing import drop_unnamed, find_missing_names, find_missing_nouns, mentions
 from ragstone.answer.score import estimate_chance, score_units
 from ragstone.answer.units import find_units
 from ragstone.core.types import Hit
@@ -54,6 +54,46 @@ def test_nothing_answers_nothing() -> None:
 )
 def test_names_that_no_hit_has(make_hit: MakeHit, question: str, missing: tuple[str, ...]) -> None:
     assert find_missing_names(question, [make_hit("The fan of Pumpo connects; see fan_speed.")]) == missing
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "missing"),
+    [
+        ("What does the Pumpo 12 cost?", "The Pumpo 4 and 8 cost 12 pounds, for 12 months.", ("Pumpo 12",)),
+        ("What does the Pumpo 12 cost?", "The Pumpo 1200 costs 12.", ("Pumpo 12",)),
+        ("What does the Pumpo 8 cost?", "The Pumpo 4 and 8 cost 12 pounds.", ()),
+        ("What does the Pumpo 8 cost?", "There is the Pumpo-8.", ()),
+        ("Is the Pumpo 12 or the Pumpo 8 larger?", "There is the Pumpo 8.", ("Pumpo 12",)),
+        ("Does it run on Pumpo 3.13?", "It runs on Pumpo 3.9 to 3.12.", ("Pumpo 3.13",)),
+        ("Does it run on Pumpo 3.11?", "It runs on Pumpo 3.9 to 3.12.", ()),
+        ("Does it run on Pumpo 3.13?", "It runs on Pumpo 3.9 or newer.", ()),
+        ("What does Article 12 say?", "Article 3 gives 12 days.", ("Article 12",)),
+        ("What does Article 12 say?", "12. Liability is limited.", ()),
+        ("What did Pumpo 12 months ago?", "Pumpo slept.", ()),
+        ("What did Pumpo on May 12?", "Pumpo slept in May.", ()),
+    ],
+)
+def test_a_name_with_a_number_is_one_name(
+    make_hit: MakeHit, question: str, text: str, missing: tuple[str, ...]
+) -> None:
+    assert find_missing_names(question, [make_hit(text)]) == missing
+
+
+@pytest.mark.parametrize(
+    ("name", "mentioned"),
+    [
+        ("Ada Lovelace", True),
+        ("Pumpo", True),
+        ("Pumpo 8", True),
+        ("Pumpo 12", False),
+        ("email", True),
+        ("Wi-Fi", True),
+        ("fax", False),
+    ],
+)
+def test_what_mentions_a_name(make_hit: MakeHit, name: str, mentioned: bool) -> None:
+    hit = make_hit("Mrs Lovelace sent the Pumpo 8 an e-mail on the 12th, by wifi.")
+    assert mentions(hit, name) is mentioned
 
 
 @pytest.mark.parametrize(

@@ -192,6 +192,11 @@ async def test_a_missing_name_says_only_what_the_question_asks_for(named: str) -
     assert report.differences == (f"its question does not ask for “{named}”, which it calls missing",)
 
 
+async def test_a_missing_name_may_have_a_number() -> None:
+    answer = Writer().finish("What does the Pumpo 12 cost?", missing=["Pumpo 12"])
+    assert (await checked(json.loads(json.dumps(make_receipt(answer, **FACTS))))).holds
+
+
 @pytest.mark.parametrize(
     ("part", "foreign"),
     [

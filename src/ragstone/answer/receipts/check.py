@@ -24,8 +24,8 @@ from ragstone.language.questions import split_question
 
 _MOST_SHOWN = 80
 """Characters of a title or heading in a message."""
-_NAME = re.compile(r"\S+|[A-Z][\w-]*(?: [A-Z][\w-]*)+")
-"""One word, or several that are written as a name is."""
+_NAME = re.compile(r"(?:\S+|[A-Z][\w-]*(?: [A-Z][\w-]*)+)(?: \d[\w.]*)?")
+"""One word, or several that are written as a name is, and a number that belongs to it."""
 
 
 @dataclass(frozen=True, slots=True)
