@@ -8,9 +8,10 @@ from functools import lru_cache
 
 from ragstone.language.analyzer import FUNCTION_WORDS, analyze
 from ragstone.language.dates import REMEMBERED, date_spans
+from ragstone.language.grammar import BE, LINKS, MODALS, PREPOSITIONS
 from ragstone.language.numbers import NUMBER, NUMBER_WORDS, SCALED, SHORT_SCALED, last_digit, number, scale_of, value_of
-from ragstone.language.quantities import Bound, Quantity, Span, Spans, find_move, join_quantities
-from ragstone.language.units import CELSIUS, PREFIXES, Unit, is_told_by_case, unit_of
+from ragstone.language.quantities import CYCLES, Bound, Quantity, Span, Spans, find_move, join_quantities
+from ragstone.language.units import CELSIUS, PREFIXES, UNITS, Unit, is_told_by_case, unit_of
 
 _OF_MONEY = {"m": 10**6}
 _PARTS = {"third": 3, "thirds": 3, "quarters": 4, "fourths": 4, "fifths": 5, "sixths": 6, "eighths": 8, "tenths": 10}
@@ -24,12 +25,42 @@ _ORDINAL = frozenset(("st", "nd", "rd", "th"))
 _OUT_OF = re.compile(rf" (?:out of|(?P<one>in))(?: every)? (?P<whole>\d{{1,9}}|{NUMBER_WORDS})\b", re.I)
 _NEXT_WORD = re.compile(r" ([^\W\d_]{1,20})")
 _A_UNIT = re.compile(r" (?:of )?an? ([^\W\d_]{1,20})", re.I)
+_STEPS = {"other": 2, "alternate": 2, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6}
 _PER = re.compile(
-    r"\s?(?:/\s?|per (?!cent)|every |each |an? (?=[^\W\d_]))(?P<by>[^\W\d_]{1,20})"
-    r"|\s(?P<adverb>hourly|daily|weekly|monthly|yearly|annually)\b",
+    rf"\s?(?:/\s?|per (?!cent)|every (?!(?:{'|'.join(_STEPS)}) \w)|each |an? (?=[^\W\d_]))"
+    r"(?P<by>[^\W\d_]{1,20})"
+    r"|\s(?P<adverb>hourly|daily|weekly|monthly|quarterly|yearly|annually)\b",
     re.I,
 )
-_ADVERBS = {"daily": "day", "annually": "year"}
+_TURNS = dict.fromkeys(("night", "morning", "afternoon", "evening"), UNITS["day"]) | {"quarter": UNITS["quarter-year"]}
+"""Units of time only behind "every" or "per"."""
+_CYCLES = (
+    *(("hourly", 1, "hour"), ("daily", 1, "day"), ("nightly", 1, "day"), ("weekly", 1, "week")),
+    *(("fortnightly", 1, "fortnight"), ("monthly", 1, "month"), ("quarterly", 3, "month"), ("half-yearly", 6, "month")),
+    *(("semi-annually", 6, "month"), ("biannually", 6, "month"), ("yearly", 1, "year"), ("annually", 1, "year")),
+)
+_ADVERBS = {word: Unit(UNITS[name].dimension, count * UNITS[name].size) for word, count, name in _CYCLES}
+_ANY_ADVERB = "|".join(_ADVERBS)
+_PERIOD = re.compile(
+    rf"\b(?:every|each|per) (?:(?:single|full|whole|calendar) )?"
+    rf"(?P<told>(?:(?P<step>{'|'.join(_STEPS)}) )?(?P<unit>[^\W\d_]{{2,12}}))\b(?!-)"
+    rf"|(?<![\w-])(?P<adverb>{_ANY_ADVERB})\b(?!-)",
+    re.I,
+)
+_BEHIND_ADVERB = re.compile(
+    rf"(?:(?:,| and| or|, and|, or) (?:{_ANY_ADVERB})\b){{0,3}}(?:\s*(?:$|[^\w\s&/-])|\s(?P<word>[\w'’-]{{1,30}}))",
+    re.I,
+)
+_NO_NOUNS = BE | LINKS | MODALS | PREPOSITIONS | {"basis"}
+_AS_ADJECTIVE = re.compile(
+    rf"\b(?P<adverb>{_ANY_ADVERB}|annual|half-yearly)\b"
+    r"|\b(?:(?:every|each) (?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|tues|wednes|thurs|fri|satur|sun)days)\b",
+    re.I,
+)
+_BEFORE_PERIOD = re.compile(r"\s?(?:/\s?|(?:per|every|each) (?:(?:single|full|whole|calendar) )?)?", re.I)
+_EVERY = re.compile(r"\b(?:every|each)(?P<about> (?:about|around|approximately|roughly))?$", re.I)
+_EVERY_PERIOD = re.compile(r"\b(?:every|each|per) (?:\w{1,13} )?$", re.I)
+_TURNED: dict[Bound, Bound] = {"at least": "at most", "at most": "at least", "over": "under", "under": "over"}
 _BELOW_ZERO = re.compile(r"[ -](?:below|under) (?:zero|0\b(?!\.\d)|(?P<freezing>freezing))", re.I)
 _DOLLARS = re.compile(r"(?<![^\W\d_])([^\W\d_]{1,3})\$$")
 _BOUNDS: tuple[tuple[Bound, str], ...] = (
@@ -57,12 +88,14 @@ def find_quantities(text: str) -> list[Quantity]:
 def quantity_spans(text: str) -> Spans:
     """Return where the numbers of a text stand, and what they tell."""
     dated = [span for span, _ in date_spans(text)]
+    periods = _find_periods(text)
+    passed = [*dated, *(span for span, _ in periods)]
     found: list[Span] = []
     read = 0
     for match in NUMBER.finditer(text):
         if len(found) == MOST:
             break
-        if match.start() < read or any(start <= match.start() < end for start, end in dated):
+        if match.start() < read or any(start <= match.start() < end for start, end in passed):
             continue
         whole = _whole(text, match)
         if whole:
@@ -72,7 +105,68 @@ def quantity_spans(text: str) -> Spans:
             first = max(0, match.start() - _BEFORE_IT)
             around = text[first : match.end() + _BEHIND_IT]
             found.append((match.span(), _read_quantity(around, match.start() - first)))
-    return join_quantities(text, found)
+    found += [period for period in periods if not _is_of_rate(text, period, found)]
+    return join_quantities(text, sorted(found, key=lambda span: span[0])[:MOST])
+
+
+def _find_periods(text: str) -> list[Span]:
+    """Return the periods of a text that have no number: an hour in "every hour" and "hourly"."""
+    found: list[Span] = []
+    for match in _PERIOD.finditer(text):
+        if len(found) == MOST:
+            break
+        if match["adverb"]:
+            unit = _ADVERBS[match["adverb"].lower()] if _stands_alone(text, match.end()) else None
+        else:
+            unit = _unit_by(match["unit"])
+        if unit is None or unit.dimension not in CYCLES:
+            continue
+        count = Fraction(_STEPS.get((match["step"] or "").lower(), 1))
+        before, (start, end) = _before(text, match), match.span("adverb" if match["adverb"] else "told")
+        told = (count * unit.size, count, unit.dimension, _lead(before), _turn(_find_bound(before)))
+        found.append(((start, end), Quantity(*told, size=unit.size, move="every", words=text[start:end])))
+    return found
+
+
+def _unit_by(word: str) -> Unit | None:
+    """Return the unit that a word behind "every" or "per" stands for: there a quarter is one of time."""
+    return _TURNS.get(word.lower()) or unit_of(word)
+
+
+def _stands_alone(text: str, end: int) -> bool:
+    """Return whether an adverb of time tells nothing of a noun behind it: not "weekly" in "the weekly report"."""
+    behind = _BEHIND_ADVERB.match(text, end)
+    return behind is not None and (behind["word"] is None or behind["word"].lower() in _NO_NOUNS)
+
+
+def _is_of_rate(text: str, period: Span, found: list[Span]) -> bool:
+    """Return whether a number right before a period is counted by it: 5 mg in "5 mg every day"."""
+    start = period[0][0]
+    return any(
+        start < first + len(quantity.words)
+        or (quantity.per is not None and _BEFORE_PERIOD.fullmatch(text, first + len(quantity.words), start))
+        for (first, _), quantity in found
+        if first < start
+    )
+
+
+@lru_cache(REMEMBERED)
+def drop_periods(text: str) -> str:
+    """Return the text without "every" before a period: "every two hours" is not said of all."""
+    for (start, _), quantity in reversed(quantity_spans(text)):
+        if quantity.is_period:
+            text = _EVERY_PERIOD.sub("", text[:start]) + text[start:]
+    return text
+
+
+def tells_period(text: str, period: Quantity) -> bool:
+    """Return whether a text tells a period by an adjective or a day of the week: weekly in "the weekly report"."""
+    for match in _AS_ADJECTIVE.finditer(text) if period.is_period else ():
+        adverb = (match["adverb"] or "weekly").lower()
+        unit = _ADVERBS["annually" if adverb == "annual" else adverb]
+        if (unit.dimension, unit.size) == (period.dimension, period.value):
+            return True
+    return False
 
 
 @lru_cache(8 * REMEMBERED)
@@ -125,6 +219,8 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
         scale *= _OF_MONEY.get((after["unit"] or "").lower(), 1)
     unit, end = _unit(text, match, before)
     move = find_move(text, match.start(), end)
+    if move == "by" and unit.dimension in CYCLES and _EVERY.search(before):
+        move = "every"
     below = _BELOW_ZERO.match(text, end)
     if below and below["freezing"] and unit.zero not in (0, CELSIUS.zero):
         below = None  # water does not freeze at 0 °F
@@ -133,18 +229,35 @@ def _quantity(text: str, match: re.Match[str]) -> Quantity:
         unit = unit.difference()
     elif move == "unsure":
         unit = unit.as_written()
+    bound: Bound = "is" if below else _find_bound(before)
+    per = _per(text, end)
+    if per and unit.dimension == _find_counted("times") and per[0] in CYCLES and written > 0:
+        end, unit = _end_of_rate(text, end), Unit(per[0], per[1] / written**2)
+        per, move, bound = None, "every", _turn(bound)
+    elif move == "every":
+        bound = _turn(_find_bound(_EVERY.sub(lambda every: every["about"] or "", before).rstrip()))
     return Quantity(
         unit.measure(written),
         written,
         unit.dimension,
         _lead(before),
-        "is" if below else _find_bound(before),
-        _per(text, end) or unit.per,
+        bound,
+        per or unit.per,
         unit.size,
         last_digit(match) * scale,
         move,
         text[match.start() : end].rstrip(),
     )
+
+
+def _turn(bound: Bound) -> Bound:
+    """Return the bound of a period for that of how often it comes: at least twice a day is at most every 12 hours."""
+    return _TURNED.get(bound, bound)
+
+
+def _end_of_rate(text: str, end: int) -> int:
+    match = _PER.match(text, end)
+    return match.end() if match else end
 
 
 def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
@@ -192,8 +305,7 @@ def _per(text: str, end: int) -> tuple[str, Fraction] | None:
     match = _PER.match(text, end)
     if match is None:
         return None
-    adverb = (match["adverb"] or "").lower()
-    known = unit_of(match["by"] or _ADVERBS.get(adverb, adverb.removesuffix("ly")))
+    known = _ADVERBS[match["adverb"].lower()] if match["adverb"] else _unit_by(match["by"])
     if known is not None:
         return known.dimension, known.size
     return (_find_counted(match["by"]), Fraction(1)) if match.group().lstrip().lower().startswith("per ") else None

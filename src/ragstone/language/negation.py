@@ -10,7 +10,7 @@ from typing import Literal
 
 from ragstone.language.analyzer import analyze
 from ragstone.language.dates import REMEMBERED, Moment, date_spans, find_moments
-from ragstone.language.measurements import quantity_spans
+from ragstone.language.measurements import drop_periods, quantity_spans
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import AlikeWords
 
@@ -238,7 +238,7 @@ _WHOLE = re.compile(
 
 def find_extents(text: str) -> set[str]:
     """Return the kinds of words for how much that a text has."""
-    return {name for name, pattern in _EXTENT_CLASSES if pattern.search(text)}
+    return {name for name, pattern in _EXTENT_CLASSES if pattern.search(drop_periods(text))}
 
 
 def changes_extent(claim: str, source: str) -> bool:
@@ -246,7 +246,7 @@ def changes_extent(claim: str, source: str) -> bool:
     mine, theirs = find_extents(claim), find_extents(source)
     new = mine - theirs
     # "Each fan" and "any fan" are what "a fan" says.
-    whole = "most" in new or (_WHOLE.search(claim) is not None and not _speaks_of_all(source))
+    whole = "most" in new or (_WHOLE.search(drop_periods(claim)) is not None and not _speaks_of_all(source))
     only = "only" in new and not _NEEDED.search(source)
     if "all" in mine and _ONLY_ONE.search(source) and not _EVERY.search(source):
         return True
@@ -417,7 +417,7 @@ def _read_sides(than: re.Match[str]) -> tuple[set[str], set[str]]:
 
 def find_extent(text: str) -> Extent | None:
     """Return how much of its subject a text speaks of, where it says so."""
-    return next((name for name, pattern in _EXTENTS if pattern.search(text)), None)
+    return next((name for name, pattern in _EXTENTS if pattern.search(drop_periods(text))), None)
 
 
 def overreaches(claim: str, source: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Literal
 
 from ragstone.language.numbers import scale_of
 
-Move = Literal["", "by", "to", "unsure"]
+Move = Literal["", "by", "to", "every", "unsure"]
 
 _STEP = (
     r"about|around|approximately|roughly|nearly|almost|some|only|just|over|under|(?:no )?(?:more|less) than|at least"
@@ -114,7 +114,7 @@ class Quantity:
     step: Fraction = Fraction(1)
     """Value of one more in the last digit given, in the measure of `written`."""
     move: Move = ""
-    """Set if it tells how far something moved, or where to."""
+    """Set if it tells how far something moved, where to, or in what time it comes again."""
     words: str = field(default="", compare=False)
     """It with its unit, as the text has it."""
     _rough: float = field(init=False, repr=False, compare=False)
@@ -127,13 +127,22 @@ class Quantity:
         object.__setattr__(self, "_rough", _to_float(self.value))
         object.__setattr__(self, "_reach", 1.01 * _ABOUT_AS_FLOAT * abs(_to_float(self.written) * _to_float(self.size)))
 
+    @property
+    def is_period(self) -> bool:
+        """Return whether it tells in what time something comes again: two hours in "every two hours"."""
+        return self.move == "every"
+
     def fits(self, other: Quantity) -> bool:
         """Return whether a source that states `other` states this."""
+        if self.is_period and other.per == (self.dimension, self.value):
+            return True
         if self.moves_otherwise(other) or not self._counted_alike(other):
             return False
         if self.dimension != other.dimension:
             # A bare number may be meant as the same measure, but then it must be the very same number.
             bare = not (self.dimension and other.dimension) and self.written == other.written
+            if self.written == 1 and (self.is_period or other.is_period):
+                return False  # "every hour" has no number
             return bare and replace(self, dimension=other.dimension, value=other.value).fits(other)
         if self.per is not None:
             return self._each().fits(other._each())
@@ -151,6 +160,8 @@ class Quantity:
 
     def rivals(self, other: Quantity) -> bool:
         """Return whether both measure the same kind of thing, so that one excludes the other."""
+        if self.is_period and other.is_period and {self.dimension, other.dimension} == CYCLES:
+            return not _may_be_as_long(self, other)
         alike = self.dimension == other.dimension and (self.dimension or (self.lead and self.lead == other.lead))
         if not alike or (self.per is None) != (other.per is None) or self.moves_otherwise(other):
             return False
@@ -202,6 +213,18 @@ class Quantity:
         return max(abs(quantity.written) * quantity.size for quantity in (self, other))
 
 
+CYCLES = frozenset(("time in s", "calendar in months"))
+"""Dimensions of periods."""
+_DAYS_OF_MONTH = (28, 31)
+
+
+def _may_be_as_long(one: Quantity, other: Quantity) -> bool:
+    """Return whether some days may be some months: four weeks are about a month."""
+    days, months = (one, other) if one.dimension == "time in s" else (other, one)
+    shortest, longest = (months.value * count * 86400 for count in _DAYS_OF_MONTH)
+    return shortest <= days.value <= longest or not {one.bound, other.bound} <= {"is", "about"}
+
+
 def _to_float(number: Fraction) -> float:
     try:
         return number.numerator / number.denominator
@@ -229,8 +252,14 @@ def _within(claim: Quantity, source: Quantity) -> bool:
     return False
 
 
+def keep_comparable(claimed: Quantity, stated: Sequence[Quantity]) -> Sequence[Quantity]:
+    """Return the periods of a source for a period, where it has some: "within an hour" is not "every hour"."""
+    return [quantity for quantity in stated if claimed.is_period and quantity.is_period] or stated
+
+
 def compare(claimed: Quantity, stated: Sequence[Quantity]) -> Outcome:
     """Return what a source's quantities say about one of the claim's."""
+    stated = keep_comparable(claimed, stated)
     if any(claimed.fits(quantity) for quantity in stated):
         return "same"
     return "differs" if any(claimed.rivals(quantity) for quantity in stated) else "absent"
@@ -266,7 +295,7 @@ def join_quantities(text: str, found: list[Span]) -> Spans:
 
 def _goes_on(before: Quantity, after: Quantity, between: str) -> bool:
     """Return whether a number is the rest of the one before it."""
-    if between not in (" ", " and ") or before.per or after.bound not in ("is", before.bound):
+    if between not in (" ", " and ") or before.per or after.is_period or after.bound not in ("is", before.bound):
         return False
     if not before.dimension and _SCALED_WORDS.search(before.words):
         return 0 < after.written < scale_of(before.words.split()[-1]) * _scale(before, after)

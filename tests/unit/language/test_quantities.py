@@ -237,6 +237,17 @@ def test_what_only_looks_alike_is_not_the_same(claim: str, source: str) -> None:
         ("account 12345678901234567890", "account 12345678901234567890", "same"),
         ("two times a week", "twice a week", "same"),
         ("5 mg per day", "5 mg daily", "same"),
+        ("£5 quarterly", "£5 every quarter", "same"),
+        ("every hour", "hourly", "same"),
+        ("every hour", "every 2 hours", "differs"),
+        ("every hour", "within an hour, every 2 hours", "differs"),
+        ("every 12 hours", "twice a day", "same"),
+        ("at least once a week", "at least every seven days", "same"),
+        ("every 30 days", "monthly", "absent"),
+        ("every 20 days", "monthly", "differs"),
+        ("every second week", "every other week", "same"),
+        ("per year", "25 days of leave annually", "same"),
+        ("nightly", "5 mg each night", "same"),
         ("at least 5 days", "5–10 days", "same"),
         ("up to 10 days", "5 to 10 days", "same"),
         ("7 days", "5–10 days", "absent"),
@@ -264,7 +275,10 @@ def test_numbers_without_end_are_read(text: str) -> None:
     assert len(find_quantities(text)) <= 1
 
 
-@pytest.mark.parametrize("text", ["vitamin B12", "IL-6 levels", "one of them", "at 08:49", "on 3 May 1974"])
+@pytest.mark.parametrize(
+    "text",
+    ["vitamin B12", "IL-6 levels", "one of them", "at 08:49", "on 3 May 1974", "the weekly report", "every second try"],
+)
 def test_names_dates_and_a_lone_one_are_no_quantities(text: str) -> None:
     assert find_quantities(text) == []
 

@@ -115,7 +115,8 @@ def _is_related(figure: Figure, other: Figure, how: str) -> bool:
     if isinstance(figure, Quantity) and isinstance(other, Quantity):
         if how == "fits":
             return figure.fits(other)
-        return not figure.fits(other) and (figure.dimension == other.dimension or not other.dimension)
+        alike = figure.dimension == other.dimension or not other.dimension or figure.rivals(other)
+        return alike and not figure.fits(other)
     if isinstance(figure, Moment) and isinstance(other, Moment):
         return figure.fits(other) if how == "fits" else figure.rivals(other)
     return False

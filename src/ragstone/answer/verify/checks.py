@@ -14,7 +14,7 @@ from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.dates import compare_moment, date_spans, find_moments, is_on_other_days, is_timed_otherwise
 from ragstone.language.grammar import first_verb, tokenize
-from ragstone.language.measurements import drops_bound, find_quantities, speaks_of_share
+from ragstone.language.measurements import drops_bound, find_quantities, speaks_of_share, tells_period
 from ragstone.language.negation import (
     are_opposites,
     direction,
@@ -178,7 +178,11 @@ def _is_crossed(claim: str, sentence: str) -> bool:
 
 def _compare_figures(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
     stated = find_quantities(sentence)
-    return [("number", compare(claimed, stated)) for claimed in find_quantities(claim)]
+    told = [(claimed, compare(claimed, stated)) for claimed in find_quantities(claim)]
+    return [
+        ("number", "same" if outcome == "absent" and tells_period(sentence, claimed) else outcome)
+        for claimed, outcome in told
+    ]
 
 
 def _compare_dates(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:

@@ -331,7 +331,8 @@ def _has_same(figures: Sequence[Figure], figure: Figure) -> bool:
 
 def _is_rival(mine: Figure, theirs: Figure) -> bool:
     if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
-        return mine.dimension == theirs.dimension or not (is_measured(mine) and theirs.dimension)
+        alike = mine.dimension == theirs.dimension or not (is_measured(mine) and theirs.dimension)
+        return alike or mine.rivals(theirs)
     return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.rivals(theirs)
 
 

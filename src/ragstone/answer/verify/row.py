@@ -50,7 +50,9 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     if _is_denied(row, terms) and not find_denials(claim):
         found = replace(found, conflicts=(*found.conflicts, Objection(ObjectionKind.DENIED)))
     plain = all(quantity.bound in ("is", "about") for quantity in claimed)
-    if (any(quantity.move for quantity in claimed) or (plain and direction(claim))) and not direction(said):
+    if (
+        any(quantity.move not in ("", "every") for quantity in claimed) or (plain and direction(claim))
+    ) and not direction(said):
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
     cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
     told = _compare_figures(claimed, cells, _find_named_figures(row, terms))
@@ -100,7 +102,11 @@ def _is_denied(row: Quote, terms: AbstractSet[str]) -> bool:
 
 
 def _find_named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
-    return [cell for cell in named_columns(row, terms) if is_figure(cell[1])]
+    return [cell for cell in named_columns(row, terms) if is_figure(cell[1]) or _tells_period(cell[1])]
+
+
+def _tells_period(value: str) -> bool:
+    return not is_prose(value) and any(quantity.is_period for quantity in find_quantities(value))
 
 
 def is_stated_by(row: Quote, claim: str, said: str) -> bool:

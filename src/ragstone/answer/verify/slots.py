@@ -26,6 +26,7 @@ _ENDS = frozenset(",;:()") | words_of(
 )
 _QUOTED = re.compile(r"(?<!\w)['‘\"“`]([\w-]{1,30})['’\"”`](?!\w)")
 _DAYS = re.compile(r" (?:hours?|days?|weeks?|months?|years?)\b")
+_EVERY = re.compile(r"\b(?:every|each|per) $", re.I)
 _REACH, _LONGEST_VALUE = 14, 8
 _LEAST_TOLD = 0.75
 _CONCESSION = re.compile(
@@ -223,8 +224,8 @@ def _hold(slot: _Slot, words: Sequence[Word]) -> bool:
 
 def _quote_figure(text: str, start: int, end: int) -> str:
     """Return a figure with what it counts: of "ten working days" a figure is the first two words."""
-    counted = _DAYS.match(text, end)
-    return text[start : counted.end() if counted else end]
+    counted, every = _DAYS.match(text, end), _EVERY.search(text, max(0, start - 8), start)
+    return text[every.start() if every else start : counted.end() if counted else end]
 
 
 def _is_same_figure(mine: object, theirs: object) -> bool:

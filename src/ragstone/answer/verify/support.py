@@ -22,6 +22,7 @@ from ragstone.answer.verify.roles import (
 from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.split import split_clauses
 from ragstone.language.dates import Moment, is_timed_otherwise
+from ragstone.language.measurements import tells_period
 from ragstone.language.negation import (
     are_opposites,
     changes_extent,
@@ -35,7 +36,7 @@ from ragstone.language.negation import (
     is_swapped,
     restate,
 )
-from ragstone.language.quantities import Quantity
+from ragstone.language.quantities import Quantity, keep_comparable
 from ragstone.language.synonyms import AlikeWords
 from ragstone.language.vocabulary import Word, is_measured, read_vocabulary
 
@@ -143,7 +144,9 @@ def find_missing_figures(statement: str, evidence: str) -> list[Objection]:
     missing = [
         figure
         for start, _, figure in find_figures(statement)
-        if not _is_stated(figure, stated) and not _points_back(statement[:start], figure)
+        if not _is_stated(figure, stated)
+        and not _points_back(statement[:start], figure)
+        and not (isinstance(figure, Quantity) and tells_period(evidence, figure))
     ]
     kinds = [
         ObjectionKind.DATE_MISSING if isinstance(figure, Moment) else ObjectionKind.NUMBER_MISSING for figure in missing
@@ -153,6 +156,8 @@ def find_missing_figures(statement: str, evidence: str) -> list[Objection]:
 
 def _is_stated(figure: Quantity | Moment, stated: Sequence[Quantity | Moment]) -> bool:
     """Return whether a figure is stated; a bare number is no statement where the same number has another unit."""
+    if isinstance(figure, Quantity):
+        stated = keep_comparable(figure, [other for other in stated if isinstance(other, Quantity)])
     same = [other for other in stated if is_same(figure, other)]
     if not isinstance(figure, Quantity) or not is_measured(figure):
         return bool(same)
