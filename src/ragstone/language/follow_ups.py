@@ -41,6 +41,14 @@ _BARE = re.compile(
 _CLAUSE = re.compile(rf"(?:\w+ )?(?:how|when|where|why|what)(?: \w+)? (?P<rest>{AUXILIARY} .+)", re.I)
 _PLACE = re.compile(r"\b(?:with|in|on|for|of|from|via) (?!an?\b|the\b|one\b)([\w-]+)", re.I)
 """A bare noun that says what a question is asked of: "with rsync"."""
+_OF_A_THING = re.compile(r"\b(?:its|their)\b", re.I)
+_POINTS_TO_THING = re.compile(r"\b(?:it|its|they|them|their)\b", re.I)
+_PROPERTY = re.compile(
+    r"(?:(?:and|but|so|also|what about|how about) )+(?:its|their|his|her) "
+    r"(?P<property>(?:[\w-]+ ){0,3}?[\w-]+?(?P<many>(?<![su])s)?)\W*",
+    re.I,
+)
+"""Asks for something of what was talked about: "And its price?"."""
 _DEFINES = re.compile(r"(?:what|who)(?:'s|’s| (?:is|are|was|were))(?: an?)? [\w-]+\W*", re.I)
 """Asks for something new, whatever was said before."""
 
@@ -69,16 +77,20 @@ def resolve_follow_up(question: str, earlier: Sequence[Exchange], most_chars: in
     "it" and the like are replaced by what an earlier question was about. Else a few words that are no question of their
     own ("And on Sundays?") are searched for together with the last one that is, and answered by themselves.
     """
-    basis = ""
+    basis = topic = ""
     for turn in earlier:
         if not turn.question.strip():
             continue
-        told = _resolve(turn.question, basis, most_chars)
+        told = _resolve(turn.question, basis, topic, most_chars)
         if told.leaning == "maybe" and _stays_with(basis, turn.answer):
             basis = lean_on(turn.question, basis)
         elif told.alone or told.complete:
             basis = told.question
-    return _resolve(question, basis, most_chars)
+        else:
+            continue
+        # What "its" stood for, and not what was asked of it, is "it" in the next question, too.
+        topic = topic if told.complete and _OF_A_THING.search(turn.question) else find_topic(basis)
+    return _resolve(question, basis, topic, most_chars)
 
 
 def _stays_with(basis: str, answer: str) -> bool:
@@ -116,11 +128,13 @@ def changes_subject(question: str, found: Sequence[Hit], on_topic: Sequence[Hit]
     return not titles.isdisjoint(telling_terms(question) - known) or not place <= known
 
 
-def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
+def _resolve(question: str, basis: str, topic: str, most_chars: int) -> FollowUp:
     leaning = _find_leaning(question) if basis else "no"
     if leaning != "yes":
         return FollowUp(question, question, leaning, basis if leaning == "maybe" else "")
-    filled, joined = _fill_in(question, basis), join_questions(basis, question)
+    if not _POINTS_TO_THING.search(question):
+        topic = find_topic(basis)
+    filled, joined = _fill_in(question, basis, topic), join_questions(basis, question)
     if len(max(joined, filled, key=len)) > most_chars:
         return FollowUp(question, question)
     if filled != question and is_question(_LINK.sub("", filled)):
@@ -130,12 +144,14 @@ def _resolve(question: str, basis: str, most_chars: int) -> FollowUp:
     return FollowUp(joined, question if own else joined, "yes", basis)
 
 
-def _fill_in(question: str, basis: str) -> str:
+def _fill_in(question: str, basis: str, topic: str) -> str:
     """Return a question with what it leaves out: "Why?" behind "When was it built?" asks "Why was it built?"."""
     asked = _BARE.fullmatch(question)
     if asked and (clause := _CLAUSE.fullmatch(basis)):
         return f"{asked['word'].capitalize()} {clause['rest']}"
-    return complete(question, basis, find_topic(basis)) if points_back(question) or is_swap(question) else question
+    if topic and (asked := _PROPERTY.fullmatch(question)):
+        return f"What {'are' if asked['many'] else 'is'} {topic}'s {asked['property']}?"
+    return complete(question, basis, topic) if points_back(question) or is_swap(question) else question
 
 
 def _find_leaning(question: str) -> Leaning:

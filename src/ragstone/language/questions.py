@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from ragstone.language.analyzer import STOP_WORDS, analyze_query
+from ragstone.language.asked import MEASURED, find_asked_kind
 from ragstone.language.relevance import ASKING
 from ragstone.language.topics import find_topic, has_own_subject
 
@@ -41,8 +42,31 @@ _POINTING = re.compile(
     re.I,
 )
 _DEFINITE = re.compile(r"\bthe\s+\w+\W*$", re.I)
+_ASKS_AMOUNT = re.compile(
+    r"(?:and |but |so )?(?:how (?:much|many)|what|which) [\w-]+"
+    r"(?: (?:is|are|was|were) (?:needed|required|necessary|due|given|allowed|there)"
+    r"| (?:do|does|must|should|can|may) (?:i|we|you|one|they)"
+    r" (?:have to |need to )?(?:give|need|have|get|pay|take))?\W*",
+    re.I,
+)
+"""Asks for an amount, and does not say of what: "how much notice do I have to give"."""
 _ABOUT = re.compile(r"(?:and |but |so )?(?:what|how) about\s+(?!\w+ing\b)(?P<other>.+)", re.I)
+_AND_NAME = re.compile(
+    r"(?:and|but|so) (?P<other>(?:the )?"
+    r"(?:(?-i:[A-Z])[\w'’-]*(?: (?-i:[A-Z0-9])[\w'’.-]*)*|\w+[-_.]\w[\w.-]*))[?!. ]*",
+    re.I,
+)
+"""Asks the same of something else that has a name: "And the Mini?"."""
+_THE_NAME = re.compile(r"the ([A-Z].*)", re.S)
+_CODE = re.compile(r"(\w+[-_.])[\w.-]+")
+"""Names of which several begin alike: tw-ingest and tw-rollup."""
 _NAME = re.compile(r"(?<=\s)[A-Z][\w'’-]+(?: [A-Z0-9][\w'’-]*)*")
+_FIGURE_OF = re.compile(r"the (?P<figure>[\w -]+?) of (?P<owner>.+)", re.I)
+_ASKS_WHO = re.compile(r"(?:and |but |so )?(?:by )?(?:who|whom|whose)\b", re.I)
+_OF_FIGURES = re.compile(
+    r"\b(?:set|chang|chos|choos|decid|defin|determin|rais|lower|increas|reduc|measur|agre|fix)\w*", re.I
+)
+"""Verbs of what is done with a figure itself."""
 _OWNING = re.compile(r"\b(?:its|their|his|her)\b", re.I)
 
 
@@ -107,24 +131,41 @@ def split_question(question: str) -> tuple[str, ...]:
 
 def complete(part: str, before: str, topic: str) -> str:
     """Return a question with what it leaves to the question before it, and to the topic of that one."""
-    if about := _ABOUT.match(part):
+    if about := _match_swap(part):
         return swap_name(before, about["other"].rstrip(" ?!."))
     if points_back(part):
         return insert_topic(part, topic)
-    return f"{part} ({topic})" if topic and lacks_subject(part) else part
+    is_open = lacks_subject(part) or (_ASKS_AMOUNT.fullmatch(part) is not None and not has_own_subject(part))
+    return f"{part} ({topic})" if topic and is_open else part
 
 
 def is_swap(question: str) -> bool:
     """Return whether a question asks the same of something else: "What about Windows?"."""
-    return _ABOUT.match(question) is not None
+    return _match_swap(question) is not None
+
+
+def _match_swap(question: str) -> re.Match[str] | None:
+    return _ABOUT.match(question) or _AND_NAME.fullmatch(question)
 
 
 def swap_name(question: str, other: str) -> str:
     """Return a question asked of something else: its last name replaced by a name, or the other thing added."""
     asked = question.rstrip(" ?!.")
+    if (code := _CODE.fullmatch(other)) and (alike := re.search(rf"(?<![\w-]){re.escape(code[1])}[\w.-]*", asked)):
+        return f"{asked[: alike.start()]}{other}{asked[alike.end() :]}"
     names = list(_NAME.finditer(asked))
+    if names and (named := _THE_NAME.fullmatch(other)):
+        other = named[1]
     named = other[:1].isupper() and names
     return f"{asked[: names[-1].start()]}{other}{asked[names[-1].end() :]}" if named else f"{asked} ({other})"
+
+
+def _find_owner(part: str, topic: str) -> str:
+    """Return what has the figure that a topic is, where somebody is asked for: nobody owns a port, but a server."""
+    figure = _FIGURE_OF.fullmatch(topic)
+    if figure is None or _ASKS_WHO.match(part) is None or _OF_FIGURES.search(part):
+        return topic
+    return figure["owner"] if find_asked_kind(f"what {figure['figure']}") in MEASURED else topic
 
 
 def lacks_subject(question: str) -> bool:
@@ -153,5 +194,6 @@ def insert_topic(part: str, topic: str) -> str:
     """Return the part with the topic in place of the first word that points back to it."""
     if not topic:
         return part
+    topic = _find_owner(part, topic)
     replaced = _POINTING.sub(lambda _: topic, part, count=1)
     return replaced if replaced != part else _OWNING.sub(lambda _: f"{topic}'s", part, count=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ragstone.language.grammar import MODALS, QUANTIFYING, Token, is_known_verb, tokenize, words_of
+from ragstone.language.grammar import BE, MODALS, QUANTIFYING, Token, is_known_verb, tokenize, words_of
 from ragstone.language.names import QUESTION_WORDS, find_first_name, is_identifier
 from ragstone.language.relevance import ASKING
 
@@ -20,6 +20,8 @@ _MEASURES = words_of("year years day days date month time century hour week kind
 _PARTICIPLES = words_of(
     "written given taken known shown chosen driven hidden broken drawn grown thrown worn begun run rid"
 )
+_ADJECTIVES = words_of("open clean clear close fit live complete separate lower direct")
+"""Verbs that behind a noun are more often adjectives: "is the shop open"."""
 _MOST_CLAUSE = 8
 """Words of a relative clause that names what was asked for."""
 
@@ -82,6 +84,9 @@ def _find_subject(question: str, words: Sequence[Token]) -> str:
     """Return the noun behind the first auxiliary: "How long does the server wait"."""
     place = next((n for n, word in enumerate(words) if word.kind == "auxiliary"), len(words))
     rest = words[place + 1 :]
+    if place < len(words) and words[place].word in BE:
+        # No verb stands right behind "is the": "the test lead", "the port".
+        return _read_noun(question, rest, 0, verbs=False)
     end = _end_of_noun(rest, 0)
     has_verb = end < len(rest) and (rest[end].kind == "auxiliary" or is_known_verb(rest[end].word))
     if end > 1 and words[place].word in MODALS and not has_verb and rest[end - 2].kind != "determiner":
@@ -102,13 +107,14 @@ def _find_named(question: str, words: Sequence[Token]) -> str:
 def _find_noun(question: str, words: Sequence[Token]) -> str:
     """Return the first noun with an article, or else the first noun."""
     starts = [n for n, word in enumerate(words) if word.kind == "determiner"]
-    starts += [n for n, word in enumerate(words) if not (n and _precedes_a_verb(words[n - 1]))]
-    return next((noun for start in starts if (noun := _read_noun(question, words, start))), "")
+    starts += [n for n, word in enumerate(words) if not (n and _precedes_no_noun(words[n - 1]))]
+    nouns = [noun for start in starts if (noun := _read_noun(question, words, start))]
+    return next((noun for noun in nouns if noun.lower() not in _MEASURES), next(iter(nouns), ""))
 
 
-def _read_noun(question: str, words: Sequence[Token], start: int) -> str:
+def _read_noun(question: str, words: Sequence[Token], start: int, *, verbs: bool = True) -> str:
     """Return the noun that begins at a place, with what belongs to it: "the size of the cache"; or ""."""
-    end = _end_of_noun(words, start)
+    end = _end_of_noun(words, start, verbs=verbs)
     if end > start and end + 1 < len(words) and words[end].kind == "preposition":
         owner = _end_of_noun(words, end + 1)
         if owner > end + 1 and (words[end].word == "of" or words[end + 1].kind in ("name", "determiner")):
@@ -118,8 +124,11 @@ def _read_noun(question: str, words: Sequence[Token], start: int) -> str:
     return question[words[start].start : words[end - 1].end] if end > start else ""
 
 
-def _end_of_noun(words: Sequence[Token], start: int) -> int:
-    """Return the place behind the noun that begins at a place; the place itself where none does."""
+def _end_of_noun(words: Sequence[Token], start: int, *, verbs: bool = True) -> int:
+    """Return the place behind the noun that begins at a place; the place itself where none does.
+
+    Without `verbs`, what may be one is a noun.
+    """
     inner = start
     if start < len(words) and words[start].kind == "determiner":
         # What follows an article belongs to its noun: "my stashed changes".
@@ -129,7 +138,7 @@ def _end_of_noun(words: Sequence[Token], start: int) -> int:
         inner += 1
     elif start >= len(words) or not _is_noun(words[start]):
         return start
-    ends = (n for n in range(inner, len(words)) if _ends_a_noun(words[n]) or not _is_next(words, n))
+    ends = (n for n in range(inner, len(words)) if _ends_a_noun(words[n], verbs=verbs) or not _is_next(words, n))
     return next(ends, len(words))
 
 
@@ -143,9 +152,12 @@ def _is_noun(word: Token) -> bool:
     return word.kind in ("word", "s", "name") and not asks and not is_known_verb(word.word)
 
 
-def _precedes_a_verb(word: Token) -> bool:
-    return word.kind == "pronoun" or word.word == "to"
+def _precedes_no_noun(word: Token) -> bool:
+    """Return whether a verb or an adverb follows: "we respond", "to respond", "how fast"."""
+    return word.kind == "pronoun" or word.word in ("to", "how")
 
 
-def _ends_a_noun(word: Token) -> bool:
-    return word.kind not in _NOMINAL or word.word in _PARTICIPLES or is_known_verb(word.word)
+def _ends_a_noun(word: Token, *, verbs: bool = True) -> bool:
+    if word.kind not in _NOMINAL or word.word in _PARTICIPLES:
+        return True
+    return word.word in _ADJECTIVES or (verbs and is_known_verb(word.word))

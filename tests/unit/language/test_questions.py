@@ -88,6 +88,14 @@ def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> No
         ("When and where was Acme founded?", "where was Acme founded"),
         ("Can you tell me what autovacuum does and how to enable it?", "how to enable autovacuum"),
         ("What is a hook and what is a cronjob?", "what is a cronjob"),
+        ("What is the port of the server and who owns it?", "who owns the server"),
+        ("Which port does tw-ingest use and who owns it?", "who owns tw-ingest"),
+        ("What is the price of the pump and who sets it?", "who sets the price of the pump"),
+        ("Which file does the server read and who owns it?", "who owns the file of the server"),
+        ("Who is the test lead of Heron and where does he work?", "where does the test lead of Heron work"),
+        ("When is the shop open and what does it cost?", "what does the shop cost"),
+        ("How many days off for my wedding, and how much notice?", "how much notice (my wedding)"),
+        ("How long is my leave and how much notice must I give?", "how much notice must I give (my leave)"),
     ],
 )
 def test_the_second_part_has_the_subject_of_the_first(question: str, second: str) -> None:
