@@ -190,6 +190,8 @@ class FoundUnits:
     missing: tuple[str, ...]
     unknown: tuple[str, ...]
     """Other words asked for that no passage has; one may still answer."""
+    is_of_another_kind: bool = False
+    """A kind of thing is asked for that no passage has a word for."""
 
 
 def shortlist_units(question: str, hits: Sequence[Hit], addresses: bool, shared: AbstractSet[str]) -> FoundUnits:
@@ -202,7 +204,7 @@ def shortlist_units(question: str, hits: Sequence[Hit], addresses: bool, shared:
     units = [unit for unit in units if unit.kind != "row" or (unit.quote.place in meant and not missing)]
     ranked = sorted(score_units(question, units, shared), key=lambda item: item.score, reverse=True)
     unknown = () if not hits or is_foreign_text(question) else find_missing_nouns(question, hits)
-    return FoundUnits(units, ranked[:SHORTLIST], missing, unknown)
+    return FoundUnits(units, ranked[:SHORTLIST], missing, unknown, asks_for_unknown(question, unknown, hits))
 
 
 def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tuple[str, ...]) -> Extraction:
@@ -211,7 +213,7 @@ def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tupl
     may_answer = (
         said
         and not found.missing
-        and not asks_for_unknown(question, found.unknown)
+        and not found.is_of_another_kind
         and _is_relevant(ranked)
         and not _leaves_comparing(question, ranked[0], found.units)
     )

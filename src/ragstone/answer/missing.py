@@ -19,7 +19,9 @@ _NOT_LETTERS = re.compile(r"[\W_]+")
 _OWNING = re.compile(r"['’]s$")
 _FEWEST_LETTERS = 4
 _MOST = 0.66
-_KIND_OF_THING = re.compile(r"\b(?:an?|any|some) (?P<kind>[\w-]{1,60}) (?=[^\W\d_])", re.I)
+_KIND_OF_THING = re.compile(
+    r"\b(?:an?|any|some) (?P<kind>[\w-]{1,60}) (?:(?P<particle>in|on|off|out|up|down) )?(?=[^\W\d_])", re.I
+)
 _NO_AMOUNT = (
     r"(?![\w%°]|[.,:/]?-?\d"
     r"| ?(?:%|percent|(?:milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|times|people|o'clock)\b)"
@@ -110,10 +112,19 @@ def find_missing_nouns(question: str, hits: Sequence[Hit]) -> tuple[str, ...]:
     )
 
 
-def asks_for_unknown(question: str, unknown: Sequence[str]) -> bool:
-    """Return whether a question asks for a kind of thing of which no passage has the word: "Is there a night bus?"."""
-    kinds = (match["kind"].lower() for match in _KIND_OF_THING.finditer(question))
-    return asks_whether(question) and any(kind in unknown for kind in kinds)
+def asks_for_unknown(question: str, unknown: Sequence[str], hits: Sequence[Hit]) -> bool:
+    """Return whether a question asks for a kind of thing of which no passage has the word: "Is there a night bus?".
+
+    `unknown` are its nouns that no passage has; "sign on" is the same word as sign-on.
+    """
+    if not asks_whether(question):
+        return False
+    kinds = [(match["kind"].lower(), match["particle"]) for match in _KIND_OF_THING.finditer(question)]
+    _, letters = _read_hits(hits) if any(particle for _, particle in kinds) else (set[str](), "")
+    return any(
+        is_verb_form(kind) and f"{kind}{particle}" not in letters if particle else kind in unknown
+        for kind, particle in kinds
+    )
 
 
 def _names_something(word: str) -> bool:

@@ -107,6 +107,13 @@ AFTER_STEMMING = {
     "fi": ((re.compile("([uy])ks$"), r"\1s"), (re.compile("ng$"), "nk")),
 }
 
+HYPHENED = re.compile(r"[A-Za-z]{1,20}-[A-Za-z]{1,20}")
+PREFIXED = re.compile(
+    r"(e(?=[^aeiou][aeiou])|wi(?=fi)|on(?=line)|off(?=line)|web|non|pre|sub|self|multi|anti)([a-z]{2,20})"
+)
+PARTICLED = re.compile(r"([a-z]{3,7})(?<!i)(in|on|off|out|up|down)")
+"""English words that are written with a hyphen as well: email, login."""
+
 _local = threading.local()
 
 
@@ -140,8 +147,14 @@ def _telling_terms(language: str, text: str) -> list[str]:
 
 
 def terms_asked(query: str, languages: Collection[str] = ()) -> list[tuple[str, ...]]:
-    """Return for each word of a query the terms that stand for it, one for each language of the kb that has one."""
+    """Return for each word of a query the terms that stand for it, one for each language of the kb that has one.
+
+    An English word is looked for with and without its hyphen: e-mail and email, Wi-Fi and wifi.
+    """
     asked = {term: {term: True} for term in analyze_english(query)}
+    joined = {word.casefold(): english_word(word.replace("-", "")) for word in HYPHENED.findall(fold(query))}
+    for term, spellings in asked.items():
+        spellings.update(dict.fromkeys(joined.get(term) or _add_hyphen(term), True))
     tokens = _tokens(query) if languages else []
     for language in languages:
         telling = [token for token in tokens if not is_function_word(token, language)]
@@ -151,6 +164,12 @@ def terms_asked(query: str, languages: Collection[str] = ()) -> list[tuple[str, 
                 if MARK in term:
                     asked.setdefault(plain[min(place, len(plain) - 1)], {})[term] = True
     return [tuple(terms) for terms in asked.values()]
+
+
+def _add_hyphen(term: str) -> Iterator[str]:
+    for spelt in (PREFIXED, PARTICLED):
+        if parts := spelt.fullmatch(term):
+            yield f"{parts[1]}-{parts[2]}"
 
 
 def languages_of(terms: Iterable[str]) -> set[str]:

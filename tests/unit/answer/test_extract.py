@@ -340,6 +340,8 @@ async def test_a_name_that_no_passage_has_is_missing_and_nothing_answers(
     ("question", "answered"),
     [
         ("Does the crew get a sign-on bonus?", False),
+        ("Does the crew get a sign on bonus?", False),
+        ("Does the crew get a turn up bonus?", True),
         ("Is there a pension bonus?", False),
         ("Does the crew get a yearly bonus?", True),
         ("Does the crew get a bonus in summer?", True),
@@ -349,7 +351,9 @@ async def test_one_kind_of_thing_is_no_answer_to_a_question_for_another(
     question: str, answered: bool, embedder: Embedder, make_hit: MakeHit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ragstone.answer.extract.MIN_CHANCE", 0.0)
-    said = await Extractor(embedder).extract(question, [make_hit("The crew gets a yearly bonus.")], max_sentences=4)
+    said = await Extractor(embedder).extract(
+        question, [make_hit("The crew gets a yearly bonus. A turn-up bonus is extra.")], max_sentences=4
+    )
     assert bool(said.statements) is answered
 
 

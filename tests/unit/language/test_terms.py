@@ -50,6 +50,15 @@ def test_a_query_asks_for_a_word_in_the_languages_of_the_kb() -> None:
     assert terms_asked("SKU-12345", ("de",)) == [("sku-12345",), ("sku", "sku~de"), ("12345",)]
 
 
+def test_a_query_asks_for_a_word_with_and_without_its_hyphen() -> None:
+    assert terms_asked("the emails") == [("email", "e-mail")]
+    assert terms_asked("E-Mail") == [("e-mail", "email"), ("e",), ("mail",)]
+    assert terms_asked("wifi") == [("wifi", "wi-fi")]
+    assert terms_asked("Wi-Fi") == [("wi-fi", "wifi"), ("wi",), ("fi",)]
+    assert terms_asked("login") == [("login", "log-in")]
+    assert terms_asked("station for pumps") == [("station",), ("pump",)]
+
+
 def test_function_words_are_asked_for_only_when_there_is_nothing_else() -> None:
     assert terms_asked("die Häuser", ("de",)) == [("die",), ("hauser", "haus~de")]
     assert terms_asked("war die", ("de",)) == [("war", "war~de"), ("die", "die~de")]
