@@ -16,7 +16,7 @@ from ragstone.answer.sanitize import find_foreign_words, has_address, has_link, 
 from ragstone.answer.verify.additions import MOST_ADDED_TO_CLAUSE
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.language import is_foreign
-from ragstone.answer.verify.row import check_row
+from ragstone.answer.verify.row import check_row, render_with_units
 from ragstone.answer.verify.split import split_claim
 from ragstone.answer.verify.support import find_unsupported
 from ragstone.core.model_types import Relation
@@ -225,9 +225,10 @@ def find_added_part(sentence: CitedSentence, cited: Sequence[Hit]) -> str:
 
 def check_explicitly(sentence: str, cited: Sequence[Hit], near: Sequence[str]) -> str:
     """Return the objection of the explicit checks to a sentence that rests on sentences of these passages, or ""."""
-    if is_repeated(sentence, near):
+    tables = [row for hit in cited for row in rows(hit).values() if row and row.head]
+    if is_repeated(sentence, [*near, *(render_row(row.text, row.head.text) for row in tables if row.head)]):
         return ""
-    around = "\n".join(all_words(hit) for hit in cited)
+    around = "\n".join((*(all_words(hit) for hit in cited), *near))
     reason = find_objection(sentence, near, around)
     return reason or next((found for part in split_claim(sentence) if (found := _find_row_objection(part, cited))), "")
 
@@ -247,7 +248,7 @@ def find_near_sentences(sentence: str, cited: Sequence[Hit], quotes: Sequence[Qu
         for start, end, terms in _read_sentences(hit.text):
             row = in_tables.get(start, Quote(hit, start, min(end, start + _LONGEST)))
             if row is not None:
-                text = render_row(row.text, row.head.text) if row.head else row.text
+                text = render_with_units(row) if row.head else row.text
                 found.append((row, text, len(terms & wanted)))
     kept = sorted(found, key=lambda item: (item[0] not in quotes, -item[2]))[:_MOST_NEAR]
     return [text for _, text, _ in sorted(kept, key=lambda item: found.index(item))]

@@ -19,6 +19,8 @@ from ragstone.core.answers import SITE, Citation, Support
 from ragstone.core.documents import page_at
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import analyze
+from ragstone.language.measurements import find_quantities
+from ragstone.language.vocabulary import is_measured
 
 _NUMBERED_WORD = re.compile(r"([^\W\d_]{1,40})\.?[ \t]{1,3}(?:no\.?|#)?[ \t]?(\d{1,9})(?![.,]?\w)", re.I)
 _MORE = re.compile(r"\s{0,3}(?:,|and|or|to|&|[-–/])\s{0,3}\d", re.I)
@@ -261,7 +263,9 @@ def select_for_claim(quotes: Sequence[Quote], claim: str, terms: AbstractSet[str
 
     Figures do not tell: a claim may have them wrong.
     """
-    return _drop_rows(quotes, claim, lambda table: _rows_in_claim(table, terms))
+    figures = [figure for figure in find_quantities(claim) if is_measured(figure)]
+    others = terms - {term for figure in figures for term in analyze(figure.words)}
+    return _drop_rows(quotes, claim, lambda table: _rows_in_claim(table, others))
 
 
 def _drop_rows(quotes: Sequence[Quote], words: str, chosen: Callable[[list[Quote]], list[Quote]]) -> list[Quote]:

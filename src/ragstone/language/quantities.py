@@ -160,8 +160,8 @@ class Quantity:
 
     def rivals(self, other: Quantity) -> bool:
         """Return whether both measure the same kind of thing, so that one excludes the other."""
-        if self.is_period and other.is_period and {self.dimension, other.dimension} == CYCLES:
-            return not _may_be_as_long(self, other)
+        if {self.dimension, other.dimension} == CYCLES and self.is_period == other.is_period:
+            return self.per == other.per and not self.moves_otherwise(other) and not _may_be_as_long(self, other)
         alike = self.dimension == other.dimension and (self.dimension or (self.lead and self.lead == other.lead))
         if not alike or (self.per is None) != (other.per is None) or self.moves_otherwise(other):
             return False
@@ -214,7 +214,7 @@ class Quantity:
 
 
 CYCLES = frozenset(("time in s", "calendar in months"))
-"""Dimensions of periods."""
+"""Dimensions of times: a month has no fixed number of days."""
 _DAYS_OF_MONTH = (28, 31)
 
 

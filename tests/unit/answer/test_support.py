@@ -40,6 +40,29 @@ def test_a_sentence_of_the_source_supports_itself_whatever_else_the_source_says(
     assert check_explicitly(part, [denied], find_near_sentences(part, [denied], ()))
 
 
+@pytest.mark.parametrize(
+    ("sentence", "is_said"),
+    [
+        ("The Bilge Pump 4 has a warranty of 36 months.", True),
+        ("The Bilge Pump 8 has a lead time of five weeks.", True),
+        ("The Bilge Pump 4 costs £690.", True),
+        ("The Bilge Pump 4 has a warranty of 36 days.", False),
+        ("The Bilge Pump 8 has a lead time of 36 months.", False),
+        ("The Bilge Pump 4 costs €690.", False),
+        ("The Bilge Pump 4 costs £1140.", False),
+        ("Product: Bilge Pump 4; Price (GBP): 690; Lead time (weeks): 3; Warranty (months): 36", True),
+    ],
+)
+def test_a_figure_of_a_row_has_the_unit_of_its_column(
+    make_hit: Callable[..., Hit], sentence: str, is_said: bool
+) -> None:
+    hit = make_hit(
+        "| Product | Price (GBP) | Lead time (weeks) | Warranty (months) |\n|---|---|---|---|\n"
+        "| Bilge Pump 4 | 690 | 3 | 36 |\n| Bilge Pump 8 | 1140 | 5 | 36 |"
+    )
+    assert (check_explicitly(sentence, [hit], find_near_sentences(sentence, [hit], ())) == "") is is_said
+
+
 def test_the_opposite_is_not_supported() -> None:
     source = "Heat increases the pressure in the tank."
     assert find_objection("Heat increases tank pressure.", [source], source) == ""

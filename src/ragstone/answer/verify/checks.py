@@ -114,6 +114,12 @@ def _read_numbered(text: str) -> dict[str, set[str]]:
     return found
 
 
+def find_numbered(text: str) -> list[str]:
+    """Return the names of a text with the one number behind each: Debian 9."""
+    found = (match.group() for match in islice(_NUMBERED.finditer(text), _MOST_NUMBERED))
+    return [name for name in found if len(_VERSION.findall(name.split(" ", 1)[1])) == 1]
+
+
 def _is_same_number(one: str, other: str) -> bool:
     """Return whether two versions may be one: 8 is 8.0, and 1.11 is of 1."""
     return one == other or one.startswith(f"{other}.") or other.startswith(f"{one}.")

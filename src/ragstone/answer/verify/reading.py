@@ -39,7 +39,7 @@ from ragstone.answer.verify.objections import (
     has_kind,
 )
 from ragstone.answer.verify.roles import find_other_actor
-from ragstone.answer.verify.row import check_row, is_stated_by, row_statement
+from ragstone.answer.verify.row import check_row, is_stated_by, render_with_units, row_statement
 from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import (
@@ -345,7 +345,7 @@ def _read_unit(claim: str, said: str, candidate: _Candidate, near: float, covere
     terms = frozenset(analyze_query(claim))
     findings = check_row(claim, quote, terms, quote.headings)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
-    told = name_subject(claim, unit, render_row(quote.text, quote.head.text))
+    told = name_subject(claim, unit, render_with_units(quote))
     objections, shares, rival, opposed, _ = _rest_on(claim, said, told, context, is_row=True)
     # The cells of a row have no order, and its names stand over it.
     ordered = {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND, ObjectionKind.OPPOSITE_WORDS}

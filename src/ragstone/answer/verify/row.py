@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import lru_cache
 
 from ragstone.answer.quotes import (
     Cell,
@@ -19,29 +21,104 @@ from ragstone.answer.quotes import (
     named_columns,
 )
 from ragstone.answer.verify.binding import is_misbound
-from ragstone.answer.verify.checks import check, is_turned_round
+from ragstone.answer.verify.checks import check, find_numbered, is_turned_round
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind, drop_kind, has_kind
 from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.measurements import find_quantities
 from ragstone.language.negation import direction, find_denials
 from ragstone.language.quantities import Outcome, Quantity
+from ragstone.language.units import PREFIXES
+from ragstone.language.vocabulary import is_measured
 
+_UNIT = re.compile(
+    r"(?:^|\s)[(\[](?:in )?(?P<inside>[^()\[\]]{1,24})[)\]]"
+    r"|,?\sin (?P<behind>[^()\[\],]{1,24})$|,\s(?P<last>[^()\[\],]{1,24})$"
+)
+"""At the name of a column: the unit of its figures."""
 _ELSEWHERE = Objection(ObjectionKind.OF_SOMETHING_ELSE)
 _YES = frozenset(("yes", "y", "x", "true", "✓", "✔"))
 _NO = frozenset(("no", "n", "false", "✗", "✘"))
 
 
+def render_with_units(row: Quote) -> str:
+    """Return a row as an answer says it, with the units of its columns behind its figures."""
+    pairs = [f"{name}: {value}" if name else value for name, value in _spell_units(row).values()]
+    return "; ".join(pairs)
+
+
+def _spell_units(row: Quote) -> dict[Cell, Cell]:
+    """Return the cells of a row, each as it is read: 36 below "Warranty (months)" as 36 months below "Warranty"."""
+    head = row.head.text if row.head else ""
+    columns = _read_columns(head)
+    return {cell: _spell_unit(cell, *columns.get(cell[0], ("", ""))) for cell in named_cells(row.text, head)}
+
+
+def _spell_unit(cell: Cell, name: str, unit: str) -> Cell:
+    value = cell[1]
+    figures = find_quantities(value) if unit else []
+    if not figures or any(figure.dimension for figure in figures) or not value.endswith(figures[-1].words):
+        return cell
+    return name, f"{unit}{value}" if unit in PREFIXES else f"{value} {unit}"
+
+
+@lru_cache(64)
+def _read_columns(head: str) -> dict[str, tuple[str, str]]:
+    """Return the columns of a table, each with its name and its unit; beside "(max)", "(min)" is no minute."""
+    columns = {column: _split_unit(column) for column, _ in named_cells(head, head)}
+    smallest = "min" if "max" in head.lower() else ""
+    return {
+        column: (name, unit) if unit.lower() != smallest else (column, "") for column, (name, unit) in columns.items()
+    }
+
+
+def _split_unit(column: str) -> tuple[str, str]:
+    """Return the name of a column without the unit of its figures, and the unit, or ""."""
+    for match in _UNIT.finditer(column):
+        unit = next(filter(None, match.groups())).strip()
+        figures = find_quantities(f"{unit}2" if unit in PREFIXES else f"2 {unit}")
+        is_whole = unit in PREFIXES or (figures and (figures[0].per or figures[0].words.endswith(unit)))
+        if is_whole and len(figures) == 1 and is_measured(figures[0]):
+            return f"{column[: match.start()]}{column[match.end() :]}".strip(" ,"), unit
+    return column, ""
+
+
+def _own_terms(row: Quote, terms: AbstractSet[str]) -> AbstractSet[str]:
+    """Return the terms without those of units, which name no column."""
+    columns = _read_columns(row.head.text if row.head else "").values()
+    units = {term for _, unit in columns for term in analyze(unit)}
+    return terms - (units - {term for name, _ in columns for term in analyze(name)})
+
+
+def _read_meant(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
+    """Return the cells of a row that a claim is about, with the units of their columns."""
+    spelt = _spell_units(row)
+    return [spelt[cell] for cell in meant_cells(row, _own_terms(row, terms))]
+
+
+def _read_named(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
+    """Return the cells in columns that a claim names, with the units of the columns."""
+    spelt = _spell_units(row)
+    return [spelt[cell] for cell in named_columns(row, _own_terms(row, terms))]
+
+
 def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
     """Return the cells of a row that a claim is about, in words that the checks take for one statement."""
-    cells = meant_cells(row, terms)
+    cells = _read_meant(row, terms)
     return ", ".join(value if is_prose(value) else f"{name} {value}".strip() for name, value in cells)
 
 
 def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) -> Findings:
     """Return the findings of a row read beside a claim."""
-    known_as = label(row)
-    name, claim = drop_number(known_as, claim)
-    said = row_statement(row, terms).replace(known_as, name, 1)
+    names: dict[str, str] = {}
+    for known_as in _find_numbered_names(row):
+        names[known_as], claim = drop_number(known_as, claim)
+
+    def drop_numbers(text: str) -> str:
+        for known_as, name in names.items():
+            text = text.replace(known_as, name, 1)
+        return text
+
+    said = drop_numbers(row_statement(row, terms))
     above = f"{headings}\n{caption(row.head)}" if row.head else headings
     claimed = find_quantities(claim)
     found = _drop_word_order(check(claim, said, above, said), claim, claimed, row, terms)
@@ -50,12 +127,13 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     if _is_denied(row, terms) and not find_denials(claim):
         found = replace(found, conflicts=(*found.conflicts, Objection(ObjectionKind.DENIED)))
     plain = all(quantity.bound in ("is", "about") for quantity in claimed)
-    if (
-        any(quantity.move not in ("", "every") for quantity in claimed) or (plain and direction(claim))
-    ) and not direction(said):
+    changes = any(quantity.move not in ("", "every") for quantity in claimed) or (plain and direction(claim))
+    if changes and not direction(said):
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
-    cells = [(column, value.replace(known_as, name, 1)) for column, value in meant_cells(row, terms)]
+    cells = [(column, drop_numbers(value)) for column, value in _read_meant(row, terms)]
     told = _compare_figures(claimed, cells, _find_named_figures(row, terms))
+    if any(outcome == "absent" and _find_alike(figure, cells) for figure, outcome in zip(claimed, told, strict=True)):
+        found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NUMBER_MISSING)))
     if claimed and found.conflicts and not _find_named_figures(row, terms):
         # Another table may have the figure in a column of its own.
         found = replace(found, conflicts=drop_kind(found.conflicts, ObjectionKind.OTHER_NUMBER))
@@ -66,11 +144,18 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     return _drop_missing_number(found) if claimed and set(told) == {"same"} else found
 
 
+def _find_numbered_names(row: Quote) -> list[str]:
+    """Return the label of a row, and the names with a number in its other cells: TideLogger 4."""
+    cells = [value for _, value in named_cells(row.text, row.head.text if row.head else "")]
+    told = [name for value in cells if not is_figure(value) and not is_prose(value) for name in find_numbered(value)]
+    return list(dict.fromkeys((label(row), *told)))
+
+
 def _drop_word_order(
     found: Findings, claim: str, claimed: Sequence[Quantity], row: Quote, terms: AbstractSet[str]
 ) -> Findings:
     """Return the findings without those from word order, which means nothing between cells."""
-    values = [value for _, value in meant_cells(row, terms)]
+    values = [value for _, value in _read_meant(row, terms)]
     conflicts, voids = found.conflicts, found.voids
     if not any(is_turned_round(claim, value) for value in values):
         conflicts = drop_kind(conflicts, ObjectionKind.TURNED_ROUND)
@@ -86,9 +171,9 @@ def _drop_word_order(
 
 def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
     """Return whether no column that the claim names holds a word of it, apart from the row's own label."""
-    first, *_ = named_cells(row.text, row.head.text if row.head else "")
+    first, *_ = _spell_units(row).values()
     own = terms - set(analyze(first[1]))
-    values = [cell[1] for cell in named_columns(row, terms) if cell != first]
+    values = [cell[1] for cell in _read_named(row, terms) if cell != first]
     return bool(values) and not any(
         is_prose(value) or value.lower() in _YES or own & set(analyze(value)) for value in values
     )
@@ -96,13 +181,13 @@ def _says_otherwise(row: Quote, terms: AbstractSet[str]) -> bool:
 
 def _is_denied(row: Quote, terms: AbstractSet[str]) -> bool:
     """Return whether the one column that a claim names, apart from the row's own label, says no."""
-    first, *_ = named_cells(row.text, row.head.text if row.head else "")
-    values = [value.lower() for name, value in named_columns(row, terms) if (name, value) != first]
+    first, *_ = _spell_units(row).values()
+    values = [value.lower() for name, value in _read_named(row, terms) if (name, value) != first]
     return len(values) == 1 and values[0] in _NO
 
 
 def _find_named_figures(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
-    return [cell for cell in named_columns(row, terms) if is_figure(cell[1]) or _tells_period(cell[1])]
+    return [cell for cell in _read_named(row, terms) if is_figure(cell[1]) or _tells_period(cell[1])]
 
 
 def _tells_period(value: str) -> bool:
@@ -133,11 +218,18 @@ def _compare_figures(claimed: Sequence[Quantity], cells: Sequence[Cell], named: 
 
 
 def _compare_figure(claimed: Quantity, cells: Sequence[Cell], named: Sequence[Cell]) -> Outcome:
-    if any(_fits(claimed, cell) for cell in cells):
+    if any(_fits(claimed, cell) for cell in _find_alike(claimed, cells) or cells):
         return "same"
     if len(named) == 1 and any(_is_rival(claimed, stated) for stated in _quantities(named[0])):
         return "differs"
     return "absent"
+
+
+def _find_alike(claimed: Quantity, cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with figures in a unit of the same kind, for a figure with a unit: £36 is no warranty of 36."""
+    if not is_measured(claimed):
+        return []
+    return [cell for cell in cells if any(told.dimension == claimed.dimension for told in _quantities(cell))]
 
 
 def _fits_column(claimed: Quantity, named: Sequence[Cell]) -> bool:

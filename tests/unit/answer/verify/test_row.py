@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from ragstone.answer.quotes import rows
 from ragstone.answer.verify import ClaimVerifier
 from ragstone.answer.verify.reading import find_evidence
+from ragstone.answer.verify.row import render_with_units
 from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment
 from ragstone.core.protocols import Embedder, Entailer
@@ -130,6 +132,57 @@ async def test_a_name_is_read_in_its_column_wherever_it_stands(
     embedder: Embedder, make_hit: MakeHit, claim: str, stance: str
 ) -> None:
     assert (await verified(embedder, claim, make_hit(DEPOTS))).stance == stance
+
+
+PUMPS = (
+    "| Code | Product | Unit price (GBP) | Minimum order | Lead time (weeks) | Warranty (months) | Tank in l | Note |\n"
+    "|---|---|---|---|---|---|---|---|\n"
+    "| P-1 | Bilge Pump 4 | 690.00 | 1 | 3 | 36 | 20 | Four valves |\n"
+    "| P-2 | Bilge Pump 8 | 1140.00 | 1 | 5 | 36 | 48 | Eight valves |\n"
+    "| P-3 | Hand Pump | 329.00 | 2 | 2 | 24 | 12 | Its seal lasts five years |"
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "stance"),
+    [
+        ("The Bilge Pump 8 has a warranty of 36 months.", "supported"),
+        ("The Bilge Pump 4 has a warranty of three years.", "supported"),
+        ("The Bilge Pump 4 costs £690.", "supported"),
+        ("The unit price of the Bilge Pump 4 is 690 GBP.", "supported"),
+        ("The Bilge Pump 8 has a lead time of five weeks.", "supported"),
+        ("The tank of the Bilge Pump 8 holds 48 litres.", "supported"),
+        ("The Bilge Pump 8 has a warranty of 24 months.", "refuted"),
+        ("The Bilge Pump 8 has a lead time of three weeks.", "refuted"),
+        ("The tank of the Bilge Pump 8 holds 20 litres.", "refuted"),
+        ("The Bilge Pump 8 has a warranty of 36 days.", "refuted"),
+        ("The Bilge Pump 8 has a lead time of 36 months.", "refuted"),
+        ("The Bilge Pump 4 costs £36.", "unknown"),
+        ("The Bilge Pump 4 costs £1.", "unknown"),
+        ("The Bilge Pump 4 costs £1140.", "unknown"),
+        ("The unit price of the Bilge Pump 4 is €690.", "unknown"),
+        ("The tank of the Bilge Pump 8 holds 48 kg.", "unknown"),
+    ],
+)
+async def test_a_figure_has_the_unit_in_the_name_of_its_column(
+    embedder: Embedder, make_hit: MakeHit, claim: str, stance: str
+) -> None:
+    assert (await verified(embedder, claim, make_hit(PUMPS))).stance == stance
+
+
+@pytest.mark.parametrize(
+    ("columns", "cells", "said"),
+    [
+        ("Oven | Pause (min) | Heat (°C)", "Ember | 40 | 5–7", "Oven: Ember; Pause: 40 min; Heat: 5–7 °C"),
+        ("Oven | Heat (min) | Heat (max)", "Ember | 40 | 90", "Oven: Ember; Heat (min): 40; Heat (max): 90"),
+        ("Oven | Price (£) | Size in mm", "Ember | 1,140 | 30 cm", "Oven: Ember; Price: £1,140; Size in mm: 30 cm"),
+        ("Oven | Load, kg | Rent (EUR per month)", "Ember | 5 | 9", "Oven: Ember; Load: 5 kg; Rent: 9 EUR per month"),
+        ("Oven | Name(s) | Made (year)", "Ember | Coal 2 | 1990", "Oven: Ember; Name(s): Coal 2; Made (year): 1990"),
+    ],
+)
+def test_the_unit_of_a_column_is_put_behind_its_figures(make_hit: MakeHit, columns: str, cells: str, said: str) -> None:
+    (row,) = [row for row in rows(make_hit(f"| {columns} |\n|---|---|---|\n| {cells} |")).values() if row]
+    assert render_with_units(row) == said
 
 
 async def test_a_later_part_of_a_table_is_read_with_its_columns(embedder: Embedder, make_hit: MakeHit) -> None:
