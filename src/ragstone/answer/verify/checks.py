@@ -18,9 +18,9 @@ from ragstone.language.measurements import drops_bound, find_quantities, speaks_
 from ragstone.language.negation import (
     are_opposites,
     direction,
+    drops_hedge,
     find_extent,
     has_denial_conflict,
-    is_hedged,
     is_swapped,
     overreaches,
     restate,
@@ -135,7 +135,7 @@ def _find_gaps(claim: str, sentence: str, around: str) -> list[Objection]:
     kinds = []
     if overreaches(claim, sentence) and not _of_fewer(sentence):
         kinds.append(ObjectionKind.NOT_OF_ALL)
-    if is_hedged(sentence) and not is_hedged(claim):
+    if drops_hedge(claim, sentence):
         kinds.append(ObjectionKind.HEDGED)
     if drops_bound(claim, sentence) or is_at_certain_times(claim, sentence):
         kinds.append(ObjectionKind.LIMITED)

@@ -36,6 +36,7 @@ def test_a_name_may_stand_in_the_heading() -> None:
         ("The slip is not open.", "The slip is open.", ("one says that this is so, the other that it is not",)),
         ("The slip is not open.", "The slip is closed.", ("the source says this in opposite words",)),
         ("The slip is open.", "The slip may be open.", ("it says only that it may be so",)),
+        ("Tickets expire in May.", "Tickets may be changed; they expire in May.", ()),
         ("All slips are open.", "Some slips are open.", ("the source does not say this about all of them",)),
         ("The slip is open.", "The slip is open, but the quay is not open.", ()),
     ],
