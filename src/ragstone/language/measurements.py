@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ragstone.language.analyzer import FUNCTION_WORDS, analyze
 from ragstone.language.dates import REMEMBERED, date_spans
-from ragstone.language.grammar import BE, LINKS, MODALS, PREPOSITIONS
+from ragstone.language.grammar import BE, LINKS, MODALS, PREPOSITIONS, words_of
 from ragstone.language.numbers import NUMBER, NUMBER_WORDS, SCALED, SHORT_SCALED, last_digit, number, scale_of, value_of
 from ragstone.language.quantities import CYCLES, Bound, Quantity, Span, Spans, find_move, join_quantities
 from ragstone.language.units import CELSIUS, PREFIXES, UNITS, Unit, is_told_by_case, unit_of
@@ -61,6 +61,8 @@ _BEFORE_PERIOD = re.compile(r"\s?(?:/\s?|(?:per|every|each) (?:(?:single|full|wh
 _EVERY = re.compile(r"\b(?:every|each)(?P<about> (?:about|around|approximately|roughly))?$", re.I)
 _EVERY_PERIOD = re.compile(r"\b(?:every|each|per) (?:\w{1,13} )?$", re.I)
 _TURNED: dict[Bound, Bound] = {"at least": "at most", "at most": "at least", "over": "under", "under": "over"}
+_OTHER_DAYS = words_of("working business school trading banking court clear light man person half")
+"""Words that make a day, a month or a year something else: five working days are a week."""
 _BELOW_ZERO = re.compile(r"[ -](?:below|under) (?:zero|0\b(?!\.\d)|(?P<freezing>freezing))", re.I)
 _DOLLARS = re.compile(r"(?<![^\W\d_])([^\W\d_]{1,3})\$$")
 _BOUNDS: tuple[tuple[Bound, str], ...] = (
@@ -283,8 +285,18 @@ def _unit(text: str, match: re.Match[str], before: str) -> tuple[Unit, int]:
     known = unit_of(word.replace(" ", "") if word.lower().startswith("per") else word)
     if not after["gap"] and word.lower() in _ORDINAL:
         return Unit(""), bare
+    if known is None and (behind := _NEXT_WORD.match(text, end)) and _describes_time(word, behind[1]):
+        return unit_of(behind[1]) or Unit(""), bare
     unit = known or Unit(_own(word))
     return unit, end if unit.dimension else bare
+
+
+def _describes_time(word: str, behind: str) -> bool:
+    """Return whether a word between a number and a unit of time tells nothing of its length: 27 paid days are days."""
+    unit = unit_of(behind) if behind.endswith("s") else None
+    return (
+        unit is not None and unit.dimension in CYCLES and bool(_find_counted(word)) and word.lower() not in _OTHER_DAYS
+    )
 
 
 def _currency(before: str) -> Unit:

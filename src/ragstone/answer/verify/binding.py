@@ -116,7 +116,7 @@ def _is_related(figure: Figure, other: Figure, how: str) -> bool:
         if how == "fits":
             return figure.fits(other)
         alike = figure.dimension == other.dimension or not other.dimension or figure.rivals(other)
-        return alike and not figure.fits(other)
+        return alike and figure.is_period == other.is_period and not figure.fits(other)
     if isinstance(figure, Moment) and isinstance(other, Moment):
         return figure.fits(other) if how == "fits" else figure.rivals(other)
     return False

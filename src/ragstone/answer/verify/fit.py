@@ -332,7 +332,7 @@ def _has_same(figures: Sequence[Figure], figure: Figure) -> bool:
 def _is_rival(mine: Figure, theirs: Figure) -> bool:
     if isinstance(mine, Quantity) and isinstance(theirs, Quantity):
         alike = mine.dimension == theirs.dimension or not (is_measured(mine) and theirs.dimension)
-        return alike or mine.rivals(theirs)
+        return mine.is_period == theirs.is_period and (alike or mine.rivals(theirs))
     return isinstance(mine, Moment) and isinstance(theirs, Moment) and mine.rivals(theirs)
 
 

@@ -71,6 +71,12 @@ async def test_a_period_is_read_in_rows_and_entries(claim: str, stance: Stance) 
     assert (await verified(claim, hit(WATCH, "watch"), hit(TERMS, "terms"))).stance == stance
 
 
+async def test_a_time_is_no_rival_of_how_often_something_comes() -> None:
+    source = hit("A full copy of the log is made every night at 02:30 and kept for 35 days.")
+    assert (await verified("The nightly full copy of the log is retained for 35 days.", source)).stance == "supported"
+    assert (await verified("The nightly full copy of the log is retained for 30 days.", source)).stance == "refuted"
+
+
 @pytest.mark.parametrize(
     ("statement", "is_said"),
     [
