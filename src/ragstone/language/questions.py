@@ -154,8 +154,8 @@ def swap_name(question: str, other: str) -> str:
     if (code := _CODE.fullmatch(other)) and (alike := re.search(rf"(?<![\w-]){re.escape(code[1])}[\w.-]*", asked)):
         return f"{asked[: alike.start()]}{other}{asked[alike.end() :]}"
     names = list(_NAME.finditer(asked))
-    if names and (named := _THE_NAME.fullmatch(other)):
-        other = named[1]
+    if names and (bare := _THE_NAME.fullmatch(other)):
+        other = bare[1]
     named = other[:1].isupper() and names
     return f"{asked[: names[-1].start()]}{other}{asked[names[-1].end() :]}" if named else f"{asked} ({other})"
 
