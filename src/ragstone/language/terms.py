@@ -109,9 +109,13 @@ AFTER_STEMMING = {
 
 HYPHENED = re.compile(r"[A-Za-z]{1,20}-[A-Za-z]{1,20}")
 PREFIXED = re.compile(
-    r"(e(?=[^aeiou][aeiou])|wi(?=fi)|on(?=line)|off(?=line)|web|non|pre|sub|self|multi|anti)([a-z]{2,20})"
+    r"(e(?=mail|book|commerc|learn|ticket|read|bik|sign)|wi(?=fi)|on(?=line|site)|off(?=line|site)|web(?=sit|pag|cam)"
+    r"|non|sub|self|multi|anti)([a-z]{2,20})"
 )
-PARTICLED = re.compile(r"([a-z]{3,7})(?<!i)(in|on|off|out|up|down)")
+PARTICLED = re.compile(
+    r"(log|sign|check|plug|opt|drop|walk|back|set|start|clean|follow|look|mark|pick|pop|roll|round|warm|cut|kick|lay|pay"
+    r"|play|shut|take|turn|print|read|time|work|hand|break|cool|count|lock|touch)(in|on|off|out|up|down)"
+)
 """English words that are written with a hyphen as well: email, login."""
 
 _local = threading.local()
