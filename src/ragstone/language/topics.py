@@ -153,8 +153,8 @@ def _is_noun(word: Token) -> bool:
 
 
 def _precedes_no_noun(word: Token) -> bool:
-    """Return whether a verb or an adverb follows: "we respond", "to respond", "how fast"."""
-    return word.kind == "pronoun" or word.word in ("to", "how")
+    """Return whether a verb or an adverb follows: "we respond", "to respond", "who responds", "how fast"."""
+    return word.kind == "pronoun" or word.word in ("to", "how", "who")
 
 
 def _ends_a_noun(word: Token, *, verbs: bool = True) -> bool:

@@ -74,6 +74,7 @@ def test_what_a_word_points_to_is_said(parts: tuple[str, str], whole: str) -> No
         ("What does `git stash` do, and how do I undo it?", "how do I undo git stash"),
         ("What does -r do and what's its long form?", "what's -r's long form"),
         ("Who wrote Flask and when was Django released?", "when was Django released"),
+        ("Who looks after Git these days and where does it live?", "where does Git live"),
         ("How long is the timeout on Linux, and what about Windows?", "How long is the timeout on Windows"),
         ("How often does the ferry sail, and what about on Sundays?", "How often does the ferry sail (on Sundays)"),
         ("What is a savepoint? How do I release one?", "How do I release a savepoint"),
