@@ -25,6 +25,7 @@ from ragstone.ingest.enrich.near_duplicates import bands, signature
 from ragstone.ingest.enrich.summary import summarize
 from ragstone.ingest.extract import MAIL, ParseFile, PartStore, extract, normalize
 from ragstone.ingest.parsers.draft import DEFAULT, ParseOptions, printable
+from ragstone.ingest.parsers.mail.marks import without_sending
 from ragstone.ingest.parsers.sandbox.pool import ParserLimits, ParserPool
 from ragstone.ingest.sources.files.walk import name_of
 from ragstone.ingest.stage_times import StageTimes
@@ -167,7 +168,7 @@ class Preparer:
         with times.measure("enrich", len(chunks)):
             found = enrich(parsed, self._options.enrich)
             terms = analyze_chunks([chunk.contextual for chunk in chunks], str(parsed.metadata.get("language") or ""))
-            signed = signature(parsed.text) if self.near_duplicates != "off" else b""
+            signed = signature(without_sending(parsed)) if self.near_duplicates != "off" else b""
         hashed, recipe = content_hash(item.content), self.recipe(item)
         return Prepared(
             # While it waits for the model, a document does not keep its original in memory.
@@ -191,7 +192,7 @@ class Preparer:
         parsed = normalize(work.item, parsed, detect=False)
         if not parsed.text.strip():
             raise NoTextSeen(f"{work.item.uri} holds no text")
-        signed = signature(parsed.text) if self.near_duplicates == "skip" else b""
+        signed = signature(without_sending(parsed)) if self.near_duplicates == "skip" else b""
         return Prepared(
             *(replace(work, item=replace(work.item, content=b"")), "", "", parsed, parsed.metadata),
             chunks=(),

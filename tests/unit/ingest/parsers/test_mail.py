@@ -11,7 +11,13 @@ import pytest
 from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.core.types import Parsed
 from ragstone.ingest.parsers.draft import broken_rules
+from ragstone.ingest.parsers.mail.marks import without_sending
 from ragstone.ingest.parsers.mail.parser import parse_mail
+
+SENT = (
+    "\n\nThe mail was sent by Anna Berg <anna@harbour.example> to bo@harbour.example, Clara <clara@harbour.example>, "
+    "on Tue, 5 May 2026 08:00 UTC."
+)
 
 
 def mail(subject: str, text: str = "", *, html: str = "", **headers: str) -> EmailMessage:
@@ -41,7 +47,7 @@ def parsed(message: EmailMessage | bytes) -> Parsed:
 @pytest.mark.req("R-ING-36")
 def test_the_text_is_the_subject_a_blank_line_and_the_body() -> None:
     found = parsed(mail("Ferry times", "The ferry leaves at nine.\n\nBring tea.\n"))
-    assert found.text == "Subject: Ferry times\n\nThe ferry leaves at nine.\n\nBring tea."
+    assert found.text == f"Subject: Ferry times\n\nThe ferry leaves at nine.\n\nBring tea.{SENT}"
     assert found.title == "Ferry times"
     assert found.media_type == "message/rfc822"
     assert found.warnings == ()
@@ -80,6 +86,33 @@ def test_labels_of_an_export_may_hold_commas_and_encoded_words() -> None:
     assert parsed(raw).metadata["labels"] == ["Inbox", "Fares, old", "Fähren"]
 
 
+def test_the_text_says_who_sent_it_and_names_the_first_receivers() -> None:
+    people = [f"p{number}@harbour.example" for number in range(8)]
+    message = mail("Ferry", "It leaves at nine.\n\nAnna", Cc=", ".join(people))
+    assert parsed(message).text == (
+        "Subject: Ferry\n\nIt leaves at nine.\n\nThe mail was sent by Anna Berg <anna@harbour.example> to "
+        f"bo@harbour.example, Clara <clara@harbour.example>, with a copy to {', '.join(people[:5])} and 3 more, "
+        "on Tue, 5 May 2026 08:00 UTC."
+    )
+    answered = mail("Re: Ferry", "> Is it late?\nNo.\n> Who steers?\nAnna\n")
+    assert parsed(answered).text == f"Subject: Re: Ferry\n\n> Is it late?\n\nNo.\n\n> Who steers?\n\nAnna{SENT}"
+    assert parsed(b"Subject: a\nDate: Tue, 5 May 2026 10:00:00 +0200\n\nb").text == (
+        "Subject: a\n\nb\n\nThe mail was sent on Tue, 5 May 2026 08:00 UTC."
+    )
+
+
+def test_copies_of_a_mail_have_one_text_but_for_its_sending() -> None:
+    first, second = (
+        parsed(mail("Ferry", "Nine.", html="<p>Nine.</p>", Bcc=one)) for one in ("a@b.example", "c@d.example")
+    )
+    third = mail("Ferry", "Nine.")
+    third.replace_header("To", "dora@harbour.example")
+    third.replace_header("Date", "Wed, 06 May 2026 10:00:00 +0200")
+    assert first.text == second.text != parsed(third).text
+    assert without_sending(first) == without_sending(parsed(third)) == "Subject: Ferry\n\nNine.\n\n"
+    assert without_sending(parsed(b"Subject: a\n\nb")) == "Subject: a\n\nb"
+
+
 @pytest.mark.req("R-EXT-01")
 def test_html_alone_is_read_with_its_structure() -> None:
     page = (
@@ -87,8 +120,8 @@ def test_html_alone_is_read_with_its_structure() -> None:
         "<ul><li>Adults 9</li><li>Dogs 2</li></ul><p style='display:none'>preview</p></div></body></html>"
     )
     found = parsed(mail("News", html=page))
-    assert found.text == "Subject: News\n\nFares\n\nFrom May:\n\n- Adults 9\n- Dogs 2"
-    assert [block.kind for block in found.blocks] == ["heading", "heading", "paragraph", "list"]
+    assert found.text == f"Subject: News\n\nFares\n\nFrom May:\n\n- Adults 9\n- Dogs 2{SENT}"
+    assert [block.kind for block in found.blocks] == ["heading", "heading", "paragraph", "list", "table"]
 
 
 def test_the_plain_version_is_taken_unless_it_only_points_to_the_other() -> None:
@@ -96,11 +129,14 @@ def test_the_plain_version_is_taken_unless_it_only_points_to_the_other() -> None
     assert "change" in parsed(mail("a", "Open this mail in a browser.", html=html)).text
     assert "change" in parsed(mail("a", " \n ", html=html)).text
     plain = "The fares change in May: nine for adults, two for dogs, and nothing at all for bicycles."
-    assert parsed(mail("a", plain, html="<p>Something else.</p>")).text == f"Subject: a\n\n{plain}"
+    assert parsed(mail("a", plain, html="<p>Something else.</p>")).text == f"Subject: a\n\n{plain}{SENT}"
 
 
 def test_a_plain_part_that_holds_a_page_is_read_as_one() -> None:
-    assert parsed(mail("a", "<!DOCTYPE html><html><p>The <b>ferry</b></p></html>")).text.endswith("\n\nThe ferry")
+    assert (
+        parsed(mail("a", "<!DOCTYPE html><html><p>The <b>ferry</b></p></html>")).text
+        == f"Subject: a\n\nThe ferry{SENT}"
+    )
 
 
 @pytest.mark.req("R-ING-37", "R-EXT-01")
@@ -118,7 +154,7 @@ def test_attachments_are_files_of_their_own(make_pdf: Callable[..., bytes]) -> N
     ]
     assert found.attachments[0].content == pdf
     assert found.metadata["has_attachments"] is True
-    assert found.text == "Subject: Fares\n\nSee the table."
+    assert found.text == f"Subject: Fares\n\nSee the table.{SENT}"
 
 
 def test_a_photograph_shown_in_the_text_is_an_attachment_and_a_logo_is_not() -> None:
@@ -163,7 +199,7 @@ def test_a_mail_of_attachments_only_is_a_document() -> None:
     message["From"] = "anna@harbour.example"
     message.add_attachment(b"x", maintype="application", subtype="pdf", filename="scan.pdf")
     found = parsed(message)
-    assert found.text == "Subject: (no subject)"
+    assert found.text == "Subject: (no subject)\n\nThe mail was sent by anna@harbour.example."
     assert len(found.attachments) == 1
 
 
@@ -180,7 +216,7 @@ def test_forwarded_mails_are_content_with_their_files() -> None:
     receivers = "To: bo@harbour.example, Clara <clara@harbour.example>"
     mark = "---------- Forwarded message ----------"
     assert found.text == (
-        "Subject: Fwd: Fwd: Fares\n\nWhat do you think?"
+        f"Subject: Fwd: Fwd: Fares\n\nWhat do you think?{SENT}"
         f"\n\n{mark}\n{head}\nSubject: Fwd: Fares\n{receivers}\n\nPlease check."
         f"\n\n{mark}\n{head}\nSubject: Fares\n{receivers}\n\nNine for adults.\n\nKind regards,\nDora"
     )

@@ -40,7 +40,10 @@ def test_a_message_is_read_with_its_people_and_its_date(name: str) -> None:
     texts = {**HEAD, 0x1000: "The ferry leaves at nine.\r\n"}
     parsed = read(write_msg(texts, numbers={0x39: SENT}, folders=PEOPLE), name)
     assert (parsed.media_type, parsed.title) == ("message/rfc822", "Fähre nach Sula")
-    assert parsed.text == "Subject: Fähre nach Sula\n\nThe ferry leaves at nine."
+    assert parsed.text == (
+        "Subject: Fähre nach Sula\n\nThe ferry leaves at nine.\n\nThe mail was sent by Anna Bérg <anna@example.org> to "
+        "Ola <ola@example.org>, with a copy to Kari <kari@example.org>, on Sat, 31 Jan 2026 09:05 UTC."
+    )
     known = {key: parsed.metadata[key] for key in ("sender", "to", "cc", "message_id")}
     assert known == {
         "sender": "Anna Bérg <anna@example.org>",

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from ragstone.core.types import Parsed
+
 Role = Literal["from", "date", "to", "subject", "other"]
 MailMark = Literal["forward", "original"]
 
+SENT = "The mail was sent"
+"""Begins the sentence of the parser on who sent a mail to whom, and when."""
 LONGEST_LINE = 400
 """No mark is longer than this: what stands behind it in a line is not looked at."""
 _LONGEST_BLOCK = 40
@@ -90,6 +94,14 @@ def begins_message(text: str) -> bool:
     """Return whether another message begins with this block of text: its mark or its copied headers."""
     lines = text[: _LONGEST_BLOCK * LONGEST_LINE].split("\n")
     return mark_of(lines[0]) is not None or header_block(lines, 0) is not None
+
+
+def without_sending(parsed: Parsed) -> str:
+    """Return the text without the sentence on who sent it and when, in which copies of a mail differ."""
+    for block in parsed.blocks:
+        if block.kind == "table" and parsed.text.startswith(SENT, block.start):
+            return parsed.text[: block.start] + parsed.text[block.end :]
+    return parsed.text
 
 
 def attribution_lines(lines: Sequence[str]) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, field, replace
 from email.message import Message
 
@@ -19,6 +19,7 @@ from ragstone.ingest.parsers.mail.headers import (
     read_message,
     read_parts,
 )
+from ragstone.ingest.parsers.mail.marks import SENT
 from ragstone.ingest.parsers.mail.replies import (
     Body,
     Passage,
@@ -33,6 +34,8 @@ MEDIA_TYPE = "message/rfc822"
 LEFT_OUT = "text quoted from an earlier mail was left out"
 _FORWARD_MARK = "---------- Forwarded message ----------"
 MAX_NAME = 150
+MAX_SHOWN = 5
+"""Receivers named in the text; the metadata holds more of them."""
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 _OPEN_DOCUMENT = "application/vnd.oasis.opendocument"
 _SUFFIXES = {
@@ -72,16 +75,20 @@ Piece = Body | Message
 
 
 def parse_mail(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:
-    """Read a message: `Subject: …`, a blank line, its text. Its files are attachments."""
+    """Read a message: `Subject: …`, its text, and who sent it to whom and when. Its files are attachments."""
     message = read_message(content, name)
     envelope = read_envelope(message)
     reader = PartReader(name)
-    passages = _passages(reader, message, envelope, 0)
-    if not (passages or envelope.subject or reader.attachments):
+    read, inside = _read_parts(reader, message, 0)
+    own = own_words(read, reply=envelope.reply, forward=envelope.forward, sender=envelope.sender)
+    if own.left_out:
+        reader.warnings.append(LEFT_OUT)
+    forwarded = [*own.forwarded, *inside]
+    if not (own.passages or forwarded or envelope.subject or reader.attachments):
         raise EmptyDocument(f"no text was found in {name}", hint="the mail has neither a subject nor a body")
     draft = Draft(name)
     draft.add("heading", f"Subject: {envelope.title}", level=1, label=envelope.title)
-    for passage in passages:
+    for passage in (*own.passages, *_sending(envelope), *forwarded):
         draft.add(passage.kind, passage.text, level=passage.level, label=passage.label)
     metadata = envelope.metadata() | {
         "source_type": "email",
@@ -93,23 +100,19 @@ def parse_mail(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Pa
     return replace(parsed, attachments=tuple(reader.attachments))
 
 
-def _passages(reader: PartReader, message: Message, envelope: Envelope, depth: int) -> list[Passage]:
-    """Return the text of a message: the writer's own words of the mail itself, all words of a forwarded one."""
-    own: list[Passage] = []
-    forwarded: list[Passage] = []
+def _read_parts(reader: PartReader, message: Message, depth: int) -> tuple[list[Passage], list[Passage]]:
+    """Return the text of a message, and that of the messages inside it with a heading for each."""
+    text: list[Passage] = []
+    inside: list[Passage] = []
     for piece in reader.pieces(message, depth):
         if isinstance(piece, Message):
-            inner = read_envelope(piece)
-            forwarded.append(heading_of(_head(inner), inner.subject, min(6, depth + 2)))
-            forwarded += _passages(reader, piece, inner, depth + 1)
+            envelope = read_envelope(piece)
+            inside.append(heading_of(_head(envelope), envelope.subject, min(6, depth + 2)))
+            words, further = _read_parts(reader, piece, depth + 1)
+            inside += [*forwarded_words(words), *further]
         else:
-            own += passages_of(piece, reader.name)
-    if depth:
-        return [*forwarded_words(own), *forwarded]
-    words = own_words(own, reply=envelope.reply, forward=envelope.forward)
-    if words.left_out:
-        reader.warnings.append(LEFT_OUT)
-    return [*words.passages, *forwarded]
+            text += passages_of(piece, reader.name)
+    return text, inside
 
 
 def _head(envelope: Envelope) -> str:
@@ -121,6 +124,20 @@ def _head(envelope: Envelope) -> str:
         "To": ", ".join(envelope.to),
     }
     return "\n".join([_FORWARD_MARK, *(f"{label}: {value}" for label, value in known.items() if value)])
+
+
+def _sending(envelope: Envelope) -> list[Passage]:
+    """Return who sent the mail to whom, and when, as a sentence that can be found and quoted."""
+    date = f"on {envelope.date:%a}, {envelope.date.day} {envelope.date:%b %Y %H:%M} UTC" if envelope.date else ""
+    people = " ".join(filter(None, (_shown_people("by", [envelope.sender]), _shown_people("to", envelope.to))))
+    said = ", ".join(filter(None, (people, _shown_people("with a copy to", envelope.cc), date)))
+    # As a table it is no prose: it does not count for the language, the keywords and the summary of the mail.
+    return [Passage("table", f"{SENT} {said}.")] if said else []
+
+
+def _shown_people(word: str, people: Sequence[str]) -> str:
+    more = f" and {len(people) - MAX_SHOWN} more" if len(people) > MAX_SHOWN else ""
+    return f"{word} {', '.join(people[:MAX_SHOWN])}{more}" if any(people) else ""
 
 
 def safe_name(given: str, media_type: str, number: int) -> str:

@@ -34,6 +34,7 @@ _NAME_WORDS = 6
 _PROSE_WORDS = 9
 _RULE = re.compile(r"[_\-=*]{5,}")
 _POSTSCRIPT = re.compile(r"P\.?\s?S\.?\b", re.IGNORECASE)
+_NAME = re.compile(r"\w+")
 _ITEM = re.compile(r"\s*(?:[-*•]|\d{1,3}[.)])\s")
 _DISCLAIMER = re.compile(r"confidential|intended recipient|vertraulich|disclaimer|confidenti", re.IGNORECASE)
 _SENTENCE_END = (".", "?", "!", ":", ";")
@@ -159,11 +160,12 @@ class OwnWords(NamedTuple):
     """The passages that are kept of a mail."""
 
     passages: list[Passage]
+    forwarded: list[Passage]
     left_out: bool = False
     """True if it quotes words of an earlier mail that are not kept."""
 
 
-def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> OwnWords:
+def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool, sender: str = "") -> OwnWords:
     """Return the passages without quoted replies and signature; all of them when nothing else would be left.
 
     Where a mail answers point by point, the quoted paragraph before each answer stays, as a quote.
@@ -171,14 +173,15 @@ def own_words(passages: Sequence[Passage], *, reply: bool, forward: bool) -> Own
     lines = _lines_of(passages)
     end, forwarded = _history(lines, answered=reply and not forward)
     unquoted = _without_quotes(lines[:end], reply=reply)
-    own = set(_without_signature(unquoted))
+    own = set(_without_name(_without_signature(unquoted), sender))
     if not own and not forwarded:
-        return OwnWords(forwarded_words(passages))
+        return OwnWords(forwarded_words(passages), [])
     answered = _find_answered(lines[:end], own) if reply else set()
     written = [line for line in lines[:end] if line in own or line.passage in answered]
     kept = {*unquoted, *written, *forwarded}
     return OwnWords(
-        [*_rebuilt(written, passages, answered), *forwarded_words(_rebuilt(forwarded, passages))],
+        _rebuilt(written, passages, answered),
+        forwarded_words(_rebuilt(forwarded, passages)),
         left_out=any(line not in kept and (line.quoted or line.number >= end) and line.text for line in lines),
     )
 
@@ -271,6 +274,15 @@ def _without_signature(lines: Sequence[_Line]) -> list[_Line]:
             postscript = next((at for at in range(place + 1, len(kept)) if _POSTSCRIPT.match(kept[at].text)), len(kept))
             del kept[place:postscript]
     return kept
+
+
+def _without_name(lines: list[_Line], sender: str) -> list[_Line]:
+    """Return the lines without a last one that is the sender's name or part of it, unless it answers a quote."""
+    if len(lines) < 2 or lines[-2].number + 1 != lines[-1].number:
+        return lines
+    name = set(_NAME.findall(sender.partition("<")[0].casefold()))
+    signed = _NAME.findall(lines[-1].text[:LONGEST_LINE].casefold())
+    return lines[:-1] if signed and name.issuperset(signed) else lines
 
 
 def _device(lines: Sequence[_Line]) -> int:
