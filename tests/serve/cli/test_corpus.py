@@ -145,6 +145,16 @@ def test_doctor_finds_files_that_are_gone_and_builds_that_were_cut_short(cli: Cl
     assert cli("corpus", "show", *DATA, "--json").json["bm25_index"] == "loaded"
 
 
+def test_an_empty_kb_says_so_and_names_the_others(filled: Cli, pages: Path) -> None:
+    assert filled("kb", "rename", "default", "main").out == "Renamed knowledge base 'default' to 'main'.\n"
+    filled("sources", "add", "files", "wiki", f"path={pages}")
+    note = "note: knowledge base 'default' holds no documents; 'main' holds 3 documents (--kb main)\n"
+    for command in ("search", "ask"):
+        ran = filled(command, "dogs")
+        assert (ran.code, ran.err) == (4, note)
+        assert note not in filled(command, "zeppelin", "--kb", "main").err
+
+
 def test_a_kb_gets_another_name(filled: Cli) -> None:
     assert filled("kb", "rename", "default", "handbook", "--json").json == {"renamed": "default", "name": "handbook"}
     assert [kb["name"] for kb in filled("kb", "list", "--json").json["kbs"]] == ["handbook"]

@@ -25,7 +25,7 @@ def test_postgres_makes_its_indexes_anew(cli: Cli, pages: Path, tmp_path: Path) 
     assert cli("ingest", pages, "--quiet").code == 0
     ran = cli("kb", "reindex", "default", "--json")
     assert ran.json == {"kb": "default", "rebuilt": ["vectors", "lexical"]}
-    assert cli("kb", "reindex", "default").out == "Made anew: vectors and lexical.\n"
+    assert cli("kb", "reindex", "default").out == "Rebuilt: vectors and lexical.\n"
     found = cli("search", "where do dogs travel", "--json")
     assert found.json["hits"][0]["title"] == "Fares"
     assert found.json["degraded"] == []
@@ -33,7 +33,7 @@ def test_postgres_makes_its_indexes_anew(cli: Cli, pages: Path, tmp_path: Path) 
 
 def test_the_embedded_store_has_nothing_to_make_anew(filled: Cli) -> None:
     assert filled("kb", "reindex", "default", "--json").json == {"kb": "default", "rebuilt": []}
-    assert filled("kb", "reindex", "default").out == "There is nothing to make anew.\n"
+    assert filled("kb", "reindex", "default").out == "There is nothing to rebuild.\n"
     refused = filled("kb", "reindex", "other")
     assert refused.code == 4
     assert "there is no knowledge base 'other'" in refused.err

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragstone.core.errors import InputError
-from ragstone.serve.cli.commands.search import MODEL_WAIT
+from ragstone.serve.cli.commands.search import MODEL_WAIT, note_empty
 from ragstone.serve.cli.exits import search_code
 from ragstone.serve.cli.options import Conversation, K, ModeOption, Web, Where, read_where
 from ragstone.serve.cli.render.output import console, one_line, place, text, write_json_line
@@ -64,11 +64,14 @@ async def ask(
             async with session.slow_notice(MODEL_WAIT):
                 answer = await workspace.ask(asked)
         proof = await workspace.receipts.make(answer) if receipt else None
+        note = await note_empty(workspace) if answer.status == "no_evidence" else ""
     if not live:
         from ragstone.schemas.answers import AnswerSchema
 
         session.show(AnswerSchema.of(answer), lambda out: draw_answer(out, answer, sources=sources))
-    session.warn(f"degraded: {note}" for note in answer.degraded)
+    if note:
+        session.remark("note", note)
+    session.warn(f"degraded: {problem}" for problem in answer.degraded)
     if receipt:
         # After the answer is shown: a disk that is full must not cost it.
         receipt.write_text(json.dumps(proof, indent=2) + "\n", encoding="utf-8")

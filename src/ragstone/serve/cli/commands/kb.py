@@ -40,7 +40,7 @@ async def list_kbs(session: CliSession) -> int:
 async def list_collections(session: CliSession) -> int:
     """List what a tenant has per type of source.
 
-    Their names are such as `emails_default`.
+    Names look like `emails_default`.
     """
     async with session.workspace() as workspace:
         found = await workspace.knowledge_bases.source_types()
@@ -73,7 +73,7 @@ async def delete_kb(
 
 
 async def rename_kb(
-    session: CliSession, name: Name, new: Annotated[str, typer.Argument(metavar="NEW", help="What it is to be called.")]
+    session: CliSession, name: Name, new: Annotated[str, typer.Argument(metavar="NEW", help="The new name.")]
 ) -> None:
     """Rename a knowledge base. Its content and all ids stay the same."""
     async with session.workspace() as workspace:
@@ -81,7 +81,7 @@ async def rename_kb(
     from ragstone.schemas.knowledge_bases import RenamedKbSchema
 
     shape = RenamedKbSchema.of(renamed=name, name=renamed.name)
-    session.show(shape, lambda out: out.print(f"'{name}' is called '{new}' now."))
+    session.show(shape, lambda out: out.print(f"Renamed knowledge base '{name}' to '{new}'."))
 
 
 async def reindex_kb(session: CliSession, name: Name) -> int:
@@ -90,13 +90,13 @@ async def reindex_kb(session: CliSession, name: Name) -> int:
     Searches are not interrupted. Only PostgreSQL's postings and approximate vector indexes need this; other stores
     maintain theirs.
     """
-    async with session.workspace() as workspace, session.slow_notice("Making the indexes anew …"):
+    async with session.workspace() as workspace, session.slow_notice("rebuilding the indexes …"):
         rebuilt = await workspace.knowledge_bases.reindex(kb=name)
     from ragstone.schemas.knowledge_bases import ReindexedKbSchema
 
     session.show(
         ReindexedKbSchema.of(kb=name, rebuilt=rebuilt),
-        lambda out: out.print(f"Made anew: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to make anew."),
+        lambda out: out.print(f"Rebuilt: {' and '.join(rebuilt)}." if rebuilt else "There is nothing to rebuild."),
     )
     return OK
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ragstone.core.answers import Finding, Research
     from ragstone.core.search import Explanation, SearchResult, Stage
     from ragstone.core.types import Hit
+    from ragstone.engine.workspace import Workspace
 
 MODEL_WAIT = "preparing the model (the first time takes longer) …"
 Query = Annotated[str, typer.Argument(metavar="QUERY", help="The query, in your own words.")]
@@ -70,11 +71,25 @@ async def search(
             conversation=conversation,
         )
         result = await workspace.search(asked)
+        found = result.hits or result.records or result.web
+        note = "" if found else await note_empty(workspace)
     from ragstone.schemas.search import SearchSchema
 
     session.show(SearchSchema.of(result), lambda out: draw_result(out, result, trace=trace))
-    session.warn(f"degraded: {note}" for note in result.degraded)
-    return search_code(result.hits or result.records or result.web, result.degraded)
+    if note:
+        session.remark("note", note)
+    session.warn(f"degraded: {problem}" for problem in result.degraded)
+    return search_code(found, result.degraded)
+
+
+async def note_empty(workspace: Workspace) -> str:
+    """Return that the knowledge base is empty, and which others are not; nothing if it holds documents."""
+    kbs = workspace.knowledge_bases
+    if (await kbs.stats()).documents:
+        return ""
+    held = {kb.name: (await kbs.stats(kb.name)).documents for kb in await kbs.list()}
+    others = [f"'{name}' holds {pluralize(count, 'document')} (--kb {name})" for name, count in held.items() if count]
+    return "; ".join([f"knowledge base '{workspace.settings.kb}' holds no documents", *others])
 
 
 def draw_result(out: Console, result: SearchResult, *, trace: bool) -> None:
