@@ -54,6 +54,13 @@ def test_messages_are_read_as_lines_of_one_conversation(filled: Cli, write_stdin
     assert [turn["question"] for turn in turns] == [DOG, "Thanks!"]
 
 
+@pytest.mark.parametrize("leave", ["quit", " Exit "])
+def test_a_line_ends_the_session(filled: Cli, write_stdin: Write, leave: str) -> None:
+    write_stdin(f"Hi!\n{leave}\n{DOG}\n")
+    ran = filled("chat")
+    assert (ran.code, ran.out) == (0, "Hello! Ask me about our products, services, appointments or policies.\n")
+
+
 def test_a_line_that_is_refused_is_answered_with_an_error_and_the_next_one_is_read(
     filled: Cli, write_stdin: Write
 ) -> None:
@@ -88,6 +95,7 @@ def test_an_interrupt_ends_it_at_the_prompt(filled: Cli, tmp_path: Path) -> None
     )
     try:
         assert process.stderr
+        assert process.stderr.readline() == "note: quit, exit or Ctrl-D ends the session\n"
         assert process.stderr.read(2) == "> "
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=240)

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from ragstone.engine.monitoring.analytics import AnalyticsSummary
 
 Said = Annotated[
-    str | None, typer.Argument(metavar="[MESSAGE]", help="A customer's message; without it messages are read as lines.")
+    str | None,
+    typer.Argument(
+        metavar="[MESSAGE]", help="A customer's message; without one, lines are read until `quit`, `exit` or Ctrl-D."
+    ),
 ]
 Changes = Annotated[
     list[str], typer.Argument(metavar="KEY=VALUE", help="Fields of the configuration; 'default' resets one.")
@@ -35,6 +38,7 @@ Days = Annotated[int, typer.Option("--days", min=1, max=3650, help="The last day
 SvgFile = Annotated[Path | None, typer.Option("--svg", metavar="FILE", help="Write a chart as well.")]
 DEFAULT = "default"
 PROMPT = "> "
+LEAVE = ("quit", "exit")
 
 
 async def chat(session: CliSession, message: Said = None, conversation: Conversation = None) -> int:
@@ -61,17 +65,19 @@ async def chat(session: CliSession, message: Said = None, conversation: Conversa
 
 
 async def _talk(session: CliSession, agent: ServiceAgent, conversation: str | None) -> int:
-    """Answer the lines of stdin until it ends; with --json, one event per line."""
+    """Answer the lines of stdin until it ends or one says to; with --json, one event per line."""
     from ragstone.serve.stdin import stdin_lines
 
     live = sys.stdin.isatty() and not session.options.json
     answered, refusal = False, OK
+    if live:
+        session.remark("note", "quit, exit or Ctrl-D ends the session")
     with stdin_lines() as lines:
         while True:
             if live:
                 print(PROMPT, end="", file=sys.stderr, flush=True)  # noqa: T201
             line = await anext(lines, None)
-            if line is None:
+            if line is None or line.strip().lower() in LEAVE:
                 return PARTIAL if answered and refusal else refusal
             if not line.strip():
                 continue
