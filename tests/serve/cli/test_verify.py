@@ -92,8 +92,8 @@ def test_where_the_sources_settle_nothing_all_evidence_is_shown_and_none_as_agai
 @pytest.mark.parametrize(
     ("command", "what"), [("verify", "claim"), ("research", "topic"), ("ask", "question"), ("search", "query")]
 )
-def test_what_is_empty_is_named(filled: Cli, command: str, what: str) -> None:
-    ran = filled(command, " ")
+def test_what_is_empty_is_named_before_data_and_model_are_opened(cli: Cli, command: str, what: str) -> None:
+    ran = cli(command, " ")
     assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: the {what} is empty")
     assert f"ragstone {command} " in ran.err.splitlines()[1]
 

@@ -53,7 +53,9 @@ async def ask(
     if receipt:
         check_writable(receipt)
     from ragstone.core.search import Question
+    from ragstone.query.context import checked_query
 
+    checked_query(question, None, "question")
     asked = Question(question, k, mode, read_where(where), web, conversation)
     live = stream or (sys.stdout.isatty() and not session.options.json)
     async with session.workspace(warm="answers") as workspace:

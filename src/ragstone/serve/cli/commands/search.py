@@ -49,8 +49,10 @@ async def search(
 ) -> int:
     """Find the passages relevant to a query."""
     from ragstone.core.search import SearchQuery
+    from ragstone.query.context import checked_query
 
     filters = read_where(where)
+    checked_query(query, None)  # an empty one is refused before a model is loaded
     settings = session.settings()
     by_meaning = (arms or settings.retrieval.arms) != "lexical"
     async with (
@@ -169,8 +171,9 @@ async def explain(
     """
     filters = read_where(where)
     from ragstone.core.search import SearchQuery
+    from ragstone.query.context import checked_query
 
-    asked = SearchQuery(query, k=k, mode=mode, where=filters)
+    asked = SearchQuery(checked_query(query, None), k=k, mode=mode, where=filters)
     async with session.workspace(warm="search") as workspace, session.slow_notice(MODEL_WAIT):
         explanation = await workspace.explain(asked, document)
     from ragstone.schemas.search import ExplanationSchema
@@ -222,6 +225,9 @@ async def research(
 ) -> int:
     """Collect passages about a topic, grouped by source."""
     filters = read_where(where)
+    from ragstone.query.context import checked_query
+
+    checked_query(topic, None, "topic")
     async with session.workspace(warm="search") as workspace, session.slow_notice(MODEL_WAIT):
         found = await workspace.research(topic, depth=depth, iterations=iterations, where=filters)
     from ragstone.schemas.research import ResearchSchema

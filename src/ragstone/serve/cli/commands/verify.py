@@ -71,6 +71,9 @@ async def verify(
         wrong = "give a claim or a receipt, not both" if receipt else "give a claim or a receipt"
         raise InputError(wrong, hint="ragstone verify CLAIM, or ragstone verify --receipt FILE")
     filters = read_where(where)
+    from ragstone.query.context import checked_query
+
+    checked_query(claim, None, "claim")
     async with session.workspace(warm="search") as workspace, session.slow_notice(MODEL_WAIT):
         verdict = await workspace.verify(claim, k=k, mode=mode, where=filters)
     from ragstone.schemas.answers import VerdictSchema
