@@ -14,6 +14,12 @@ from ragstone.core.remedies import Action, Remedy
 from ragstone.models.embedders.local import LocalEmbedder
 from ragstone.models.weights import find_weights, pull, pulled_folder
 
+FAILURES = {
+    "bge-larg-en-v1.5": "RepositoryNotFoundError",
+    "zzz": "RepositoryNotFoundError",
+    "nope": "OfflineModeIsEnabled",
+}
+
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, Any]]]:
@@ -28,6 +34,8 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict
             (local_dir / "config.json").write_bytes((source / "config.json").read_bytes())
         elif name == "org/none":
             raise OSError("404 for token hf_secret")
+        elif kind := FAILURES.get(name):
+            raise type(kind, (OSError,), {})("for token hf_secret")
         else:
             shutil.copytree(source, local_dir, dirs_exist_ok=True)
         return str(local_dir)
@@ -64,6 +72,27 @@ def test_a_failed_pull_leaves_nothing_behind(tmp_path: Path, hub: list[Any], nam
         pull(name, cache_dir=tmp_path / "cache")
     assert "hf_secret" not in str(caught.value)
     assert list((tmp_path / "cache" / "hub").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        (
+            "bge-larg-en-v1.5",
+            "there is no model 'bge-larg-en-v1.5' on the Hugging Face Hub",
+            "did you mean 'bge-large-en-v1.5'?",
+        ),
+        ("zzz", "there is no model 'zzz' on the Hugging Face Hub", "ragstone models pull BAAI/bge-small-en-v1.5"),
+        ("nope", "'nope' could not be pulled: the Hugging Face Hub cannot be reached", "ragstone models pull nope"),
+    ],
+)
+def test_a_failed_pull_says_what_happened_and_what_to_type(
+    tmp_path: Path, hub: list[Any], name: str, message: str, hint: str
+) -> None:
+    with pytest.raises(ModelUnavailable) as caught:
+        pull(name, cache_dir=tmp_path / "cache")
+    assert message in str(caught.value)
+    assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "a/b/c", "org/..", "", "org/a b", "..", "a\0b"])

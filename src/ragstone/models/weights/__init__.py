@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ragstone.core.errors import InputError, ModelError, ModelUnavailable
+from ragstone.core.registry import nearest
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Role
 from ragstone.models.runtime.encoder import Encoder
@@ -99,9 +100,7 @@ def pull(name: str, *, revision: str | None = None, cache_dir: Path | None = Non
         shutil.rmtree(folder, ignore_errors=True)
         work.rename(folder)
     except (OSError, HfHubHTTPError) as error:
-        raise ModelUnavailable(
-            f"'{name}' could not be pulled: {type(error).__name__}", hint="check the name and the network"
-        ) from error
+        raise _not_pulled(name, error) from error
     except ModelError as error:
         raise type(error)(
             f"'{name}' was pulled but cannot be used: {error}", hint=error.hint, remedy=error.remedy
@@ -109,3 +108,24 @@ def pull(name: str, *, revision: str | None = None, cache_dir: Path | None = Non
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return folder
+
+
+def _not_pulled(name: str, error: OSError) -> ModelUnavailable:
+    """Return what happened in words; those of the client may hold a token."""
+    like_others = nearest(name, (*COMMANDS, *HUB_NAMES))
+    match type(error).__name__:
+        case "RepositoryNotFoundError" | "GatedRepoError":
+            return ModelUnavailable(
+                f"there is no model '{name}' on the Hugging Face Hub, or it asks for a login",
+                hint=like_others or "name it as the hub does: ragstone models pull BAAI/bge-small-en-v1.5",
+            )
+        case "LocalEntryNotFoundError" | "OfflineModeIsEnabled" | "ConnectError" | "ConnectTimeout" | "ConnectionError":
+            return ModelUnavailable(
+                f"'{name}' could not be pulled: the Hugging Face Hub cannot be reached",
+                hint=f"check the network and try again: ragstone models pull {name}",
+            )
+        case kind:
+            return ModelUnavailable(
+                f"'{name}' could not be pulled: {error.strerror or kind}",
+                hint="check the network and the disk; ragstone models lists the models that are known",
+            )
