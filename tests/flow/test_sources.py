@@ -433,7 +433,7 @@ async def test_removing_a_source_removes_its_documents(engine: Engine, docs: Pat
     [
         ("files", "Docs!", {"path": "/x"}, "manual", InputError, "not a valid name"),
         ("files", "upload", {"path": "/x"}, "manual", InputError, "without a source"),
-        ("filez", "docs", {}, "manual", SettingsError, "Unsupported source provider: filez"),
+        ("filez", "docs", {}, "manual", SettingsError, "there is no kind of source 'filez'"),
         ("files", "docs", {"pth": "/x"}, "manual", SettingsError, "pth"),
         ("files", "docs", {"path": "/x"}, "sometimes", SettingsError, "sometimes"),
         ("database", "rows", {"database": "nope"}, "manual", SettingsError, "rows"),

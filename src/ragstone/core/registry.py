@@ -19,15 +19,19 @@ class UnknownAdapter(SettingsError, ValueError):
 class Registry:
     """Names and where their factories live, as `module:name`."""
 
-    def __init__(self, what: str, factories: Mapping[str, str]) -> None:
+    def __init__(
+        self, what: str, factories: Mapping[str, str], *, unknown: str = "there is no {what} '{name}'"
+    ) -> None:
         self._what = what
         self._factories = factories
+        self._unknown = unknown
 
     def load(self, name: str) -> Any:
         """Import and return the factory of that name."""
         if name not in self._factories:
             raise UnknownAdapter(
-                f"Unsupported {self._what} provider: {name}", hint=f"choose one of: {', '.join(self._factories)}"
+                self._unknown.format(what=self._what, name=name),
+                hint=nearest(name, self._factories) or f"choose one of: {', '.join(self._factories)}",
             )
         module, _, attribute = self._factories[name].partition(":")
         return getattr(import_module(module), attribute)

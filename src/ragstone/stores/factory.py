@@ -52,7 +52,7 @@ FOLDERS = {"chroma": "vector_db"}
 """The folder of a provider's files in the data folder, when that is not `vectors/KIND`."""
 STRICTEST: dict[str, Isolation] = {"pinecone": "namespace"}
 """The separation of tenants where a collection each cannot be had."""
-VECTORS = Registry("vector DB", BUILTIN | PROVIDERS)
+VECTORS = Registry("vector DB", BUILTIN | PROVIDERS, unknown="Unsupported {what} provider: {name}")
 LEXICAL = Registry(
     "lexical index",
     {

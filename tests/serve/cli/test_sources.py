@@ -83,7 +83,7 @@ def test_what_is_no_setting(pair: str) -> None:
 
 
 def test_a_kind_that_there_is_not() -> None:
-    with pytest.raises(UnknownAdapter, match="Unsupported source provider: fiels"):
+    with pytest.raises(UnknownAdapter, match="there is no kind of source 'fiels'"):
         read_settings("fiels", [])
 
 
@@ -152,7 +152,7 @@ def test_adding_for_people_says_what_to_type_next(cli: Cli, pages: Path) -> None
     [
         (("files", "wiki"), "source 'wiki' needs the setting 'path'", "it takes: path, glob, exclude"),
         (("files", "wiki", "path=.", "globs=*"), "source 'wiki' has no setting 'globs'", "did you mean 'glob'?"),
-        (("fiels", "wiki"), "Unsupported source provider: fiels", "choose one of: files"),
+        (("fiels", "wiki"), "there is no kind of source 'fiels'", "did you mean 'files'?"),
         (("files", "Wiki!", "path=."), "source 'Wiki!' is not a valid name", "use 1 to 63 of"),
         (("files", "wiki", "path=.", "--schedule", "often"), "the schedule 'often' is neither", "use one of"),
         (("files", "wiki", f"path={'[' * 500}{']' * 500}"), "the configuration is nested more than 32 deep", "give"),

@@ -33,8 +33,8 @@ def test_an_unknown_vector_store_is_a_value_error_with_the_known_names() -> None
     ("store", "message"),
     [
         ({"vectors": "nope"}, "Unsupported vector DB provider: nope"),
-        ({"ledger": "nope"}, "Unsupported ledger provider: nope"),
-        ({"lexical": "nope"}, "Unsupported lexical index provider: nope"),
+        ({"ledger": "nope"}, "there is no ledger 'nope'"),
+        ({"lexical": "nope"}, "there is no lexical index 'nope'"),
     ],
 )
 def test_a_store_of_the_settings_that_does_not_exist_is_refused_before_anything_is_made(

@@ -35,7 +35,7 @@ KINDS = {
     "imap": "ragstone.ingest.sources.mail.imap:ImapSource",
     "gmail": "ragstone.ingest.sources.mail.gmail:GmailSource",
 }
-SOURCES = Registry("source", KINDS)
+SOURCES = Registry("kind of source", KINDS)
 SCHEDULES = {
     **dict.fromkeys(("files", "git", "corpus", "database"), "manual"),
     **dict.fromkeys(("web", "sitemap", "crawl"), "as_needed"),

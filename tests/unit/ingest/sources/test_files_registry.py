@@ -119,7 +119,7 @@ def test_a_password_in_a_wrong_setting_is_not_repeated() -> None:
 
 
 def test_a_kind_that_is_none_is_refused() -> None:
-    with pytest.raises(UnknownAdapter, match="Unsupported source provider: floppy"):
+    with pytest.raises(UnknownAdapter, match="there is no kind of source 'floppy'"):
         build_source("floppy", "mine", {}, context())
 
 
