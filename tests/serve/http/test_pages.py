@@ -23,6 +23,17 @@ def test_the_reference_loads_only_what_the_service_serves(shared: Service) -> No
         assert not re.search(r"(?:https?:)?//[\w.-]+\.\w", part.text) or link == "openapi.json"
 
 
+def test_an_upload_may_answer_with_200_and_names_its_fields(shared: Service) -> None:
+    api = shared.client.get("/openapi.json").json()
+    upload = api["paths"]["/v1/documents"]["post"]
+    assert {"200", "202"} <= set(upload["responses"])
+    form = upload["requestBody"]["content"]["multipart/form-data"]["schema"]["$ref"].rpartition("/")[2]
+    fields = api["components"]["schemas"][form]["properties"]
+    assert set(fields) == {"file", "title", "metadata", "external_id", "kb"}
+    assert fields["file"].get("format") == "binary" or "contentMediaType" in fields["file"]
+    assert all(field.get("description") for field in fields.values())
+
+
 def test_the_start_says_where_to_go_on(shared: Service) -> None:
     told = shared.client.get("/").json()
     assert told["service"] == "ragstone"

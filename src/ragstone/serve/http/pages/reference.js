@@ -73,19 +73,20 @@ function buildForm(api, method, path, operation) {
   });
   const body = findBody(api, operation);
   const isForm = body && body.type === "multipart/form-data";
-  const file = isForm ? element("input", { type: "file", ariaLabel: "file" }) : null;
+  const fields = isForm ? listFields(api, body.schema).map(([name, schema]) => buildField(api, name, schema)) : [];
   const text = body && !isForm
     ? element("textarea", { value: JSON.stringify(sample(api, body.schema), null, 2), ariaLabel: "body", spellcheck: false })
     : null;
   const result = element("div");
   const send = element("button", { textContent: "Send", type: "submit" });
-  const rows = inputs.map(({ parameter, input }) => element("tr", {}, element("td", {}, element("code", { textContent: parameter.name })), element("td", {}, input)));
+  const rows = [...inputs.map(({ parameter, input }) => [parameter.name, input]), ...fields.map((input) => [input.name, input])].map(
+    ([name, input]) => element("tr", {}, element("td", {}, element("code", { textContent: name })), element("td", {}, input)));
   const form = element("form", {}, element("h3", { textContent: "Try it" }),
-    rows.length ? element("table", {}, element("tbody", {}, ...rows)) : null, text, file, element("p", {}, send), result);
+    rows.length ? element("table", {}, element("tbody", {}, ...rows)) : null, text, element("p", {}, send), result);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     send.disabled = true;
-    const content = isForm ? packFile(file) : text ? text.value : undefined;
+    const content = isForm ? packForm(fields) : text ? text.value : undefined;
     try {
       await request(result, method, path, inputs, content, text ? body.type : null);
     } finally {
@@ -95,9 +96,20 @@ function buildForm(api, method, path, operation) {
   return form;
 }
 
-function packFile(input) {
+/** Returns the input of one field of a form: a file, or text. */
+function buildField(api, name, given) {
+  const schema = resolve(api, given);
+  if (schema.format === "binary" || schema.contentMediaType) return element("input", { name, type: "file", ariaLabel: name });
+  const value = schema.default ?? "";
+  return element("input", { name, value: typeof value === "object" ? "" : String(value), ariaLabel: name });
+}
+
+function packForm(fields) {
   const form = new FormData();
-  if (input.files[0]) form.append("file", input.files[0]);
+  for (const input of fields) {
+    const value = input.type === "file" ? input.files[0] : input.value;
+    if (value) form.append(input.name, value);
+  }
   return form;
 }
 
@@ -193,6 +205,7 @@ function filterOperations() {
     });
     section.hidden = !found.length;
   }
+  document.getElementById("nothing").hidden = !document.querySelector("section") || !!document.querySelector("section:not([hidden])");
 }
 
 async function showReference() {

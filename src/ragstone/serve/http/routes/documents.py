@@ -29,20 +29,26 @@ from ragstone.serve.http.requests import UrlsBody, single_fields
 router = APIRouter(route_class=KeyedRoute, prefix="/v1/documents", tags=["documents"], responses=PROBLEMS)
 
 
-@router.post("", status_code=202, response_model=DocumentStatusSchema, dependencies=[single_fields()])
+@router.post(
+    "",
+    status_code=202,
+    response_model=DocumentStatusSchema,
+    responses={200: {"model": DocumentStatusSchema, "description": "The document is live already."}},
+    dependencies=[single_fields()],
+)
 async def upload(
     workspace: Writer,
     file: Annotated[UploadFile, File(description="The file.")],
-    title: Annotated[str, Form()] = "",
+    title: Annotated[str, Form(description="Shown in answers; the file's own title if empty.")] = "",
     metadata: Annotated[str, Form(description="A JSON object.")] = "{}",
     external_id: Annotated[
-        str | None, Form(description="Tells equal files apart; replaces the one that has it.")
+        str | None, Form(description="Your own id for the document; an upload with the same id replaces it.")
     ] = None,
-    kb: Annotated[str | None, Form()] = None,
+    kb: Annotated[str | None, Form(description="The knowledge base to put it into.")] = None,
 ) -> Response:
-    """Take in a file to be worked on in the background; once this answers, it is not lost.
+    """Upload a file; it is processed in the background. Once the request succeeds, the file is stored safely.
 
-    The answer is 202 with the address of the document's status, or 200 for a file that is live already.
+    The reply is 202 with the address of the document's status, or 200 if the document is live already.
     """
     content = await file.read()
     facts = _read_object(metadata)
@@ -57,7 +63,7 @@ async def upload(
 
 @router.post("/urls", response_model=IngestSchema)
 async def ingest_urls(body: UrlsBody, workspace: Writer) -> Response:
-    """Take in web pages now, through the guarded fetcher."""
+    """Ingest web pages now, through the guarded fetcher."""
     return reply(IngestSchema.of(await workspace.documents.ingest_urls(*body.urls, kb=body.kb)))
 
 
