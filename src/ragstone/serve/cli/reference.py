@@ -34,7 +34,7 @@ and error messages go to stderr. Colours and progress bars appear only on a term
 | 1 | failure; `verify --receipt`: the receipt was altered; `tune`: no settings are significantly better |
 | 2 | wrong arguments or settings |
 | 3 | partial success: documents, `chat` lines or part of an empty search failed; `verify --receipt`: holds no longer |
-| 4 | nothing found |
+| 4 | nothing found: no passage, no answer, no such thing, or nothing to list (`alerts`: 3 while one fires, else 0) |
 | 130 | interrupted |
 """
 

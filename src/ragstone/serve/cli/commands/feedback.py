@@ -136,7 +136,7 @@ async def list_gaps(
     session: CliSession,
     days: Days = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=1000, help="At most N.")] = 20,
-) -> None:
+) -> int:
     """List questions without a good result.
 
     The most frequent come first.
@@ -146,6 +146,7 @@ async def list_gaps(
     async with session.workspace() as workspace:
         gaps = await workspace.feedback.gaps(days=days, limit=limit)
     session.show(GapListSchema.of(gaps=gaps), lambda out: _draw_gaps(out, gaps))
+    return OK if gaps else NOTHING_FOUND
 
 
 def _draw_votes(out: Console, votes: list[PassageVote]) -> None:
@@ -188,7 +189,7 @@ def _draw_report(out: Console, report: dict[str, Json]) -> None:
 
 def _draw_gaps(out: Console, gaps: list[Gap]) -> None:
     if not gaps:
-        out.print(text("Every question that is remembered found something."))
+        out.print(text("No gaps: every recorded search found something."))
         return
     drawn = table("times", "last", "asked for", "missing words", "why", right=["times"])
     for gap in gaps:
@@ -233,7 +234,8 @@ async def add_golden(
     session: CliSession,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="The question.")],
     document_ids: Annotated[
-        list[str], typer.Argument(metavar="DOCUMENT_ID…", help="What answers it, by id of `documents`.")
+        list[str],
+        typer.Argument(metavar="DOCUMENT_ID…", help="Ids of the documents that answer it, as `documents` lists them."),
     ],
 ) -> None:
     """Add a question of your own."""

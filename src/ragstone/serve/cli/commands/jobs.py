@@ -41,7 +41,7 @@ async def list_jobs(
         bool, typer.Option("--watch", help="Show their progress until all have ended, then list them.")
     ] = False,
 ) -> int:
-    """List, watch, cancel and retry jobs."""
+    """List, cancel and retry jobs."""
     from ragstone.schemas.jobs import JobListSchema
 
     async with session.workspace() as workspace:
