@@ -98,8 +98,8 @@ def misnamed_files() -> Iterator[Hostile]:
     """What is in a file decides, and not what it is called."""
     good = samples()
     swapped: dict[str, tuple[bytes, End, str]] = {
-        "a page called a document.docx": (good["html"], "refused", "is not a DOCX: it holds a web page"),
-        "text called a page.pdf": (good["txt"], "refused", "is not a PDF: it holds text"),
+        "a page called a document.docx": (good["html"], "refused", "is not a DOCX: it contains a web page"),
+        "text called a page.pdf": (good["txt"], "refused", "is not a PDF: it contains text"),
         "a page called a picture.png": (good["html"], "refused", "is not a picture"),
         "a document called a book.epub": (good["docx"], "read", "leaves at nine"),
         "a book called a workbook.xlsx": (good["epub"], "read", "leaves at nine"),

@@ -36,7 +36,7 @@ class RemoteDocuments(RemotePart):
         external_id: str | None = None,
         kb: str | None = None,
     ) -> DocumentStatus:
-        """Take in a file; a worker does the rest. When this returns, the file is not lost.
+        """Upload a file; a worker does the rest. When this returns, the file is stored safely.
 
         A path or an open file is read while it is sent. Without a name the file has that of its path.
         """
@@ -48,7 +48,7 @@ class RemoteDocuments(RemotePart):
         return DocumentStatusSchema.read_as(DocumentStatus, data)
 
     async def ingest_urls(self, *urls: str, kb: str | None = None) -> IngestReport:
-        """Take in web pages; the service fetches them."""
+        """Ingest web pages; the service fetches them."""
         data = await self._connection.post("/v1/documents/urls", {"urls": list(urls), "kb": kb})
         return IngestSchema.read_as(IngestReport, data)
 

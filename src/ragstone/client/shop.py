@@ -46,12 +46,12 @@ class RemoteShop(RemotePart):
         return [ServiceSchema.read_as(Service, service) for service in data["services"]]
 
     async def put_product(self, product: Product) -> Product:
-        """Write a product over the one with its id; without an id it gets one."""
+        """Create a product, or replace the one with its id; without an id it gets one."""
         data = await self._put("products", product.id, ProductSchema.of(product))
         return ProductSchema.read_as(Product, data)
 
     async def put_service(self, service: Service) -> Service:
-        """Write a service over the one with its id; without an id it gets one."""
+        """Create a service, or replace the one with its id; without an id it gets one."""
         data = await self._put("services", service.id, ServiceSchema.of(service))
         return ServiceSchema.read_as(Service, data)
 
@@ -60,7 +60,7 @@ class RemoteShop(RemotePart):
         await self._connection.delete(path_of("shop", "products", product_id))
 
     async def remove_service(self, service_id: str) -> None:
-        """Remove a service with its past appointments; refused while somebody has it booked for a time to come."""
+        """Remove a service with its past appointments; refused while it has future bookings."""
         await self._connection.delete(path_of("shop", "services", service_id))
 
     async def import_table(self, content: bytes, *, kind: Kind | None = None) -> ShopImport:

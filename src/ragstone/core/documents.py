@@ -134,7 +134,7 @@ class OriginalFile:
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """A file, and what it was taken for."""
+    """A file and the format it was read as."""
 
     uri: str
     media_type: str
@@ -164,7 +164,7 @@ class IngestReport:
     skipped: int = 0
     """Pictures that nobody asked for by name, or without words."""
     files: tuple[FileKind, ...] = ()
-    """The files that a dry run read, with what they were taken for."""
+    """The files that a dry run read, with their formats."""
     shares: Mapping[str, float] = field(default_factory=dict)
     """Milliseconds that passed because of each stage, side by side or not; together they are the time of the run."""
 

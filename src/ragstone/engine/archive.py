@@ -52,7 +52,7 @@ class Archive(WorkspacePart):
         overwrite: bool = False,
         on_progress: OnMove | None = None,
     ) -> ImportReport:
-        """Take in the documents of an archive, all of it checked first; what is there already stays."""
+        """Import the documents of an archive, all of it checked first; what is there already stays."""
         from ragstone.engine.components import secret_keys
         from ragstone.transfer.archive.read import import_archive
 

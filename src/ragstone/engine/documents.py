@@ -43,7 +43,7 @@ class Documents(WorkspacePart):
         priority: Priority = Priority.UPLOAD,
         kb: str | None = None,
     ) -> DocumentStatus:
-        """Take in a file to be worked on in the background; once this returns, it is not lost.
+        """Upload a file; it is processed in the background. Once this returns, the file is stored safely.
 
         Equal bytes are one document unless an `external_id` tells them apart. Of the metadata, `description`,
         `category` and `tags` are shown with the document.
@@ -110,7 +110,7 @@ class Documents(WorkspacePart):
     async def ingest(
         self, *paths: str | Path, kb: str | None = None, on_progress: OnProgress | None = None
     ) -> IngestReport:
-        """Take in files and folders; what has not changed since is left alone, what is gone from a folder goes."""
+        """Ingest files and folders; unchanged files are skipped, and what is gone from a folder is removed."""
         tenant = await self._scope.admit()
         known = await self._ledger.of(tenant).kb(self._scope.kb_name(kb))
         items, listings = await self._scan(tenant, known, paths)
@@ -125,7 +125,7 @@ class Documents(WorkspacePart):
         on_progress: OnProgress | None = None,
         listings: Sequence[SourceListing] = (),
     ) -> IngestReport:
-        """Take in items of any source, here and now; documents that a listing no longer has are removed."""
+        """Ingest items of any source, here and now; documents that a listing no longer has are removed."""
         tenant, name = self._scope.tenant, self._scope.kb_name(kb)
         report = await self._components.pipeline.run(tenant, name, items, on_progress, listings=listings)
         if taken := report.added + report.updated:
@@ -138,7 +138,7 @@ class Documents(WorkspacePart):
     async def ingest_urls(
         self, *urls: str, kb: str | None = None, on_progress: OnProgress | None = None
     ) -> IngestReport:
-        """Take in web pages, through the guarded fetcher."""
+        """Ingest web pages, through the guarded fetcher."""
         from ragstone.ingest.diff import with_read_time
 
         await self._scope.admit()

@@ -60,7 +60,7 @@ class IngestRoundSchema(IngestSchema, TimedSchema):
 
 
 class FileKindSchema(Schema):
-    """A file, and what it was taken for."""
+    """A file and the format it was read as."""
 
     uri: str
     media_type: str

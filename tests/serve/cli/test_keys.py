@@ -132,7 +132,7 @@ def test_the_old_name_of_the_rotation_works_and_says_so(cli: Cli, monkeypatch: p
     monkeypatch.setenv("RAGSTONE_SECURITY__KEY", cli("keys", "encryption", "--json").json["key"])
     done = cli("keys", "rotate")
     assert done.code == 0
-    assert "'keys rotate' without an id is called 'keys rotate-encryption' now" in done.err
+    assert "'keys rotate' without an id is deprecated; use 'keys rotate-encryption'" in done.err
     assert "1 file and 0 sources brought under the present key" in done.out
 
 

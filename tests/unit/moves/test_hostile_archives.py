@@ -349,6 +349,6 @@ async def test_what_is_no_archive_is_said_to_be_none(there: Site, tmp_path: Path
     other.write_bytes(content)
     with pytest.raises(InputError, match=r"x\.zip"):
         await there.mover.import_archive(other)
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="there is no file"):
         await there.mover.import_archive(tmp_path / "missing.zip")
     assert await there.stores.ledger.of("default").kbs() == []

@@ -104,7 +104,7 @@ class TenantShop(WorkspacePart):
         return await self._service_source.list(_as_place(after), limit)
 
     async def put_product(self, product: Product) -> Product:
-        """Write a product over the one with its id; without an id it gets one."""
+        """Create a product, or replace the one with its id; without an id it gets one."""
         return (await self.put_products([product]))[0]
 
     async def put_products(self, products: Sequence[Product]) -> Sequence[Product]:
@@ -131,7 +131,7 @@ class TenantShop(WorkspacePart):
         await self._components.audit.record_change(tenant, "product.delete", product_id)
 
     async def put_service(self, service: Service) -> Service:
-        """Write a service over the one with its id; without an id it gets one."""
+        """Create a service, or replace the one with its id; without an id it gets one."""
         return (await self.put_services([service]))[0]
 
     async def put_services(self, services: Sequence[Service]) -> Sequence[Service]:
@@ -149,7 +149,7 @@ class TenantShop(WorkspacePart):
         return made
 
     async def remove_service(self, service_id: str) -> None:
-        """Remove a service with its past appointments; refused while somebody has it booked for a time to come."""
+        """Remove a service with its past appointments; refused while it has future bookings."""
         self._refuse_mapped("services")
         tenant = await self._scope.write()
         if not (is_id(service_id) and await self._services.remove(service_id, now())):

@@ -259,8 +259,10 @@ def _not_what_it_says(content: bytes, name: str, claimed: str) -> ParseError:
             f"{name} is not {claimed}: it is an old or encrypted Office file",
             hint="save it in today's format (.docx, .pptx, .xlsx) without a password",
         )
-    seen = "a web page" if _HTML.match(content[:1024]) else "text" if looks_like_text(content) else "other data"
+    seen = (
+        "a web page" if _HTML.match(content[:1024]) else "text" if looks_like_text(content) else "data of another kind"
+    )
     return ParseError(
-        f"{name} is not {claimed}: it holds {seen}",
+        f"{name} is not {claimed}: it contains {seen}",
         hint="a download may have saved an error page; get the file again, or rename it to what it is",
     )

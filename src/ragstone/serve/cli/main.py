@@ -53,7 +53,7 @@ feedback_app = typer.Typer()
 golden_app = typer.Typer()
 conversations_app = typer.Typer()
 tenants_app = typer.Typer()
-shop_app = typer.Typer(help="Products, services and appointments of a shop.")
+shop_app = typer.Typer(help="Manage the products, services and appointments of a shop.")
 keys_app = typer.Typer()
 agent_app = typer.Typer(help="Configure the customer-service agent.")
 

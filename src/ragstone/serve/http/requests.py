@@ -164,7 +164,9 @@ class VerifyTextBody(KbBody):
     k: int = 10
     mode: Mode | None = None
     where: dict[str, Any] | None = None
-    most: int = Field(default=100, description="The most sentences to check; further ones are counted as unchecked.")
+    most: int = Field(
+        default=100, description="Maximum number of sentences to check; further ones are counted as unchecked."
+    )
 
 
 class ResearchBody(KbBody):
@@ -177,7 +179,7 @@ class ResearchBody(KbBody):
 
 
 class UrlsBody(KbBody):
-    """Web pages to take in."""
+    """Web pages to ingest."""
 
     urls: list[str] = Field(min_length=1, max_length=100)
 

@@ -184,7 +184,7 @@ class ServiceRepository(EntryRepository[Service]):
 
     @in_transaction
     def remove(self, connection: Connection, tenant_id: str, service_id: str, moment: datetime) -> bool:
-        """Remove a service with its past appointments; refused while one is booked for a time to come."""
+        """Remove a service with its past appointments; refused while it has future bookings."""
         (booked,) = connection.execute(
             "SELECT count(*) FROM appointments WHERE tenant_id = ? AND service_id = ? AND status = 'booked' "
             "AND ends_at > ?",

@@ -160,7 +160,9 @@ class ArchiveReader:
 def open_archive(path: Path, on_checked: Checked | None = None) -> Iterator[ArchiveReader]:
     """Open an archive after checking all of it. Whatever is wrong with it is an `InputError` that names it."""
     if not path.is_file():
-        raise InputError(f"{path} is no file", remedy=Remedy(Action.EXPORT))
+        raise InputError(
+            f"there is no file {path}" if not path.exists() else f"{path} is not a file", remedy=Remedy(Action.EXPORT)
+        )
     with translate_errors(path), _name_archive(path), path.open("rb") as file:
         fit = os.fstat(file.fileno()).st_size // SMALLEST_ENTRY + 1
         limits = LimitSettings(archive_entries=min(MOST_MEMBERS, fit))

@@ -104,12 +104,12 @@ def test_every_kind_has_a_parser_and_every_suffix_a_kind() -> None:
 @pytest.mark.parametrize(
     ("content", "name", "message"),
     [
-        (b"<html>Not found</html>", "a.pdf", "a.pdf is not a PDF: it holds a web page"),
-        (b"words", "a.pdf", "a.pdf is not a PDF: it holds text"),
-        (PNG, "a.docx", "a.docx is not a DOCX: it holds other data"),
-        (b"words", "a.pptx", "a.pptx is not a PPTX: it holds text"),
-        (b"words", "a.epub", "a.epub is not an EPUB: it holds text"),
-        (b"<!doctype html><p>Log in", "a.jpg", "a.jpg is not a picture: it holds a web page"),
+        (b"<html>Not found</html>", "a.pdf", "a.pdf is not a PDF: it contains a web page"),
+        (b"words", "a.pdf", "a.pdf is not a PDF: it contains text"),
+        (PNG, "a.docx", "a.docx is not a DOCX: it contains data of another kind"),
+        (b"words", "a.pptx", "a.pptx is not a PPTX: it contains text"),
+        (b"words", "a.epub", "a.epub is not an EPUB: it contains text"),
+        (b"<!doctype html><p>Log in", "a.jpg", "a.jpg is not a picture: it contains a web page"),
         (b"PK\x03\x04cut", "a.xlsx", "a.xlsx is a damaged XLSX"),
         (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100), "a.docx", "old or encrypted Office file"),
         (b"PK\x03\x04cut", "a.docx", "a.docx is a damaged DOCX"),

@@ -188,7 +188,7 @@ def test_a_template_and_a_file_without_a_media_type_are_read() -> None:
         (pack({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", ParseError, "a damaged ODT"),
         (packed(document("")), "a.odt", EmptyDocument, "no text was found in a.odt"),
         (packed(document("", "presentation"), "presentation"), "a.odp", NoTextSeen, "no text was found in a.odp"),
-        (b"words", "a.odt", ParseError, "a.odt is not an ODT: it holds text"),
+        (b"words", "a.odt", ParseError, "a.odt is not an ODT: it contains text"),
         (b"PK\x03\x04cut", "a.ods", ParseError, "a.ods is a damaged ODS"),
     ],
 )

@@ -27,7 +27,7 @@ Graph = Annotated[
     typer.Option("--graph", help="full checks every sentence (the default); writer only researches, writes and edits."),
 ]
 Resume = Annotated[
-    str | None, typer.Option("--resume", metavar="ID", help="Go on with a run from where it ended.", show_default=False)
+    str | None, typer.Option("--resume", metavar="ID", help="Continue a run from where it stopped.", show_default=False)
 ]
 
 

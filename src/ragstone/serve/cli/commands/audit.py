@@ -55,7 +55,7 @@ async def audit(
 ) -> int:
     """Show the audit log, newest first.
 
-    Shows that of all tenants, including deleted ones, or of --tenant. Entries name things by id and count them. They
+    Covers all tenants, including deleted ones, or only --tenant. Entries name things by id and count them. They
     hold no text of documents, questions or answers.
     """
     if verify or noted:
@@ -92,7 +92,7 @@ def _draw_chain(out: Console, chain: AuditChain) -> None:
 async def list_alerts(session: CliSession) -> int:
     """Show alerts, those that fire first.
 
-    Shows those of all tenants and of the service, or of --tenant. The exit code is 3 while one fires.
+    Covers all tenants and the service, or only --tenant. The exit code is 3 while one fires.
     """
     from ragstone.schemas.monitoring import AlertListSchema
 

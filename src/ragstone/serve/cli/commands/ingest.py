@@ -39,16 +39,15 @@ async def ingest(
         bool, typer.Option("--watch", help="Keep running and ingest files again whenever they change, until Ctrl-C.")
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Read the files and report what each is taken for and what would be done.")
+        bool, typer.Option("--dry-run", help="Report the format of each file and what would be done; write nothing.")
     ] = False,
     queue: Annotated[bool, typer.Option("--queue", help="Queue files for a worker and print the jobs.")] = False,
     stages: Annotated[bool, typer.Option("--stages", help="Show how long each stage took.")] = False,
 ) -> int:
     """Ingest files, folders and web pages.
 
-    Unchanged files are skipped; files that are gone from a folder are removed; files that a source has brought are
-    passed over.
-    With `--watch --json` each round is one line of JSON.
+    Unchanged files are skipped; files that are gone from a folder are removed; files that belong to a source are
+    skipped as well. With `--watch --json` each round is one line of JSON.
     """
     urls = [place for place in places if is_url(place)]
     paths = [Path(place) for place in places if not is_url(place)]

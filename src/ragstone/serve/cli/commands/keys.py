@@ -38,7 +38,7 @@ async def list_keys(session: CliSession) -> int:
 async def create_key(
     session: CliSession,
     scope: Annotated[str, typer.Option("--scope", help="read, write, admin, or several of them: read,write.")] = "read",
-    name: Annotated[str, typer.Option("--name", help="A name to tell it from others.")] = "",
+    name: Annotated[str, typer.Option("--name", help="A name to recognize it by.")] = "",
     only_kb: Annotated[
         list[str] | None, typer.Option("--only-kb", metavar="KB", help="Limit it to this kb. May be repeated.")
     ] = None,
@@ -50,7 +50,8 @@ async def create_key(
         typer.Option("--per-minute", min=1, help="Requests that it may make in a minute; no limit by default."),
     ] = None,
     operator: Annotated[
-        bool, typer.Option("--operator", help="A key for the operator, who makes and lists tenants and reads metrics.")
+        bool,
+        typer.Option("--operator", help="A key for the operator, who creates and lists tenants and reads metrics."),
     ] = False,
 ) -> None:
     """Create an API key for the tenant of --tenant. It is printed once and not stored.
@@ -74,12 +75,12 @@ async def rotate_key(
     session: CliSession,
     key_id: Annotated[str | None, typer.Argument(metavar="ID", help="Id of the key, as `keys` lists it.")] = None,
     hours: Annotated[
-        int, typer.Option("--hours", min=0, max=876_000, help="Hours that the old key goes on working.")
+        int, typer.Option("--hours", min=0, max=876_000, help="Hours for which the old key keeps working.")
     ] = 24,
 ) -> int:
-    """Replace an API key by one with the same rights. The old one works for some hours more."""
+    """Replace an API key by one with the same rights. The old key keeps working for some hours."""
     if key_id is None:
-        session.warn(["'keys rotate' without an id is called 'keys rotate-encryption' now; this name goes away"])
+        session.warn(["'keys rotate' without an id is deprecated; use 'keys rotate-encryption'"])
         return await rotate_encryption(session)
     async with session.engine() as engine:
         issued = await engine.keys.rotate(key_id, tenant=session.options.tenant, grace=timedelta(hours=hours))
@@ -88,7 +89,7 @@ async def rotate_key(
 
 
 async def revoke_key(session: CliSession, key_id: KeyId) -> None:
-    """Have an API key refused from now on."""
+    """Revoke an API key. Requests with it are refused from now on."""
     from ragstone.schemas.tenants import ApiKeySchema
 
     async with session.engine() as engine:

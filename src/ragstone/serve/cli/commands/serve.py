@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragstone.core.keys import IssuedKey
     from ragstone.engine.engine import Engine
 
-Host = Annotated[str | None, typer.Option("--host", help="Address to listen at; 0.0.0.0 for all of the machine.")]
+Host = Annotated[str | None, typer.Option("--host", help="Address to listen on; 0.0.0.0 for all interfaces.")]
 Port = Annotated[int | None, typer.Option("--port", min=0, max=65535, help="Port; 0 selects a free one.")]
 NoWorker = Annotated[bool, typer.Option("--no-worker", help="Leave queued jobs to `ragstone worker`.")]
 

@@ -66,13 +66,13 @@ async def show_tenant(session: CliSession, name: Name) -> None:
 
 async def rename_tenant(
     session: CliSession,
-    old: Annotated[str, typer.Argument(metavar="OLD", help="Name it has.")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Name it gets.")],
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Current name.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="New name.")],
 ) -> None:
     """Rename a tenant. Its documents and all ids stay the same."""
     async with session.engine() as engine:
         renamed = await engine.tenants.rename(old, new)
-    _show(session, renamed, f"Tenant '{old}' is called '{new}' now.")
+    _show(session, renamed, f"Renamed tenant '{old}' to '{new}'.")
 
 
 async def suspend_tenant(session: CliSession, name: Name) -> None:

@@ -49,7 +49,7 @@ ReceiptFile = Annotated[
 CheckedFile = Annotated[
     str, typer.Argument(metavar="FILE", help="A file of any format that can be ingested; - for text on standard input.")
 ]
-MostSentences = Annotated[int, typer.Option("--most", min=1, max=500, help="The most sentences to check.")]
+MostSentences = Annotated[int, typer.Option("--most", min=1, max=500, help="Maximum number of sentences to check.")]
 Passages = Annotated[int, typer.Option("-k", min=1, max=1000, help="Number of passages to read per statement.")]
 
 
@@ -93,7 +93,7 @@ async def check(
 ) -> int:
     """Check a whole text, sentence by sentence.
 
-    Says of each whether the knowledge base confirms it, refutes it or leaves it open.
+    Shows whether the knowledge base confirms or refutes each sentence, or leaves it open.
     """
     given = read_stdin() if file == "-" else ""
     filters = read_where(where)

@@ -68,11 +68,11 @@ def draw_counts(out: Console, report: IngestReport) -> None:
 
 
 def draw_files(out: Console, files: Sequence[FileKind]) -> None:
-    """Draw what each file was taken for, up to a screen or two of them."""
+    """Draw the format that each file was read as, up to a screen or two of them."""
     if not files:
         return
     out.print()
-    rows = table("taken for", "file")
+    rows = table("format", "file")
     for file in files[:MOST_FILES]:
         rows.add_row(file.media_type, text(one_line(file.uri)))
     out.print(rows)

@@ -73,7 +73,7 @@ async def verify_text(body: VerifyTextBody, workspace: Reader) -> Response:
 
 @router.post("/research", response_model=ResearchSchema)
 async def research(body: ResearchBody, workspace: Reader) -> Response:
-    """Gather what there is about a topic, from several sides."""
+    """Collect passages about a topic, searching for several aspects of it."""
     values = body.model_dump()
     return reply(ResearchSchema.of(await workspace.research(values.pop("topic"), **values)))
 

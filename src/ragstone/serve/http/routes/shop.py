@@ -94,7 +94,7 @@ class BookingBody(RequestBody):
 
 router = APIRouter(route_class=KeyedRoute, prefix="/v1/shop", tags=["shop"], responses=PROBLEMS)
 After = Annotated[str, Query(description="`next` of the page before.", max_length=64)]
-Words = Annotated[str | None, Query(description="Only what a text is about, best first.", min_length=1)]
+Words = Annotated[str | None, Query(description="Only those that match these words, best first.", min_length=1)]
 Day = Annotated[date | None, Query(description="A day such as 2026-06-01.")]
 
 
@@ -165,7 +165,7 @@ async def replace_service(service_id: str, body: ServiceBody, workspace: Writer)
 
 @router.delete("/services/{service_id}", response_model=RemovedEntrySchema)
 async def remove_service(service_id: str, workspace: Writer) -> Response:
-    """Remove a service; refused while somebody has it booked for a time to come."""
+    """Remove a service; refused while it has future bookings."""
     await workspace.shop.remove_service(service_id)
     return reply(RemovedEntrySchema.of(removed=service_id))
 
@@ -208,7 +208,9 @@ async def cancel(appointment_id: str, workspace: Writer) -> Response:
 async def import_table(
     workspace: Writer,
     file: Annotated[UploadFile, File(description="A CSV table in UTF-8 with a header.")],
-    kind: Annotated[Literal["products", "services"] | None, Form(description="By default, as its columns say.")] = None,
+    kind: Annotated[
+        Literal["products", "services"] | None, Form(description="By default, recognized by the columns.")
+    ] = None,
 ) -> Response:
     """Import products or services, all rows or none; an error names the rows that are wrong."""
     return reply(ShopImportSchema.of(await workspace.shop.import_table(await file.read(), kind=kind)))
