@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from ragstone.answer.quotes import Statement
 from ragstone.core.search import SearchResult
 from ragstone.core.types import Hit
 from ragstone.language.analyzer import STOP_WORDS, analyze
+from ragstone.language.asked import find_asked_kind, names_people
 from ragstone.language.relevance import ASKING, asked_terms
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ Search = Callable[[str], Awaitable[SearchResult]]
 Passages = Callable[[SearchResult], Sequence[Hit]]
 MOST_NEAREST = 2
 """Statements that are quoted in place of an answer."""
+_COLUMN = re.compile(r"(?:^|; )([^:;]{1,60}): ")
+"""The name of a column in a row as an answer says it."""
 
 
 async def _has_no_name(name: str) -> bool:
@@ -123,7 +127,11 @@ class AnsweredParts:
         before = self._parts[: self._parts.index(part)]
         known = {term for earlier in before for term in analyze(earlier.question)}
         own = set(analyze(part.question)) - known - ASKING - STOP_WORDS
-        return not own or not own.isdisjoint(analyze(sentence))
+        if not own or not own.isdisjoint(analyze(sentence)):
+            return True
+        # "Owner: Platform" says who owns it, in another form of the word.
+        asks_who = find_asked_kind(part.question) == "person"
+        return asks_who and any(names_people(column[1]) for column in _COLUMN.finditer(sentence))
 
 
 async def look_up(

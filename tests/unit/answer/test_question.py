@@ -39,6 +39,14 @@ def test_a_sentence_said_before_answers_only_what_it_speaks_of() -> None:
     assert AnsweredParts(parts).open_questions == ()
 
 
+def test_a_row_said_before_answers_who_by_a_column_of_people() -> None:
+    parts = [Part(text, ()) for text in ("What is the port of the pump", "who owns the pump", "how heavy is the pump")]
+    tally = AnsweredParts(parts)
+    row = "Service: pump; Port: 9095; Owner: Platform"
+    assert [tally.is_new(part, row) for part in parts] == [True, False, False]
+    assert tally.open_questions == ("how heavy is the pump",)
+
+
 async def test_parts_are_answered_in_their_order(embedder: Embedder, make_hit: MakeHit) -> None:
     hits = (make_hit(RUN, "b"), make_hit(FOUNDED, "a"))
     parts = [Part("When was Harbour Line founded", hits, ("dense: slow",)), Part("who runs Harbour Line", hits)]
