@@ -115,7 +115,9 @@ def content_words(text: str) -> Phrase:
     bare = _blank_figures(text)
     matches = list(_WORD.finditer(bare))[:MOST_WORDS]
     capitals = sum(match.group()[0].isupper() for match in matches)
-    shouting = len(matches) > 4 and capitals > _TITLE_CASE * len(matches)
+    # A title writes its verb with a capital: "Ada Holm is Head of Port" is none.
+    has_verb = any(match.group() in _HELPING for match in matches)
+    shouting = len(matches) > 4 and capitals > _TITLE_CASE * len(matches) and not has_verb
     found = []
     for place, match in enumerate(matches):
         written = match.group()

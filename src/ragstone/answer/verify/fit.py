@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice, pairwise
@@ -32,7 +32,7 @@ from ragstone.language.grammar import (
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import AlikeWords, are_alike
-from ragstone.language.vocabulary import Word, content_words, is_measured
+from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
 
 Figure = Quantity | Moment
 _POINTS_BACK = re.compile(
@@ -65,6 +65,11 @@ _RANGE = ("at least", "at most")
 _SAME_LIMITS = {("over", "at least"), ("at least", "over"), ("under", "at most"), ("at most", "under")}
 _ENOUGH = 0.5
 """Share of the words around a name that must stand with another for the statement to be about that one."""
+
+_NEAR = 0.75
+"""Share of what the nearest sentence has of a clause from which another is near as well."""
+_MOST_BACK = 4
+"""Sentences that one may point back over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,3 +406,31 @@ def _is_closer(weights: dict[str, float], rival: Piece, piece: Piece) -> bool:
     mine = sum(weight for word, weight in weights.items() if piece.known.has(word) and not rival.known.has(word))
     theirs = sum(weight for word, weight in weights.items() if rival.known.has(word) and not piece.known.has(word))
     return theirs > mine
+
+
+def find_scattered(statement: str, sentences: Sequence[str]) -> list[Word]:
+    """Return the words that stand neither in the sentences which say most of a statement nor in those they lean on."""
+    read = [read_sentence(sentence) for sentence in sentences]
+    kept: set[int] = set()
+    for clause in {read_sentence(statement), *read_clauses(statement)}:
+        for place in find_nearest_places(clause, read):
+            kept.update(_find_context(place, read))
+    around = read_vocabulary(" ".join(sentences[place] for place in sorted(kept)))
+    everywhere = read_vocabulary(" ".join(sentences))
+    return [word for word in content_words(statement) if not around.has(word) and everywhere.has_itself(word)]
+
+
+def find_nearest_places(clause: Clause, read: Sequence[Clause]) -> list[int]:
+    """Return the places of the sentences that share most words, names and figures with a clause."""
+    counts = [count_shared(clause, sentence) for sentence in read]
+    most = max(counts, default=0)
+    return [place for place, count in enumerate(counts) if count and count >= _NEAR * most]
+
+
+def _find_context(place: int, read: Sequence[Clause]) -> Iterator[int]:
+    """Yield a place, the one before it, and those before that as long as a pronoun points back."""
+    first = max(0, place - _MOST_BACK)
+    for at in range(place, first - 1, -1):
+        yield at
+        if at < place and not read[at].points_back:
+            return

@@ -115,9 +115,9 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     if reading.rival is not None and _says_otherwise(reading):
         return SentenceJudgement(reading, 0.0, _CONTRADICTED)
     # The cells of a row have no order, and are read with the names of their columns.
-    elsewhere = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING}) and reading.findings.conflicts
-    support, refutation = bears * (1 - against), 0.0 if elsewhere else bears * against
-    if reading.findings.voids and refutation <= support:
+    unnamed = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING})
+    support, refutation = bears * (1 - against), 0.0 if unnamed else bears * against
+    if (unnamed or reading.findings.voids) and refutation <= support:
         return SentenceJudgement(reading, min(support, VOID), 0.0)
     if not reading.findings.conflicts and not reading.objections and _holds(reading):
         return SentenceJudgement(reading, max(support, _RESTATED), 0.0)
@@ -128,15 +128,23 @@ def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, 
     """Return support and refutation by a sentence, given what keeps the claim from resting on it."""
     findings = reading.findings
     missing = has_kind((*findings.gaps, *findings.voids), _FIGURE_MISSING | _NOT_STATED)
-    # A name that only the sentence before has is what this one speaks of where it points back.
-    unnamed = has_kind(findings.gaps, {ObjectionKind.NAME_MISSING})
-    missing = missing or (unnamed and not read_sentence(reading.quote.text).points_back)
+    missing = missing or _lacks_name(reading)
     if not reading.objections and not findings.conflicts and not missing and not reading.rival and _holds(reading):
         sure = reading.shares.told == 1 and reading.shares.is_verbatim
         return (_QUOTED if sure else _RESTATED), 0.0
     if _says_otherwise(reading):
         return 0.0, _CONTRADICTED
     return min(support, VOID), 0.0
+
+
+def _lacks_name(reading: SentenceReading) -> bool:
+    """Return whether a name is missing that is not what the sentence points back to."""
+    quote = reading.quote
+    names = [gap.detail for gap in reading.findings.gaps if gap.kind is ObjectionKind.NAME_MISSING]
+    if not names or not read_sentence(quote.text).points_back:
+        return bool(names)
+    before = set(analyze(quote.hit.text[: quote.start]))
+    return any(before.isdisjoint(analyze(name)) for name in names)
 
 
 def _holds(reading: SentenceReading) -> bool:

@@ -17,6 +17,7 @@ from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, se
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.score import read_in_context
 from ragstone.answer.units import AnswerUnit, find_units
+from ragstone.answer.verify.appositions import is_role_of_another
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.defaults import (
@@ -28,6 +29,7 @@ from ragstone.answer.verify.defaults import (
     place_in_entry,
     speaks_of_default,
 )
+from ragstone.answer.verify.fit import find_scattered
 from ragstone.answer.verify.frame import Frame, has_changed_places, lay_along
 from ragstone.answer.verify.objections import (
     NO_FINDINGS,
@@ -40,7 +42,6 @@ from ragstone.answer.verify.objections import (
 )
 from ragstone.answer.verify.roles import find_other_actor
 from ragstone.answer.verify.row import check_row, is_stated_by, render_with_units, row_statement
-from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
 from ragstone.answer.verify.slots import (
     are_exchanged,
@@ -395,6 +396,7 @@ def _find_objections(claim: str, sentence: str, shares: Shares, context: Context
         kinds = {ObjectionKind.NUMBER_OF_ANOTHER, ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND}
         return drop_kinds(objections, kinds)
     named = shares.repeated >= _VERBATIM and _names_what_stands_above(claim, context)
+    named = named and not is_role_of_another(claim, [*context.before, sentence])
     return drop_kinds(objections, {ObjectionKind.OF_ANOTHER} if named else ())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from ragstone.answer.verify.fit import read_sentence
 from ragstone.answer.verify.frame import Frame, read_tokens
 from ragstone.language.grammar import BE, OWNING, Verb, first_verb, tokenize, words_of
 from ragstone.language.inflection import base_forms
@@ -73,18 +74,25 @@ class Context:
     titles: str = ""
     entry: str = ""
     before: tuple[str, ...] = ()
+    lead: str = ""
+    """The first words of the passage, where neither a term nor a heading stands over the sentence."""
 
     @property
-    def above(self) -> str:
+    def named(self) -> str:
+        """Return what tells of whom or what a sentence speaks that does not name it."""
         return f"{self.titles}\n{self.entry}"
 
     @property
+    def above(self) -> str:
+        return f"{self.named}\n{self.lead}"
+
+    @property
     def near(self) -> str:
-        return "\n".join((self.entry, *self.before))
+        return "\n".join((self.entry, self.lead, *self.before))
 
     @property
     def text(self) -> str:
-        return "\n".join((self.titles, self.entry, *self.before))
+        return "\n".join((self.titles, self.entry, self.lead, *self.before))
 
 
 def measure_shares(
@@ -98,8 +106,10 @@ def measure_shares(
     # Rows have no verbs: "2.2 | 3.5" tells what runs on what.
     left_out = start if verb and (is_row or _has_no_verb(verb, sentence)) else -1
     # What a line of a list without a verb says is read with the line that announces it.
-    line = read_vocabulary(f"{context.entry}\n{sentence}") if left_out >= 0 and not is_row else own
+    line = read_vocabulary(f"{context.entry}\n{context.lead}\n{sentence}") if left_out >= 0 and not is_row else own
     words = [word for word in content_words(claim) if word.start != left_out]
+    # A name that only the text before has is that of another, unless the sentence points back.
+    named = around if read_sentence(sentence).points_back else read_vocabulary(f"{context.named}\n{sentence}")
     subject = [word for word in words if word.start < start and (word.folded not in GENERIC or around.has(word))]
     spelt = [claim[first:last] for first, last, _ in find_figures(claim)]
     figures = sum(figure in sentence or figure not in said for figure in spelt)
@@ -112,7 +122,7 @@ def measure_shares(
         predicate=_share([word for word in words if word.start >= start], line, 1.0),
         close=_measure_close(words, sentence, context),
         counted=sum(map(own.has, words)) + figures,
-        names_all=all(around.has(word) for word in words if word.is_name)
+        names_all=all(named.has(word) for word in words if word.is_name)
         and _names_flags(claim, f"{context.text}\n{sentence}"),
         has_verb=_has_verb(words, verb, own),
     )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from ragstone.answer.quotes import caption
 from ragstone.answer.units import AnswerUnit
+from ragstone.answer.verify.appositions import is_stated_in_passing
 from ragstone.answer.verify.shares import Context
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.vocabulary import content_words, read_vocabulary
@@ -25,6 +27,7 @@ _CONNECTIVE = re.compile(
     re.I,
 )
 """Words that join a sentence to the one before it and say nothing themselves."""
+_LABELLED = re.compile(r"[^:\n]{1,60}: \S[^\n]*[^.!?\s]$")
 _SUBJECT_WITHIN = 20
 _LONGEST_SUBJECT = 80
 
@@ -40,23 +43,33 @@ def read_text(unit: AnswerUnit) -> str:
 def read_context(unit: AnswerUnit) -> Context:
     """Return what stands over a unit: titles and the name of the file, its term and lead, the sentences before it."""
     hit = unit.quote.hit
-    entry = [unit.above[:_LONGEST_ABOVE]]
+    entry, lead = [_read_above(unit)], ""
     if unit.quote.head is not None:
         entry.append(caption(unit.quote.head))
     elif unit.term is None and unit.heading is None and unit.kind != "entry":
-        entry.append(hit.text[:_LONGEST].lstrip().split("\n", 1)[0].split(". ", 1)[0][:_LONGEST_LEAD])
+        lead = hit.text[:_LONGEST].lstrip().split("\n", 1)[0].split(". ", 1)[0][:_LONGEST_LEAD]
     before = dict.fromkeys(quote.text for quote in (unit.topic, unit.before) if quote is not None)
     told = tuple(" ".join(text[:_LONGEST].split()) for text in before)
-    return Context(f"{unit.quote.headings}\n{_PATH.sub(' ', hit.uri)}", "\n".join(entry), told)
+    return Context(f"{unit.quote.headings}\n{_PATH.sub(' ', hit.uri)}", "\n".join(entry), told, lead)
+
+
+def _read_above(unit: AnswerUnit) -> str:
+    """Return what stands right over a unit; of lines that all give a label and a value, none is about the next."""
+    if unit.heading is not None and _LABELLED.match(unit.heading.text) and _LABELLED.match(unit.text):
+        unit = replace(unit, heading=None)
+    return unit.above[:_LONGEST_ABOVE]
 
 
 def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
     """Return the words of a unit with the names of a claim that stand over it, where the unit itself leaves them out.
 
     "The default is 3." in the entry of `timeout` is read as "timeout: The default is 3.", and "This was the first" as
-    what the sentence before speaks of. A unit that begins with a name of its own leaves nothing out.
+    what the sentence before speaks of. A unit that begins with a name of its own leaves nothing out. One that says the
+    claim in passing, "the pilot, Ida Sole", says that, under whatever condition it says the rest.
     """
-    own, above = read_vocabulary(text), read_vocabulary(read_context(unit).above)
+    if is_stated_in_passing(claim, text):
+        return claim
+    own, above = read_vocabulary(text), read_vocabulary(read_context(unit).named)
     names = [word for word in content_words(claim) if word.is_name and not own.has(word)]
     pointing = _POINTS_BACK.search(text)
     if names and pointing and not pointing.start() and unit.before is not None:
@@ -64,7 +77,8 @@ def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
         if all(map(read_vocabulary(subject).has, names)):
             return subject + text[pointing.end() :]
     verb = first_verb(tokenize(claim))
-    known = [word for word in names if above.has(word)]
+    # "Supply Agreement" over a sentence does not make it one about the Supplier.
+    known = [word for word in names if word.folded in above.words]
     front, behind = (
         " ".join(
             dict.fromkeys(word.text for word in known if (verb is None or word.start < verb.token.start) == before)

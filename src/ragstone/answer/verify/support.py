@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from itertools import islice
 
 from ragstone.answer.verify.additions import adds_certainty, find_additions
+from ragstone.answer.verify.appositions import is_role_of_another, is_stated_in_passing
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_denied_as_a_whole
-from ragstone.answer.verify.fit import Clause, count_shared, find_misfits, is_same, read_clauses
+from ragstone.answer.verify.fit import Clause, count_shared, find_misfits, find_scattered, is_same, read_clauses
 from ragstone.answer.verify.frame import find_replaced, lay_along
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.roles import (
@@ -19,7 +20,6 @@ from ragstone.answer.verify.roles import (
     is_way_reversed,
     turns_degree,
 )
-from ragstone.answer.verify.scattered import find_scattered
 from ragstone.answer.verify.split import split_clauses
 from ragstone.language.dates import Moment, is_timed_otherwise
 from ragstone.language.measurements import tells_period
@@ -91,6 +91,7 @@ def _find_rest(clause: Clause, found: Sequence[str], sentences: Sequence[str]) -
 
 def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) -> list[Objection]:
     """Return what speaks against resting a statement on sentences; `evidence` is all the text around them."""
+    sentences = [statement if is_stated_in_passing(statement, sentence) else sentence for sentence in sentences]
     found = find_missing_figures(statement, evidence)
     found += find_additions(statement, evidence)
     for clause in read_clauses(statement):
@@ -98,12 +99,12 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
     found += find_foreign_quotes(statement, evidence)
     near = near_sentences(statement, sentences)
     told = " ".join(near)
-    if changes_extent(statement, told):
-        found.append(Objection(ObjectionKind.NOT_OF_ALL))
-    if adds_certainty(statement, told):
-        found.append(Objection(ObjectionKind.HEDGED))
-    if turns_degree(statement, told):
-        found.append(Objection(ObjectionKind.OPPOSITE))
+    more = (
+        (changes_extent, ObjectionKind.NOT_OF_ALL),
+        (adds_certainty, ObjectionKind.HEDGED),
+        (turns_degree, ObjectionKind.OPPOSITE),
+    )
+    found += [Objection(kind) for is_more, kind in more if is_more(statement, told)]
     if is_denying(statement) and not any(is_denying(one) or _NEGATIVE.search(one) for one in near):
         found.append(Objection(ObjectionKind.DENIED))
     if _REGARDLESS.search(statement) and not _REGARDLESS.search(told):
@@ -117,6 +118,7 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
     for part in dict.fromkeys((statement, *(clause.text for clause in read_clauses(statement)))):
         found += find_replaced(part, clauses, evidence)
     turned = (
+        (is_role_of_another, ObjectionKind.OF_ANOTHER),
         (is_role_changed, ObjectionKind.TURNED_ROUND),
         (is_way_reversed, ObjectionKind.TURNED_ROUND),
         (is_order_reversed, ObjectionKind.OTHER_ORDER),

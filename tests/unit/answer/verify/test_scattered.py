@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ragstone.answer.check import find_objection
-from ragstone.answer.verify.scattered import find_scattered
+from ragstone.answer.verify.fit import find_scattered
 
 HARBOUR = (
     "The old lighthouse was built by Anna Berg in granite.",
