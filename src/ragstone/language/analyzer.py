@@ -48,7 +48,7 @@ LETTERS = rf"(?:[^\W_{UNSPACED}]|[{INDIC}])++"
 
 
 def _token_pattern(letters: str) -> str:
-    return rf"@?+{letters}(?:[-._/@:'+\\]{{1,2}}{letters})*+(?:\+\+|#)?"
+    return rf"@?+{letters}(?:[-._/@:'+\\]{{1,2}}{letters})*(?:\+\+|#)?"
 
 
 ASCII_TOKEN = re.compile(_token_pattern("[A-Za-z0-9]++"), re.ASCII)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -161,3 +163,11 @@ def test_threads_agree() -> None:
 
 def test_the_fingerprint_names_the_stemmer() -> None:
     assert FINGERPRINT.startswith("ragstone-2+snowball-")
+
+
+def test_no_group_of_several_characters_is_repeated_possessively() -> None:
+    """Python before 3.11.5, as in Debian 12, then keeps what a last, broken-off round of the group has matched."""
+    package = Path(analyzer.__file__).parents[1]
+    lines = [line for file in package.rglob("*.py") for line in file.read_text("utf-8").splitlines()]
+    found = [line for line in lines if re.search(r"\)(?:[*+?]|\{\{?\d*,?\d*\}\}?)\+(?![+\]])", line)]
+    assert found == ['LETTERS = rf"(?:[^\\W_{UNSPACED}]|[{INDIC}])++"']

@@ -31,7 +31,7 @@ MAX_WORD = 40
 CACHED_TOKENS = 50_000
 PROSE = ("paragraph", "quote", "list")
 
-_TOKEN = rf"[^\W_][\w{INDIC}]*+(?:[-'’.][\w{INDIC}]++)*+(?:\+\+|#)?|[^\w\s]"
+_TOKEN = rf"[^\W_][\w{INDIC}]*+(?:[-'’.][\w{INDIC}]++)*(?:\+\+|#)?|[^\w\s]"
 _TOKENS = re.compile(_TOKEN)
 _ADDRESS = re.compile(r"\b(?:https?://|www\.)[^\s)\]>]++")
 _ELIDED_TOKENS = re.compile(rf"(?:\b(?:qu|[cdjlmnst])['’])|{_TOKEN}", re.IGNORECASE)

@@ -23,7 +23,7 @@ SHOUTED = 0.8
 """A sentence with a larger share of capitals is a headline: its capitals mean nothing."""
 
 _IDENTIFIER = re.compile(
-    r"(?!(?:Mc|Mac|Fitz|De|Di|La|Le|Van)[A-Z])[A-Za-z][a-z0-9]+[A-Z][a-z]\w*|[a-z][a-z0-9]*+(?:_[a-z0-9]++)++"
+    r"(?!(?:Mc|Mac|Fitz|De|Di|La|Le|Van)[A-Z])[A-Za-z][a-z0-9]+[A-Z][a-z]\w*|[a-z][a-z0-9]*+(?:_[a-z0-9]++)+"
 )
 _MIN_IDENTIFIER = 6
 _ACRONYM = re.compile(r"[A-Z][A-Z0-9]{1,5}")
