@@ -87,6 +87,6 @@ async def test_unrelated_sentences_are_embedded_once_for_each_model(monkeypatch:
         await vectors.load(embedder, "other")
     monkeypatch.setattr(relevance, "MOST_MODELS", 1)
     embedder.model, forgetful = EmbeddingModel("m", 2, 512), UnrelatedVectors()
-    forgetful._known["old"] = np.ones((1, 2), np.float32)
+    forgetful._known["old", 2] = np.ones((1, 2), np.float32)
     await forgetful.load(embedder, "m")
-    assert list(forgetful._known) == ["m"]
+    assert list(forgetful._known) == [("m", 2)]
