@@ -15,9 +15,9 @@ from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import AlikeWords
 
 _OPPOSITES = (
-    "increase decrease, higher lower, high low, more less, more fewer, rise fall, raise lower, gain loss, "
-    "gain lose, enable disable, allow forbid, allow prevent, allow prohibit, include exclude, "
-    "before after, above below, maximum minimum, largest smallest, larger smaller, longest shortest, "
+    "increase decrease, higher lower, high low, more less, more fewer, rise fall, raise lower, gain loss, used unused, "
+    "gain lose, enable disable, allow forbid, allow prevent, allow prohibit, include exclude, used untouched, "
+    "before after, above below, maximum minimum, largest smallest, larger smaller, longest shortest, spent untouched, "
     "longer shorter, first last, open close, opening closing, accept reject, promote inhibit, "
     "promote suppress, activate inhibit, activate inactivate, activate suppress, positive negative, "
     "positively negatively, early late, earlier later, sufficient insufficient, sensitive resistant, "
@@ -97,13 +97,13 @@ def add_opposites(terms: set[str]) -> set[str]:
 
 
 def _differ_by_prefix(here: set[str], there: set[str]) -> bool:
-    """Return whether one text has a word where the other has it with un-, in- or non-."""
+    """Return whether one text has a word where the other has it with un-, in- or non-, or with -less."""
     return any(
-        prefix + word in other and prefix + word not in one and word not in other
+        opposite in other and opposite not in one and word not in other
         for one, other in ((here, there), (there, here))
         for word in one
         if len(word) > 3 and word != "form"
-        for prefix in _PREFIXES
+        for opposite in (*(prefix + word for prefix in _PREFIXES), f"{word}less")
     )
 
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.shares import GENERIC
 from ragstone.language.grammar import is_past_form, is_verb_form
+from ragstone.language.inflection import base_forms
+from ragstone.language.negation import find_figures
+from ragstone.language.quantities import Quantity
 from ragstone.language.units import unit_of
 from ragstone.language.vocabulary import Word, content_words, read_vocabulary
 
 MOST_ADDED = 0.34
 """Share of the words of a statement that its sources may lack: paraphrases have some words of their own."""
 MOST_ADDED_TO_CLAUSE = 0.5
+_MOST = 12
+"""Numbers of a statement that are looked at."""
 _BOUNDARY = re.compile(
     r"[,;:](?=\s)|\s[-–—]\s|[—()\[\]]|[.!?](?=\s)"
     r"|\b(?:who|whom|whose|which|where|because|since|although|though|whereas|while|when|after|before|until|unless|if"
@@ -73,6 +79,34 @@ _CERTAIN = (
 _LESS_CERTAIN = re.compile(
     r"\b(?:should|needs?|needed|only|cannot|requires?|essential|shall|ordered?|demand\w*)\b", re.I
 )
+
+
+_ENOUGH = re.compile(r"\b(?:enough|suffic\w+|adequate(?:ly)?)\b", re.I)
+_ENOUGH_IN_OTHER_WORDS = re.compile(rf"{_ENOUGH.pattern}|\b(?:only|just|single|minimum|at least)\b", re.I)
+
+
+def adds_sufficiency(claim: str, source: str) -> bool:
+    """Return whether a claim calls enough what the source does not."""
+    return _ENOUGH.search(claim) is not None and _ENOUGH_IN_OTHER_WORDS.search(source) is None
+
+
+_ONE = re.compile(r"\b(?:one|a single)\s(?!or\b)(?P<noun>[a-z]{3,30})\b", re.I)
+_ONE_OF = r"\b(?:an?|one|single|each|every|any)\s(?:[a-z]{{2,20}}\s)?{noun}"
+
+
+def is_one_of_several(claim: str, source: str) -> bool:
+    """Return whether a claim says one of what a source counts more of: one person where it says two people."""
+    for one in islice(_ONE.finditer(claim), _MOST):
+        noun = one["noun"].lower()
+        counted = [
+            figure
+            for _, _, figure in find_figures(source)
+            if isinstance(figure, Quantity) and base_forms(noun) & base_forms(figure.words.split()[-1].lower())
+        ]
+        alone = re.search(_ONE_OF.format(noun=noun), source, re.I)
+        if counted and not alone and all(figure.bound == "is" and figure.written > 1 for figure in counted):
+            return True
+    return False
 
 
 def adds_certainty(claim: str, source: str) -> bool:

@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from ragstone.answer.verify.fit import read_sentence
 from ragstone.answer.verify.frame import Frame, read_tokens
+from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.grammar import BE, OWNING, Verb, first_verb, tokenize, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_figures
@@ -119,7 +120,7 @@ def measure_shares(
         repeated=frame.share if frame else 0.0,
         is_verbatim=frame is not None and _is_verbatim(frame),
         subject=_share(subject, around, 1.0),
-        predicate=_share([word for word in words if word.start >= start], line, 1.0),
+        predicate=_share([word for word in words if word.start >= start] or _find_light_words(claim, start), line, 1.0),
         close=_measure_close(words, sentence, context),
         counted=sum(map(own.has, words)) + figures,
         names_all=all(named.has(word) for word in words if word.is_name)
@@ -142,6 +143,15 @@ def _has_verb(words: Sequence[Word], verb: Verb | None, own: Vocabulary) -> bool
     """Return whether a vocabulary has a verb, or of a form of "to be" or a modal the word behind it."""
     behind = [word for word in words if verb and word.start >= verb.token.start]
     return not behind or own.has_itself(behind[0])
+
+
+def _find_light_words(claim: str, start: int) -> list[Word]:
+    """Return the words from a place on that say little, and yet all that is said: used in "has been used"."""
+    return [
+        Word(token.word, token.start, token.end, False)
+        for token in tokenize(claim)
+        if token.start >= start and token.kind in ("participle", "word", "adverb") and token.word not in STOP_WORDS
+    ]
 
 
 def _measure_close(words: Sequence[Word], sentence: str, context: Context) -> float:

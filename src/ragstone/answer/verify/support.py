@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from ragstone.answer.verify.additions import adds_certainty, find_additions
+from ragstone.answer.verify.additions import adds_certainty, adds_sufficiency, find_additions, is_one_of_several
 from ragstone.answer.verify.appositions import is_role_of_another, is_stated_in_passing
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_denied_as_a_whole
 from ragstone.answer.verify.fit import Clause, count_shared, find_misfits, find_scattered, is_same, read_clauses
@@ -102,6 +102,8 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
     more = (
         (changes_extent, ObjectionKind.NOT_OF_ALL),
         (adds_certainty, ObjectionKind.HEDGED),
+        (adds_sufficiency, ObjectionKind.ADDED_WORDS),
+        (is_one_of_several, ObjectionKind.NUMBER_MISSING),
         (turns_degree, ObjectionKind.OPPOSITE),
     )
     found += [Objection(kind) for is_more, kind in more if is_more(statement, told)]

@@ -118,3 +118,23 @@ async def test_the_lines_of_a_table_in_columns_are_rows() -> None:
     )
     assert (await verified("The tool Sextant gives you the Navigation craft.", hit(text))).stance == "supported"
     assert (await verified("The tool Sextant gives you the Splicing craft.", hit(text))).stance != "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        ("The reserve of £600 has been used.", "The reserve of £600 is untouched."),
+        ("The reserve has been used.", "The reserve is unused."),
+        ("The old pump is used up.", "The old pump is new."),
+        ("One pilot is enough to open the lock.", "Two pilots are needed to open the lock."),
+        ("One person can open the lock.", "Two people are needed to open the lock."),
+        ("Two pilots are enough to open the lock.", "Two pilots are needed to open the lock."),
+    ],
+)
+async def test_what_little_words_say_is_not_supported_by_another_state(claim: str, source: str) -> None:
+    assert (await verified(claim, hit(source))).stance != "supported"
+
+
+async def test_one_is_enough_where_a_single_one_can() -> None:
+    verdict = await verified("One pilot is enough to open the lock.", hit("A single pilot can open the lock."))
+    assert verdict.stance == "supported"
