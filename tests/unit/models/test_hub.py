@@ -82,8 +82,8 @@ def test_a_failed_pull_leaves_nothing_behind(tmp_path: Path, hub: list[Any], nam
             "there is no model 'bge-larg-en-v1.5' on the Hugging Face Hub",
             "did you mean 'bge-large-en-v1.5'?",
         ),
-        ("zzz", "there is no model 'zzz' on the Hugging Face Hub", "ragstone models pull BAAI/bge-small-en-v1.5"),
-        ("nope", "'nope' could not be pulled: the Hugging Face Hub cannot be reached", "ragstone models pull nope"),
+        ("zzz", "there is no model 'zzz' on the Hugging Face Hub", "download the model 'BAAI/bge-small-en-v1.5'"),
+        ("nope", "'nope' could not be pulled: the Hugging Face Hub cannot be reached", "download the model 'nope'"),
     ],
 )
 def test_a_failed_pull_says_what_happened_and_what_to_type(
@@ -92,7 +92,7 @@ def test_a_failed_pull_says_what_happened_and_what_to_type(
     with pytest.raises(ModelUnavailable) as caught:
         pull(name, cache_dir=tmp_path / "cache")
     assert message in str(caught.value)
-    assert hint in caught.value.hint
+    assert hint in caught.value.advice
 
 
 @pytest.mark.parametrize("name", ["../../etc", "/etc/passwd", "a/b/c", "org/..", "", "org/a b", "..", "a\0b"])

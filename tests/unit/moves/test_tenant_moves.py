@@ -14,7 +14,7 @@ from ragstone.settings.tree import Adapter
 from ragstone.transfer.reports import MoveReport, TenantMove
 
 postgres_databases = postgres_server.postgres_databases
-REMOVE = "remove it there with 'ragstone tenants delete bob' and the settings of the new ledger"
+REMOVE = "delete the tenant there, with the settings of the new ledger"
 
 
 @pytest.fixture

@@ -117,15 +117,18 @@ def _not_pulled(name: str, error: OSError) -> ModelUnavailable:
         case "RepositoryNotFoundError" | "GatedRepoError":
             return ModelUnavailable(
                 f"there is no model '{name}' on the Hugging Face Hub, or it asks for a login",
-                hint=like_others or "name it as the hub does: ragstone models pull BAAI/bge-small-en-v1.5",
+                hint=like_others or "name it as the hub does",
+                remedy=None if like_others else Remedy(Action.PULL_MODEL, model="BAAI/bge-small-en-v1.5"),
             )
         case "LocalEntryNotFoundError" | "OfflineModeIsEnabled" | "ConnectError" | "ConnectTimeout" | "ConnectionError":
             return ModelUnavailable(
                 f"'{name}' could not be pulled: the Hugging Face Hub cannot be reached",
-                hint=f"check the network and try again: ragstone models pull {name}",
+                hint="check the network and try again",
+                remedy=Remedy(Action.PULL_MODEL, model=name),
             )
         case kind:
             return ModelUnavailable(
                 f"'{name}' could not be pulled: {error.strerror or kind}",
-                hint="check the network and the disk; ragstone models lists the models that are known",
+                hint="check the network and the disk, then try again",
+                remedy=Remedy(Action.PULL_MODEL, model=name),
             )

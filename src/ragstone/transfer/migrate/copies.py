@@ -51,7 +51,7 @@ def _describe(name: str, tenant: Tenant | None, *, is_untouched: bool) -> str:
     since = "" if is_untouched else " and has been written to there"
     return (
         f"tenant '{name}' of an earlier move {reason}{since}: "
-        f"remove it there with 'ragstone tenants delete {name}' and the settings of the new ledger"
+        "delete the tenant there, with the settings of the new ledger"
     )
 
 
