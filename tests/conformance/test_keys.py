@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,8 +12,9 @@ import pytest
 from tests.conformance import postgres_server
 
 from ragstone.core.audit import acting_as
-from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded
+from ragstone.core.errors import InputError, NotFoundError, QuotaExceeded, TenantSuspended
 from ragstone.core.keys import NewApiKey, RequestAllowance
+from ragstone.stores.control import keys
 from ragstone.stores.control.audit import SqlAuditTrail
 from ragstone.stores.control.keys import SqlKeyBook, read_keys, write_keys
 from ragstone.stores.control.tenants import SqlTenantBook
@@ -122,6 +124,32 @@ async def test_a_tenant_reaches_only_its_own_keys(book: SqlKeyBook) -> None:
         with pytest.raises(NotFoundError, match="there is no key '0000000000000000'"):
             await change("0" * 16, tenant="globex")
     assert (await book.all("globex"), len(await book.all("acme"))) == ([], 1)
+
+
+async def test_a_suspended_tenant_gets_no_keys(book: SqlKeyBook, ledger: SqlLedger) -> None:
+    key_id = (await book.create(READER)).key.id
+    await SqlTenantBook(ledger).suspend("acme")
+    for refused in (book.create(READER), book.rotate(key_id, tenant="acme")):
+        with pytest.raises(TenantSuspended, match="tenant 'acme' is suspended"):
+            await refused
+    assert (await book.revoke(key_id, tenant="acme")).revoked_at == START
+
+
+async def test_only_valid_keys_count_towards_the_most_of_a_tenant(
+    book: SqlKeyBook, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "MOST_KEYS", 2)
+    await book.create(replace(READER, expires_at=START + timedelta(hours=1)))
+    revoked = await book.create(READER)
+    for refused in (book.create(READER), book.rotate(revoked.key.id, tenant="acme")):
+        with pytest.raises(QuotaExceeded, match="tenant 'acme' has 2 valid keys, and may have no more"):
+            await refused
+    await book.create(replace(READER, tenant="globex"))
+    await book.create(NewApiKey("", ("admin",)))
+    await book.revoke(revoked.key.id, tenant="acme")
+    await book.create(READER)
+    time.moment += timedelta(hours=2)
+    assert (await book.create(READER)).key.tenant == "acme"
 
 
 async def test_the_first_keys_are_made_once(book: SqlKeyBook) -> None:

@@ -270,6 +270,11 @@ def unknown_kb(name: str, tenant: str) -> NotFoundError:
     return NotFoundError(f"there is no knowledge base '{name}' yet{whose}", remedy=Remedy(Action.INGEST, **named))
 
 
+def suspended(tenant: str) -> TenantSuspended:
+    """Return the error for a tenant that nothing is done for until it is resumed."""
+    return TenantSuspended(f"tenant '{tenant}' is suspended", remedy=Remedy(Action.RESUME_TENANT, tenant=tenant))
+
+
 def kb_gone(name: str, new_name: str | None) -> KbGone:
     """Return the error for a knowledge base that has another name by now, or is not there any more."""
     what, where = f"renamed to '{new_name}'" if new_name else "deleted", new_name or name

@@ -25,12 +25,11 @@ from ragstone.core.errors import (
     StoreFull,
     StoreReadOnly,
     TenantGone,
-    TenantSuspended,
+    suspended,
     unknown_kb,
 )
 from ragstone.core.model_types import Bill, collect_costs
 from ragstone.core.protocols import Embedder
-from ragstone.core.remedies import Action, Remedy
 from ragstone.core.tenants import EMPTY, MonthBudget, QuotaName, Reservation, Stock, Tenant
 from ragstone.core.types import KnowledgeBase
 from ragstone.settings.flags import PHASES, is_on
@@ -234,7 +233,7 @@ class TenantAccess:
         if found is None:
             return None
         if found.tenant.state == "suspended":
-            raise TenantSuspended(f"tenant '{tenant}' is suspended", remedy=Remedy(Action.RESUME_TENANT, tenant=tenant))
+            raise suspended(tenant)
         if found.tenant.state == "deleting":
             raise TenantGone(f"tenant '{tenant}' is being deleted")
         return found.tenant

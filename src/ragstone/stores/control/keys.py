@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ragstone.core.audit import AuditEntry, Caller, caller
 from ragstone.core.clock import canonical, now, parse_moment
-from ragstone.core.errors import NotFoundError, QuotaExceeded
+from ragstone.core.errors import NotFoundError, QuotaExceeded, suspended
 from ragstone.core.keys import (
     TOKEN,
     ApiKey,
@@ -31,6 +31,8 @@ KEY = (
     "k.expires_at, k.revoked_at, k.per_minute, k.secret_hash FROM api_keys k LEFT JOIN tenants t ON t.id = k.tenant_id"
 )
 GRACE = timedelta(hours=24)
+MOST_KEYS = 10_000
+"""Valid keys of one tenant."""
 MINUTE = "%Y-%m-%dT%H:%M"
 NO_SECRET = "0" * 64
 """Compared with when there is no key of an id, so that the time of an answer says nothing about ids."""
@@ -170,7 +172,7 @@ def _count_request(connection: Connection, key_id: str, limit: int, moment: date
 def _insert(
     connection: Connection, wanted: NewApiKey, moment: datetime, who: Caller, action: str = "key.create"
 ) -> IssuedKey:
-    tenant_id = _tenant_id(connection, wanted.tenant)
+    tenant_id = _admit(connection, wanted.tenant, moment) if wanted.tenant else None
     key_id, token, stored = new_token()
     connection.execute(
         "INSERT INTO api_keys (id, name, tenant_id, scopes, kbs, created_at, expires_at, secret_hash, per_minute) "
@@ -183,6 +185,24 @@ def _insert(
     made = _existing(connection, key_id, None)
     _record(connection, made, action, moment, who)
     return IssuedKey(made, token)
+
+
+def _admit(connection: Connection, name: str, moment: datetime) -> str:
+    """Return the id of a tenant that may have another key."""
+    tenant = tenant_rows.existing(connection, name)
+    if tenant.state == "suspended":
+        raise suspended(name)
+    row = connection.execute(
+        "SELECT count(*) FROM api_keys WHERE tenant_id = ? AND revoked_at IS NULL "
+        "AND (expires_at IS NULL OR expires_at > ?)",
+        (tenant.id, canonical(moment)),
+    ).fetchone()
+    if row[0] >= MOST_KEYS:
+        raise QuotaExceeded(
+            f"tenant '{name}' has {MOST_KEYS:,} valid keys, and may have no more",
+            hint="revoke the ones that are not used",
+        )
+    return tenant.id
 
 
 def _revoke(connection: Connection, key: ApiKey, moment: datetime, who: Caller) -> ApiKey:
