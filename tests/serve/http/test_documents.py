@@ -77,16 +77,36 @@ def test_metadata_is_an_object(acme: Caller, metadata: str) -> None:
     assert (answer.status_code, answer.json()["code"]) == (422, "invalid_input")
 
 
-@pytest.mark.parametrize("name", ["file", "kb"])
-def test_a_field_of_a_form_is_given_once(acme: Caller, name: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("/v1/documents", "file"),
+        ("/v1/documents", "kb"),
+        ("/v1/shop/import", "file"),
+        ("/v1/shop/import", "kind"),
+        ("/v1/imports", "file"),
+    ],
+)
+def test_a_field_of_a_form_is_given_once(acme: Caller, path: str, name: str) -> None:
     """Only the last one would be read."""
-    form = {"file": ("a.md", b"PK"), "kb": (None, b"default")}
-    for path in ("/v1/documents", "/v1/shop/import", *(["/v1/imports"] if name == "file" else [])):
-        answer = acme("POST", path, files=[*form.items(), (name, form[name])])
-        assert (answer.status_code, answer.json()["detail"]) == (422, f"the form gives '{name}' more than once")
+    form = {"file": ("a.md", b"PK"), name: ("a.md", b"PK") if name == "file" else (None, b"products")}
+    answer = acme("POST", path, files=[*form.items(), (name, form[name])])
+    assert (answer.status_code, answer.json()["detail"]) == (422, f"the form gives '{name}' more than once")
     assert acme("GET", "/v1/jobs").json()["jobs"] == []
+
+
+def test_an_import_of_several_kbs_names_each(acme: Caller) -> None:
     several = [("file", ("a.zip", b"PK")), ("kb", (None, b"default")), ("kb", (None, b"wiki"))]
     assert acme("POST", "/v1/imports", files=several).status_code == 202
+
+
+@pytest.mark.parametrize("path", ["/v1/documents", "/v1/shop/import", "/v1/imports"])
+def test_a_field_that_no_route_reads_is_refused(acme: Caller, path: str) -> None:
+    """A document with a mistyped `external_id` would be uploaded a second time."""
+    answer = acme("POST", path, files={"file": ("a.md", b"PK")}, data={"externalid": "a"})
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the form has no field 'externalid'")
+    assert answer.json()["hint"].startswith("its fields are: file")
+    assert acme("GET", "/v1/jobs").json()["jobs"] == []
 
 
 @pytest.mark.parametrize("number", ["NaN", "1e999", "-Infinity"])

@@ -27,16 +27,23 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 """The most entries of a list to return."""
 
 
-def single_fields(*, but: str = "") -> Any:
-    """Return what refuses a form that gives a field, `but` this one, more than once: only the last would be read."""
+def exact_form(*, several: str = "") -> Any:
+    """Return what refuses a form with a field that the route does not read, or one that is given more than once.
 
-    async def refuse_repeated(request: Request) -> None:
+    `several` is the field that may be: of any other, only the last would be read.
+    """
+
+    async def refuse_unread(request: Request) -> None:
         given = Counter(name for name, _ in (await request.form()).multi_items())
-        repeated = next((name for name, times in given.items() if times > 1 and name != but), None)
+        read = [field.alias for field in request.scope["route"].dependant.body_params]
+        unknown = next((name for name in given if name not in read), None)
+        if unknown is not None:
+            raise InputError(f"the form has no field {unknown!r:.80}", hint=f"its fields are: {', '.join(read)}")
+        repeated = next((name for name, times in given.items() if times > 1 and name != several), None)
         if repeated is not None:
             raise InputError(f"the form gives {repeated!r:.80} more than once", hint="send a request for each")
 
-    return Depends(refuse_repeated)
+    return Depends(refuse_unread)
 
 
 class RequestBody(BaseModel):

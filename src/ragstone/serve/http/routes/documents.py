@@ -24,7 +24,7 @@ from ragstone.schemas.erasure import ErasureReceiptSchema
 from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import BINARY, reply, send_file
-from ragstone.serve.http.requests import UrlsBody, single_fields
+from ragstone.serve.http.requests import UrlsBody, exact_form
 
 router = APIRouter(route_class=KeyedRoute, prefix="/v1/documents", tags=["documents"], responses=PROBLEMS)
 
@@ -34,7 +34,7 @@ router = APIRouter(route_class=KeyedRoute, prefix="/v1/documents", tags=["docume
     status_code=202,
     response_model=DocumentStatusSchema,
     responses={200: {"model": DocumentStatusSchema, "description": "The document is live already."}},
-    dependencies=[single_fields()],
+    dependencies=[exact_form()],
 )
 async def upload(
     workspace: Writer,

@@ -17,7 +17,7 @@ from ragstone.schemas.schema import Schema
 from ragstone.serve.http.identity import KeyedRoute, Reader, TenantAdmin, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply, reply_queued, send_file, stream_events, wants_events
-from ragstone.serve.http.requests import EvaluationBody, ExportBody, Limit, NoticesBody, TuningBody, single_fields
+from ragstone.serve.http.requests import EvaluationBody, ExportBody, Limit, NoticesBody, TuningBody, exact_form
 
 router = APIRouter(route_class=KeyedRoute, prefix="/v1", responses=PROBLEMS)
 RESULTS: dict[int | str, dict[str, Any]] = {200: {"content": {"application/zip": {}, "application/json": {}}}}
@@ -94,7 +94,7 @@ async def export(body: ExportBody, workspace: TenantAdmin) -> Response:
 
 
 @router.post(
-    "/imports", status_code=202, response_model=JobSchema, tags=["archives"], dependencies=[single_fields(but="kb")]
+    "/imports", status_code=202, response_model=JobSchema, tags=["archives"], dependencies=[exact_form(several="kb")]
 )
 async def import_archive(
     workspace: TenantAdmin,

@@ -26,7 +26,7 @@ from ragstone.schemas.shop import (
 from ragstone.serve.http.identity import KeyedRoute, Reader, Writer
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
-from ragstone.serve.http.requests import Limit, RequestBody, single_fields
+from ragstone.serve.http.requests import Limit, RequestBody, exact_form
 
 PRICE = "A number, or text such as `19.99`; null means on request."
 
@@ -204,7 +204,7 @@ async def cancel(appointment_id: str, workspace: Writer) -> Response:
     return reply(AppointmentSchema.of(await workspace.shop.cancel(appointment_id)))
 
 
-@router.post("/import", response_model=ShopImportSchema, dependencies=[single_fields()])
+@router.post("/import", response_model=ShopImportSchema, dependencies=[exact_form()])
 async def import_table(
     workspace: Writer,
     file: Annotated[UploadFile, File(description="A CSV table in UTF-8 with a header.")],
