@@ -187,6 +187,16 @@ async def test_a_langgraph_agent_searches_verifies_and_researches(stone: Ragston
     assert end["messages"][-1].content == "Edited."
 
 
+async def test_what_a_caller_asks_of_the_model_reaches_it() -> None:
+    """A reply that ends at once, before a text to stop at, is an empty one and no failure."""
+    wanted = {"temperature": 0.0, "response_format": {"type": "json_object"}, "seed": 7}
+    with OpenAIDouble(lambda _: chat_reply("")) as double:
+        model = RagstoneChat(settings=LLMSettings(model="m", base_url=double.url, retries=0))
+        said = await model.ainvoke("Write JSON.", stop=["}"], **wanted)
+        assert wanted.items() <= double.requests[0].body.items()
+    assert (said.content, double.requests[0].body["stop"]) == ("", ["}"])
+
+
 @pytest.mark.req("R-TOL-23")
 async def test_a_langgraph_agent_that_obeys_a_planted_instruction_gets_five_calls(stone: Ragstone) -> None:
     box = Toolbox(stone, ["search_knowledge"])

@@ -17,6 +17,7 @@ Turn = Mapping[str, Any]
 """One message, as OpenAI-compatible services write it."""
 OnText = Callable[[str], None]
 MILLION = 1_000_000
+NO_OPTIONS: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +94,19 @@ class OpenAIChat:
         stop: Sequence[str] = (),
         tool_choice: str | Mapping[str, Any] | None = None,
         on_text: OnText | None = None,
+        options: Mapping[str, Any] = NO_OPTIONS,
     ) -> Reply:
-        """Return the model's next turn, which ends before a text of `stop`; `on_text` hears it while it is written."""
+        """Return the model's next turn, which ends before a text of `stop`; `on_text` hears it while it is written.
+
+        `options` are further parts of the request, such as `response_format`, as the service takes them.
+        """
         limit = "max_completion_tokens" if self._service.is_openai else "max_tokens"
         arguments: dict[str, Any] = {
             "model": self._model,
             "messages": list(turns),
             "temperature": temperature,
             limit: self._settings.max_tokens,
+            **options,
         }
         if tools:
             arguments["tools"] = list(tools)
@@ -116,8 +122,10 @@ class OpenAIChat:
             answer = await client.chat.completions.create(**arguments)
             if on_text:
                 message, usage = await _gather(answer, on_text)
-                return _read(message, self._charge(usage))
-            return _read(answer.choices[0].message, self._charge(answer.usage))
+            else:
+                message, usage = answer.choices[0].message, answer.usage
+            # A model that writes a text of `stop` at once has said nothing, as it was asked to.
+            return _read(message, self._charge(usage), may_be_empty=bool(stop))
 
         if priced:
             require_budget()
@@ -177,14 +185,14 @@ def _add_call(call: dict[str, str], part: Any) -> None:
         call["arguments"] += part.function.arguments or ""
 
 
-def _read(message: Any, usage: ModelUsage | None) -> Reply:
+def _read(message: Any, usage: ModelUsage | None, *, may_be_empty: bool) -> Reply:
     calls = tuple(
         ToolCall(call.id, call.function.name, _object(call.function.arguments))
         for call in message.tool_calls or ()
         if call.type == "function"
     )
     text = message.content or ""
-    if not text.strip() and not calls:
+    if not text.strip() and not calls and not may_be_empty:
         raise ValueError("the reply has neither text nor tool calls")
     return Reply(text, calls, usage)
 

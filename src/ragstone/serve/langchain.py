@@ -189,10 +189,10 @@ class RagstoneChat(BaseChatModel):
         turns = convert_to_openai_messages(messages)
         chat = OpenAIChat(self.settings)  # a client belongs to the loop it was made in
         try:
-            tools = options.get("tools", ())
-            choice = _read_choice(options.get("tool_choice"), tools)
+            tools = options.pop("tools", ())
+            choice = _read_choice(options.pop("tool_choice", None), tools)
             ends = [stop] if isinstance(stop, str) else stop or ()
-            reply = await chat.reply(turns, tools, stop=ends, tool_choice=choice)
+            reply = await chat.reply(turns, tools, stop=ends, tool_choice=choice, options=options)
         finally:
             await chat.close()
         return ChatResult(generations=[ChatGeneration(message=_ai_message(reply))])
