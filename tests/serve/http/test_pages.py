@@ -6,6 +6,9 @@ import re
 
 from tests.serve.http.conftest import Service
 
+from ragstone.serve.http.pages import PARTS, POLICY
+
+IMPORTS = re.compile(r'from "\./([^"]+)"')
 LINKS = re.compile(r'(?:href|src)="([^"]+)"')
 
 
@@ -21,6 +24,17 @@ def test_the_reference_loads_only_what_the_service_serves(shared: Service) -> No
         part = shared.client.get(f"/{link}")
         assert part.status_code == 200
         assert not re.search(r"(?:https?:)?//[\w.-]+\.\w", part.text) or link == "openapi.json"
+
+
+def test_only_the_files_of_the_pages_are_served(shared: Service) -> None:
+    for name in PARTS:
+        part = shared.client.get(f"/pages/{name}")
+        assert part.status_code == 200
+        assert part.headers["content-security-policy"] == POLICY
+        for imported in IMPORTS.findall(part.text):
+            assert imported in PARTS
+    for name in ("__init__.py", "reference.html", "..%2f__init__.py", "none.js"):
+        assert shared.client.get(f"/pages/{name}").status_code == 404
 
 
 def test_an_upload_may_answer_with_200_and_names_its_fields(shared: Service) -> None:

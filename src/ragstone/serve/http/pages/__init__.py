@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from fastapi import APIRouter
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -14,25 +15,23 @@ POLICY = (
 )
 """A browser loads for these pages only what this service serves itself."""
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
+PARTS = ("page.css", "reference.css", "dom.js", "reference.js")
+"""The files that the pages load."""
 router = APIRouter(include_in_schema=False)
 
 
 @router.get("/docs")
 async def show_reference() -> Response:
     """Show every route of the service, with a form to try it."""
-    return _page("reference.html")
+    return _send("reference.html")
 
 
-@router.get("/docs/reference.css")
-async def show_style() -> Response:
-    """Return the style of the reference."""
-    return _page("reference.css")
-
-
-@router.get("/docs/reference.js")
-async def show_script() -> Response:
-    """Return the program of the reference."""
-    return _page("reference.js")
+@router.get("/pages/{name}")
+async def show_part(name: str) -> Response:
+    """Return a style or a program of the pages."""
+    if name not in PARTS:
+        raise HTTPException(404)
+    return _send(name)
 
 
 @router.get("/")
@@ -47,7 +46,7 @@ async def show_start(request: Request) -> dict[str, str]:
     }
 
 
-def _page(name: str) -> Response:
+def _send(name: str) -> Response:
     content = (files(__name__) / name).read_bytes()
     media_type = TYPES[name.rpartition(".")[2]]
     headers = {"Content-Security-Policy": POLICY, "Referrer-Policy": "no-referrer", "Cache-Control": "no-cache"}

@@ -1,13 +1,7 @@
-"use strict";
+import { element } from "./dom.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
 const DEEPEST = 6;
-
-function element(name, properties = {}, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children.filter((child) => child !== null));
-  return made;
-}
 
 /** Returns what a schema refers to; a schema that names another is that one. */
 function resolve(api, schema) {
