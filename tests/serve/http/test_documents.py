@@ -51,6 +51,7 @@ def test_documents_are_listed_by_pages_and_filters(acme: Caller) -> None:
     second = acme("GET", f"/v1/documents?limit=2&after={first['next']}").json()
     titles = [document["title"] for document in first["documents"] + second["documents"]]
     assert (sorted(titles), second["next"]) == (["Page 0", "Page 1", "Page 2"], None)
+    assert acme("GET", "/v1/documents?limit=3").json()["next"] is None
     notes = acme("GET", "/v1/documents", params={"where": json.dumps({"category": "note"})}).json()["documents"]
     assert [document["title"] for document in notes] == ["Page 0"]
 

@@ -80,10 +80,11 @@ async def list_documents(
     """List documents in order of id, a page at a time."""
     chosen = _read_object(where) if where is not None else None
     found = await workspace.documents.list(
-        where=chosen, status=status, file_type=file_type, after=after, limit=limit, kb=kb
+        where=chosen, status=status, file_type=file_type, after=after, limit=limit + 1, kb=kb
     )
-    following = found[-1].id if len(found) == limit else None
-    listed = [ListedDocumentSchema.of(document, status=status or "completed") for document in found]
+    page = found[:limit]
+    following = page[-1].id if len(found) > limit else None
+    listed = [ListedDocumentSchema.of(document, status=status or "completed") for document in page]
     return reply(ListedPageSchema.of(documents=listed, next=following))
 
 
