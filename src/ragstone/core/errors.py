@@ -41,6 +41,8 @@ RagstoneError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ragstone.core.remedies import Action, Remedy, advise
 
 
@@ -262,12 +264,15 @@ PASSING = frozenset(
 """Codes of failures that are not due to the document that failed: the same content may be taken in later."""
 
 
-def unknown_kb(name: str, tenant: str) -> NotFoundError:
-    """Return the error for a knowledge base that nothing has been put into."""
+def unknown_kb(name: str, tenant: str, others: Sequence[str] = ()) -> NotFoundError:
+    """Return the error for a knowledge base that nothing has been put into; `others` may have been meant."""
     arguments = {"kb": name, "tenant": tenant}
     named = {what: value for what, value in arguments.items() if value != "default"}
     whose = f" in tenant '{tenant}'" if "tenant" in named else ""
-    return NotFoundError(f"there is no knowledge base '{name}' yet{whose}", remedy=Remedy(Action.INGEST, **named))
+    hint = f"name one that is there ({', '.join(others)}), or" if others else ""
+    return NotFoundError(
+        f"there is no knowledge base '{name}' yet{whose}", hint=hint, remedy=Remedy(Action.INGEST, **named)
+    )
 
 
 def suspended(tenant: str) -> TenantSuspended:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import wraps
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -46,6 +47,8 @@ T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 FRESH_SECONDS = 1.0
 """Seconds that a change by another process may go unnoticed, so that unlimited tenants cost next to nothing."""
+MOST_NAMED, MOST_COMPARED = 5, 500
+"""Knowledge bases that are named where one is not found, and those that are looked at for similar names."""
 REMEMBERED = 4096
 
 
@@ -329,9 +332,11 @@ class TenantScope:
     async def kb(self, kb: str | None) -> KnowledgeBase:
         """Return the kb that is meant, or raise `NotFoundError`."""
         tenant, name = await self.admit(), self.kb_name(kb)
-        found = await self.components.ledger.of(tenant).kb(name)
+        ledger = self.components.ledger.of(tenant)
+        found = await ledger.kb(name)
         if found is None:
-            raise unknown_kb(name, tenant)
+            others = [kb.name for kb in await ledger.kbs() if self.sees(kb.name)][:MOST_COMPARED]
+            raise unknown_kb(name, tenant, get_close_matches(name, others, MOST_NAMED, 0.0))
         return found
 
     async def embedder_of(self, kb: KnowledgeBase) -> Embedder | None:

@@ -36,6 +36,21 @@ def test_an_error_says_what_happened_and_what_to_do(acme: Caller) -> None:
     }
 
 
+def test_a_kb_that_is_not_there_is_told_with_those_of_the_caller(service: Service, acme: Caller) -> None:
+    for kb in ("handbook", "wiki", "secret"):
+        acme.upload("# Tide\n\nThe gate opens at nine.\n", kb=kb)
+    limited = service.caller("acme", kbs=("handbook", "wiki"))
+    for caller, hint in (
+        (
+            acme,
+            "name one that is there (handbook, wiki, secret), or ingest documents into the knowledge base 'handbok'",
+        ),
+        (limited, "ingest documents into the knowledge base 'handbok'"),
+    ):
+        told = caller("POST", "/v1/search", json={"query": "tide", "kb": "handbok"}).json()
+        assert told["hint"] == f"{hint} for the tenant 'acme'"
+
+
 @pytest.mark.req("R-API-13")
 @pytest.mark.parametrize(
     ("body", "at"),
