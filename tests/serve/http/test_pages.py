@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from tests.serve.http.conftest import Service
 
 from ragstone.serve.http.pages import PARTS, POLICY
@@ -12,8 +13,9 @@ IMPORTS = re.compile(r'from "\./([^"]+)"')
 LINKS = re.compile(r'(?:href|src)="([^"]+)"')
 
 
-def test_the_reference_loads_only_what_the_service_serves(shared: Service) -> None:
-    page = shared.client.get("/docs")
+@pytest.mark.parametrize("path", ["/docs", "/ask"])
+def test_a_page_loads_only_what_the_service_serves(shared: Service, path: str) -> None:
+    page = shared.client.get(path)
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy
@@ -51,7 +53,7 @@ def test_an_upload_may_answer_with_200_and_names_its_fields(shared: Service) -> 
 def test_the_start_says_where_to_go_on(shared: Service) -> None:
     told = shared.client.get("/").json()
     assert told["service"] == "ragstone"
-    for name in ("docs", "openapi", "health"):
+    for name in ("ask", "docs", "openapi", "health"):
         assert shared.client.get(told[name]).status_code == 200
 
 

@@ -15,7 +15,19 @@ POLICY = (
 )
 """A browser loads for these pages only what this service serves itself."""
 TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript"}
-PARTS = ("page.css", "reference.css", "dom.js", "reference.js")
+PARTS = (
+    "page.css",
+    "reference.css",
+    "reference.js",
+    "ask.css",
+    "ask.js",
+    "answers.js",
+    "documents.js",
+    "dom.js",
+    "findings.js",
+    "service.js",
+    "source.js",
+)
 """The files that the pages load."""
 router = APIRouter(include_in_schema=False)
 
@@ -24,6 +36,12 @@ router = APIRouter(include_in_schema=False)
 async def show_reference() -> Response:
     """Show every route of the service, with a form to try it."""
     return _send("reference.html")
+
+
+@router.get("/ask")
+async def show_questions() -> Response:
+    """Let a person ask, search, check and upload."""
+    return _send("ask.html")
 
 
 @router.get("/pages/{name}")
@@ -40,6 +58,7 @@ async def show_start(request: Request) -> dict[str, str]:
     return {
         "service": "ragstone",
         "version": str(request.app.version),
+        "ask": "/ask",
         "docs": "/docs",
         "openapi": "/openapi.json",
         "health": "/readyz",

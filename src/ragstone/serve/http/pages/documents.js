@@ -1,0 +1,154 @@
+import { button, count, element, find } from "./dom.js";
+import { call, read, ServiceError, session, showError } from "./service.js";
+import { openSource } from "./source.js";
+
+const STATES = { processing: "being read", pending: "waiting", failed: "failed", completed: "ready" };
+const [rows, drop, uploads] = [find("listed").tBodies[0], find("drop"), find("uploads")];
+const ACTIVE = ["pending", "running"];
+let [mayWrite, latest] = [false, 0];
+let [states, after] = [[], ""];
+
+/** Lists the documents of the knowledge base: first those that are not ready. */
+export async function listDocuments() {
+  const request = ++latest;
+  [states, after] = [Object.keys(STATES), ""];
+  find("documents-state").textContent = "Listing …";
+  rows.replaceChildren();
+  mayWrite = await canWrite();
+  if (request !== latest) return;
+  drop.hidden = !mayWrite;
+  await showPage(request);
+}
+
+/** Returns whether the key has the scope `write`, by a request that needs it and changes nothing. */
+async function canWrite() {
+  try {
+    await call("POST", "v1/notices/read", { json: { ids: [0] } });
+    return true;
+  } catch (error) {
+    return error.status !== 403 && error.status !== 401;
+  }
+}
+
+async function showPage(request) {
+  const more = find("more");
+  more.hidden = true;
+  try {
+    for (let room = 100; states.length && room > 0;) {
+      const chosen = new URLSearchParams({ status: states[0], limit: room, after });
+      if (session.kb) chosen.set("kb", session.kb);
+      const page = await read(`v1/documents?${chosen}`);
+      const reasons = states[0] === "failed" && page.documents.length ? await readReasons() : new Map();
+      if (request !== latest) return;
+      rows.append(...page.documents.map((listed) => showRow(listed, reasons.get(listed.id))));
+      room -= page.documents.length;
+      after = page.next || "";
+      if (!page.next) states.shift();
+    }
+    more.hidden = !states.length;
+    tellCount();
+  } catch (error) {
+    if (request !== latest) return;
+    if (error.status === 404) tellCount(); // a knowledge base begins with its first document
+    else find("documents-state").replaceChildren(showError(error, listDocuments));
+  }
+}
+
+function tellCount() {
+  const empty = `There are no documents here yet.${mayWrite ? " Drop some above." : " This key may read, not upload."}`;
+  const more = states.length ? "The first " : "";
+  find("listed").hidden = !rows.children.length;
+  find("documents-state").textContent = rows.children.length ? more + count(rows.children.length, "document") : empty;
+}
+
+/** Returns why documents failed, by id. */
+async function readReasons() {
+  const { jobs } = await read("v1/jobs?state=failed&limit=1000");
+  return new Map(jobs.reverse().map((job) => [job.document_id, [job.error, job.hint].filter(Boolean).join(" – ")]));
+}
+
+function showRow(listed, reason) {
+  const title = button(listed.title || listed.uri, () => openSource({ ...listed, document_id: listed.id, start: 0, end: 0 }, "", title), { className: "link" });
+  const row = element("tr", {},
+    element("td", {}, listed.status === "completed" ? title : listed.title || listed.uri, element("small", { className: "quiet", textContent: listed.uri })),
+    element("td", { className: listed.status }, STATES[listed.status], reason ? element("small", { textContent: reason }) : ""),
+    element("td", { textContent: listed.chunks }),
+    element("td", { textContent: new Date(listed.updated_at).toLocaleDateString() }),
+    element("td", {}, mayWrite ? button("Delete", () => remove(listed, row), { className: "plain", ariaLabel: `Delete ${listed.title}` }) : ""));
+  return row;
+}
+
+async function remove(listed, row) {
+  if (!confirm(`Delete “${listed.title || listed.uri}” with everything made of it?`)) return;
+  try {
+    await call("DELETE", `v1/documents/${encodeURIComponent(listed.id)}`);
+    row.remove();
+    tellCount();
+  } catch (error) {
+    row.after(element("tr", {}, element("td", { colSpan: 5 }, showError(error))));
+  }
+}
+
+/** Uploads files one after another; the service reads them meanwhile. */
+async function upload(files) {
+  for (const file of [...files]) {
+    const state = element("span", { className: "quiet" });
+    uploads.prepend(element("li", {}, element("b", { textContent: file.name }), " ", state));
+    state.textContent = "is being uploaded …";
+    const form = new FormData();
+    form.append("file", file);
+    if (session.kb) form.append("kb", session.kb);
+    try {
+      await file.slice(0, 1).arrayBuffer().catch(() => {
+        throw new ServiceError(-1, { detail: "This cannot be read. Of a folder, choose the files in it." });
+      });
+      const reply = await call("POST", "v1/documents", { form });
+      follow(await reply.json(), state);
+    } catch (error) {
+      state.replaceWith(showError(error));
+    }
+  }
+}
+
+/** Shows how a document comes along until it can be found or has failed. */
+async function follow(first, state) {
+  const tell = (text) => state.textContent === text || (state.textContent = text);
+  let status = first;
+  try {
+    for (let wait = 0.4; ACTIVE.includes(status.job?.state); wait = Math.min(wait * 1.4, 4)) {
+      const { job } = status;
+      const left = job.eta_seconds === null ? "" : `, ${count(Math.ceil(job.eta_seconds / 60), "minute")} at most`;
+      tell(job.stage ? `${job.stage}, ${job.progress} %${left}` : "waits to be read");
+      await new Promise((done) => setTimeout(done, 1000 * wait));
+      status = await read(`v1/documents/${encodeURIComponent(status.document_id)}`).catch((error) => {
+        if (error.status !== 429) throw error;
+        wait = Number(error.wait) || wait;
+        return status;
+      });
+    }
+  } catch (error) {
+    return state.replaceChildren(showError(error, () => follow(status, state)));
+  }
+  const { job } = status;
+  const hasFailed = status.status === "failed" || job?.state === "failed";
+  state.className = hasFailed ? "failed" : "completed";
+  const reasons = [status.processing_error || job?.error, job?.hint];
+  tell([hasFailed ? "failed" : `ready, ${count(status.chunk_count, "passage")}`, ...(hasFailed ? reasons : job?.remarks || [])].filter(Boolean).join(" – "));
+  document.dispatchEvent(new Event("uploaded"));
+}
+
+find("more").addEventListener("click", () => showPage(latest));
+find("files").addEventListener("change", (event) => {
+  upload(event.target.files);
+  event.target.value = "";
+});
+document.addEventListener("dragover", (event) => {
+  event.preventDefault();
+  drop.classList.add("over");
+});
+document.addEventListener("dragleave", (event) => event.relatedTarget || drop.classList.remove("over"));
+document.addEventListener("drop", (event) => {
+  event.preventDefault();
+  drop.classList.remove("over");
+  if (mayWrite && drop.checkVisibility()) upload(event.dataTransfer.files);
+});
