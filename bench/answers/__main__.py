@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.half == "reader":
         from bench.answers.reader import train_reader  # needs torch, which nothing else here does
 
-        asyncio.run(train_reader(options.data_dir))
+        asyncio.run(train_reader(options.data_dir, options.again))
         return 0
     if options.half == "fit":
         figures, weights = asyncio.run(fit_weights(options.data_dir))
@@ -68,6 +68,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", choices=PARTS, help="measure one part")
     parser.add_argument("--quick", action="store_true", help="neither baselines nor a double of an LLM")
     parser.add_argument("--data-dir", type=Path, help="where to keep what was ingested; default: a temporary folder")
+    parser.add_argument("--again", action="store_true", help="reader: go on from the weights that are there")
     parser.add_argument("--failures", action="store_true", help="list what failed, with what was said; develop only")
     parser.add_argument("--json", action="store_true", help="print counts as JSON")
     parser.add_argument("--data", type=Path, default=SCIFACT, help="ablation: the folder of SciFact")

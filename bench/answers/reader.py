@@ -2,8 +2,8 @@
 
 It starts from the default embedding model, whose lower layers stay as they are. Each step takes three questions, with
 some units that answer them and some of the best by words that do not. The loss asks that the right ones stand out among
-all of their question, and that each by itself is told right from wrong. Needs torch, which `make peers` installs; about
-an hour on two cores.
+all of their question, and that each by itself is told right from wrong. With `--again` it starts from the reader that is
+there, at half the rates. Needs torch, which `make peers` installs; about an hour on two cores.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from ragstone.models.weights.reader import FILE, ReaderPack, write_layers
 
 EPOCHS, AT_ONCE = 1, 3
 RATE, HEAD_RATE, WARM_SHARE, DECAY = 8e-5, 8e-4, 0.1, 0.01
+AGAIN_SHARE = 0.5
+"""The share of the rates with which a trained reader is trained again."""
 FIRST_TRAINED = 2
 """The lowest layer that is trained."""
 DROPOUT = 0.1
@@ -75,6 +77,8 @@ class ReaderNetwork(nn.Module):  # type: ignore[misc]  # torch is not installed 
         self.trained = nn.ParameterDict()
         for name in encoder.tensors:
             tensor = torch.tensor(np.array(encoder.dense(name)))
+            if name.startswith("head."):
+                continue
             if name.startswith("l") and int(name[1 : name.index(".")]) >= FIRST_TRAINED:
                 self.trained[name.replace(".", "_")] = nn.Parameter(tensor)
             else:
@@ -84,6 +88,8 @@ class ReaderNetwork(nn.Module):  # type: ignore[misc]  # torch is not installed 
         for layer in (self.dense, self.out):
             nn.init.normal_(layer.weight, std=0.02)
         nn.init.zeros_(self.out.bias)
+        if encoder.has_head:
+            self._take_head(encoder)
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Return one log odds per row."""
@@ -109,9 +115,18 @@ class ReaderNetwork(nn.Module):  # type: ignore[misc]  # torch is not installed 
         """Return what was trained, under the names of the encoder."""
         names = {name.replace(".", "_"): name for name in self._encoder.tensors}
         trained = {names[name]: tensor.detach().numpy() for name, tensor in self.trained.items()}
-        for name, layer in (("head.dense", self.dense), ("head.out", self.out)):
+        for name, layer in self._heads():
             trained |= {f"{name}.w": layer.weight.detach().numpy(), f"{name}.b": layer.bias.detach().numpy()}
         return trained
+
+    def _take_head(self, encoder: Encoder) -> None:
+        with torch.no_grad():
+            for name, layer in self._heads():
+                layer.weight.copy_(torch.tensor(np.array(encoder.dense(f"{name}.w"))))
+                layer.bias.copy_(torch.tensor(np.array(encoder.dense(f"{name}.b"))))
+
+    def _heads(self) -> Sequence[tuple[str, nn.Linear]]:
+        return ("head.dense", self.dense), ("head.out", self.out)
 
     def _tensor(self, name: str) -> torch.Tensor:
         name = name.replace(".", "_")
@@ -126,16 +141,16 @@ class ReaderNetwork(nn.Module):  # type: ignore[misc]  # torch is not installed 
         return functional.layer_norm(x, x.shape[-1:], weight, shift, self._encoder.epsilon)
 
 
-async def train_reader(kept: Path | None) -> None:
-    """Train the reader on manuals and everyday texts, and write its weights."""
+async def train_reader(kept: Path | None, again: bool) -> None:
+    """Train the reader on manuals and everyday texts, anew or on from where it is, and write its weights."""
     examples = [example for part in READ for example in await _collect(load_collection(part), kept)]
     pack = ReaderPack.installed()
     tokenizer = ModelTokenizer("the reader", pack.tokenizer_json())
     lessons = [_prepare(example, tokenizer, pack.max_tokens) for example in examples]
     random.seed(1)
     torch.manual_seed(1)
-    network = ReaderNetwork(pack.base.encoder())
-    _train(network, lessons, tokenizer.padding)
+    network = ReaderNetwork(pack.encoder() if again else pack.base.encoder())
+    _train(network, lessons, tokenizer.padding, AGAIN_SHARE if again else 1.0)
     digest = write_layers(FILE, network.tensors())
     print(f'Set SHA256 = "{digest}" in {Path(weights.__file__).name}, then run `python -m bench.answers fit`.')
 
@@ -172,12 +187,12 @@ def _prepare(example: Example, tokenizer: ModelTokenizer, longest: int) -> Lesso
     return Lesson([ids for ids, _ in tokenizer.pairs(example.text, texts, longest)], example.right)
 
 
-def _train(network: ReaderNetwork, lessons: list[Lesson], padding: int) -> None:
+def _train(network: ReaderNetwork, lessons: list[Lesson], padding: int, share: float) -> None:
     heads = [*network.dense.parameters(), *network.out.parameters()]
     optimizer = torch.optim.AdamW(
         [
-            {"params": list(network.trained.values()), "lr": RATE, "weight_decay": DECAY},
-            {"params": heads, "lr": HEAD_RATE, "weight_decay": DECAY},
+            {"params": list(network.trained.values()), "lr": share * RATE, "weight_decay": DECAY},
+            {"params": heads, "lr": share * HEAD_RATE, "weight_decay": DECAY},
         ]
     )
     steps = EPOCHS * (len(lessons) // AT_ONCE)

@@ -26,7 +26,7 @@ READER = "ragstone-reader"
 BESIDE = f"{DEFAULT}@{packages.SHA256[:12]}"
 """The embedding model that it is made of, and whose closeness its answers are weighed together with."""
 FILE = Path(__file__).with_name("reader.npz")
-SHA256 = "266f47852745c5350f8c88a5254f2ee959157793c300000ac6fe5b61a9c87751"
+SHA256 = "25ee46fed2a80bfab1952391aaf2ae442681589d2516de8b743ea2f67319c06f"
 GROUP = 64
 """Values that share a scale."""
 _VALUES, _SCALES = ".values", ".scales"
