@@ -60,23 +60,31 @@ PURE_PARTICIPLES = words_of(
 AFTER_NOUNS = words_of("needed required used involved concerned named listed affected given born")
 """Participles that stand behind a noun without being its verb."""
 VERBS = words_of(
-    "accept achieve act add admit adopt affect agree allow appear apply arrive ask assume attend avoid bake bear "
-    "become begin believe belong bind bring build burn buy call carry catch cause change choose clean clear climb "
-    "close collect come compare complete connect consist contain continue contribute control cook cost cover "
-    "create cross cut deal decide declare decrease define deliver demand depart depend describe design destroy "
-    "determine develop die differ dig direct discover drink drive drop earn eat employ enable end enhance enjoy "
-    "ensure enter establish examine exceed exclude exist expand expect explain express extend fail fall feed feel "
-    "fill find finish fit fix flow fly follow forbid form gain gather generate get give go grow handle happen "
-    "hear heat help hide hire hold identify improve include increase indicate induce inform inhibit install "
-    "introduce invest invite involve join keep kill know lack last lead learn leave lend let lie live load lock "
-    "lose lower maintain make manage measure meet melt mix move need obtain occur offer open operate order "
-    "organise organize own paint pass pay perform play prefer prepare prevent print produce promote protect prove "
-    "provide publish pull push put raise reach react read receive recommend record reduce refuse regulate reject "
-    "release remain remove rent repair replace represent require restore return rise run sail save say see seem "
-    "sell send separate serve set settle share shine show sign sing sink sit sleep sound speak spend stand start "
-    "state stay stop store study suffer suggest supply support suppress survive swim take teach tell think touch "
-    "train transport travel treat try turn understand use vary visit wait walk want warn wash watch wear weigh "
-    "win work write"
+    "abort accept accumulate achieve act activate add adjust admit adopt affect agree allocate allow analyze announce "
+    "appear append apply arrange arrive ask assign associate assume attach attend avoid bake bear become begin "
+    "believe belong bind bring build burn buy bypass calculate call cancel carry catch cause cease change choose "
+    "clean clear climb close collect combine come communicate compare compile complete compress configure confirm "
+    "connect consist consume contain continue contribute control convert cook correspond cost cover create cross cut "
+    "deactivate deal decide declare decode decompress decrease decrypt define delete deliver demand deny depart "
+    "depend deploy describe design destroy detach detect determine develop die differ dig direct disable discard "
+    "discover distribute divide drink drive drop earn eat eliminate emit employ enable encode encrypt end enhance "
+    "enjoy ensure enter erase establish evaluate examine exceed exclude execute exist expand expect expire explain "
+    "express extend extract fail fall feed feel fetch fill find finish fit fix flow fly follow forbid form forward "
+    "gain gather generate get give go grow handle happen hear heat help hide hire hold identify ignore implement "
+    "improve include increase indicate induce inform inherit inhibit inject insert install interact intercept "
+    "interpret interrupt introduce invest invite invoke involve iterate join keep kill know lack last launch lead "
+    "learn leave lend let lie listen live load locate lock lose lower maintain make manage measure meet melt merge "
+    "migrate mix move need negotiate notify obey obtain occupy occur offer omit open operate order organise organize "
+    "override overwrite own paint parse pass pay perceive perform permit play postpone precede prefer prepare prepend "
+    "preserve prevent print produce prohibit promote propagate protect prove provide publish pull push put quit raise "
+    "reach react read receive recommend record recover redirect reduce refer refuse regulate reject release reload "
+    "remain remember remove rename render rent repair replace represent require resemble restart restore restrict "
+    "resume retain retrieve return revert revoke rewrite rise run sail save say see seem sell send separate serve set "
+    "settle share shine show sign simulate sing sink sit skip sleep sound speak specify spend stand start state stay "
+    "stop store study submit subscribe succeed suffer suggest supersede supply support suppress survive suspend swim "
+    "synchronize take teach tell terminate think toggle touch train transform translate transmit transport travel "
+    "treat truncate try turn understand uninstall unlock unmount use validate vary verify violate visit wait walk "
+    "want warn wash watch wear weigh win wipe work write"
 )
 """They settle what position leaves open (the pump stops, the harbour dues); others are told by form alone."""
 PLURALS = words_of(
@@ -107,7 +115,8 @@ Kind = Literal[
 
 
 _VERBAL = re.compile(
-    r"(?:\w{2}[iy]f(?:ies|ied|y)|\w{3}(?:i[sz]|at)(?:es|ed|e)|\w{2}(?:duc|ceiv|quir|clud|solv|serv)(?:es|ed|e))$"
+    r"(?:\w{2,20}[iy]f(?:ies|ied|y)|\w{3}(?:is|at)(?:es|ed|e)|\w{3,20}iz(?:es|ed|e)"
+    r"|\w{2,20}(?:duc|ceiv|quir|clud|solv|serv)(?:es|ed|e))$"
 )
 """Endings that few nouns have."""
 _TOKEN = re.compile(r"[^\W_][\w'’.-]{0,60}(?<![.'’-])")

@@ -173,7 +173,7 @@ _CUE = re.compile(
     r"(?<!-)\b(?:no one|no longer|(?<!\bor )not(?! only)"
     r"|(?<!\w )(?<!default: )(?-i:No)(?=[.,])|no(?= [\w\"“‘`*_(])(?! (?:more|less|fewer|later|earlier|by|\d|\.))"
     r"|never|none|neither|nor"
-    r"|nothing(?! but)|free (?:of|from)"
+    r"|nothing(?! but)|free (?:of|from)|except (?:when|if|where)"
     r"|nobody|nowhere|refuse[sd]?(?= to)|decline[sd]?(?= to)|without|unless|cannot|unable|lack(?:s|ed|ing)?"
     r"|hardly|scarcely|barely|fail(?:s|ed|ure)?(?= to\b)|absence|absent|devoid|independent(?:ly)?"
     r"|(?:prevent|keep|stop)(?:s|ped|ed|ing)? (?:[\w'’-]{1,30} ){1,4}from(?= \w{2,20}ing\b)"

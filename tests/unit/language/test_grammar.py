@@ -35,7 +35,21 @@ def test_the_first_word_is_no_name() -> None:
     assert tokenize("Sula sails.")[0] == Token("sula", 0, 4, "word")
 
 
-@pytest.mark.parametrize("word", ["carries", "carried", "stopped", "sails", "unifies", "produced", "includes"])
+@pytest.mark.parametrize(
+    "word",
+    [
+        "carries",
+        "carried",
+        "stopped",
+        "sails",
+        "unifies",
+        "produced",
+        "includes",
+        "overrides",
+        "clarified",
+        "initialize",
+    ],
+)
 def test_verbs_are_known_in_all_their_forms(word: str) -> None:
     assert is_known_verb(word)
 

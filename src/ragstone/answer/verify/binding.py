@@ -160,7 +160,7 @@ _PIVOTS = frozenset(("to", "than", "before", "after", "when", "because", "if", "
 _MUTUAL = frozenset(
     analyze("meet met marry married border equal resemble differ adjoin neighbour share connect join link")
 )
-_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s(?:\w{1,20}\s){1,3}by\b", re.I)
+_PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s(?:[\w-]{1,20}\s){1,6}by\b", re.I)
 _FULL_NAME = re.compile(r"\b[A-Z][\w'’-]{1,30}(?: [A-Z][\w'’-]{1,30}){1,4}")
 MOST_WORDS = 60
 """Words of a text whose order is looked at."""

@@ -8,7 +8,9 @@ from typing import Literal
 
 from ragstone.answer.verify.binding import has_mixed_names, has_reversed_roles, is_misbound, is_scattered
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_at_certain_times, is_denied_as_a_whole
+from ragstone.answer.verify.defaults import spell_default
 from ragstone.answer.verify.objections import Findings, Objection, ObjectionKind
+from ragstone.answer.verify.roles import is_compared_otherwise
 from ragstone.answer.verify.split import split_claim, split_clauses
 from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
@@ -50,10 +52,12 @@ def check(claim: str, sentence: str, around: str = "", passage: str = "") -> Fin
 
     `around` are headings above it, which may hold its subject; `passage` is the text it stands in.
     """
+    sentence = spell_default(claim, sentence)
     figures = [*_compare_figures(claim, sentence), *_compare_dates(claim, sentence)]
     said = restate(claim, sentence)
     nearest = _nearest_clause(said, sentence)
-    denied, opposed = has_denial_conflict(said, nearest), are_opposites(said, nearest)
+    denied = has_denial_conflict(said, nearest)
+    opposed = are_opposites(said, nearest) or is_compared_otherwise(claim, sentence)
     left = find_exception(claim, sentence)
     conflicts = [_OTHER[figure] for figure, outcome in figures if outcome == "differs"]
     # Closed on Sundays says nothing against open on Mondays.

@@ -36,14 +36,17 @@ _NARROWED = re.compile(
 """Those of whom alone a sentence speaks: visitors with a ticket."""
 _CLAIM = re.compile(
     r"(?<!even )(?<!as )\b(?:if|unless|when|whenever|where|once|while|provided(?: that)?|providing|in case(?: of)?"
-    r"|as long as|on condition(?: that)?|subject to|in the event(?: of)?|with|on|upon|after|for|without|otherwise)\b",
+    r"|as long as|on condition(?: that)?|subject to|in the event(?: of)?|except(?: for| with| when| if| where)?|with|on"
+    r"|upon|after|for|without|otherwise)\b",
     re.I,
 )
 _PAST = ("was", "were", "had", "did")
-_DENYING = ("unless", "without")
+_DENYING = ("unless", "without", "except")
 _ANY = re.compile(r"\b(?:an?|any|every|each)\s(?P<what>(?:[\w'’-]{1,30}\s?){1,4})", re.I)
 """A thing that is named by its state: "a full disk" is a disk, if it is full."""
 _END = re.compile(r"[,;:.!?](?:\s|$)|\s(?:then|but)\s", re.I)
+_RELATIVE = re.compile(r"\b(?:whose|(?:that|which|who) (?:is|are|was|were|has|have))\b", re.I)
+_WANTED = re.compile(r"(?:if|when) you (?:only |just |really )?(?:want|wish|need|would like|prefer|intend|try)\b", re.I)
 _KEPT, _KEPT_OF_LONG, _LONG = 0.6, 0.4, 4
 """Share of a condition's terms that its other wording must have, and of those of a long one."""
 
@@ -60,6 +63,8 @@ class Condition:
     denied: bool
     last: str = ""
     """The term that tells most: is flashing."""
+    is_purpose: bool = False
+    """True when it says what somebody wants: what follows is how that is done."""
 
     @cached_property
     def words(self) -> AlikeWords:
@@ -76,7 +81,19 @@ def drops_condition(claim: str, sentence: str) -> bool:
     if not stated:
         return False
     kept = [*_find_conditions(claim, _CLAIM), *_states(claim)]
-    return len(stated) == MOST or any(not any(_are_same(mine, condition) for mine in kept) for condition in stated)
+    told = AlikeWords(analyze(claim))
+    return len(stated) == MOST or any(
+        not _is_told(condition, claim, told) and not any(_are_same(mine, condition) for mine in kept)
+        for condition in stated
+    )
+
+
+def _is_told(condition: Condition, claim: str, told: AlikeWords) -> bool:
+    """Return whether a claim tells a condition in other words: as a purpose, or of what it speaks of: "whose …"."""
+    shared = sum(map(told.has, condition.terms))
+    if condition.is_purpose:
+        return 2 * shared >= len(condition.terms)
+    return not condition.denied and shared == len(condition.terms) and _RELATIVE.search(claim) is not None
 
 
 def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
@@ -86,9 +103,12 @@ def _find_conditions(text: str, marks: re.Pattern[str]) -> list[Condition]:
         words = text[mark.end() : end.start() if end else len(text)]
         if marks is _SOURCE and not _is_condition(text, mark, words):
             continue
-        denied = (mark.group().lower() in _DENYING) != bool(len(find_denials(words)) % 2)
+        denied = mark.group().lower().startswith(_DENYING) != bool(len(find_denials(words)) % 2)
         terms = _terms_in_order(words)
-        found.append(Condition(frozenset(terms), denied, terms[-1] if terms else ""))
+        whole = (mark.group() + words).strip()
+        found.append(
+            Condition(frozenset(terms), denied, terms[-1] if terms else "", is_purpose=_WANTED.match(whole) is not None)
+        )
     return found
 
 
@@ -143,7 +163,8 @@ _FRAME = re.compile(
     r"|thought that|consider(?:s|ed)?(?= \w{2,20}ing\b)"
     r"|(?:often|commonly|widely|sometimes) (?:said|claimed|believed|assumed|thought|reported)"
     r"|(?:critics|opponents|some|people|skeptics|sceptics) (?:say|said|claim(?:ed)?|believed?|argued?)"
-    r"|(?:plan(?:s|ned)?|intend(?:s|ed)?|hope[sd]?|want(?:s|ed)?|tr(?:y|ies|ied)|attempt(?:s|ed)?|scheduled|meant"
+    r"|(?<!if you )(?<!when you )(?:plan(?:s|ned)?|intend(?:s|ed)?|hope[sd]?|want(?:s|ed)?|tr(?:y|ies|ied)"
+    r"|attempt(?:s|ed)?|scheduled|meant"
     r"|propose[sd]?|threaten(?:s|ed)?|offer(?:s|ed)?|ordered|asked|about|fail(?:s|ed)?|refuse[sd]?|decline[sd]?"
     r"|forgot|proposal) to)\b",
     re.I,

@@ -23,6 +23,20 @@ _STATED = re.compile(
     rf"|\bdefault (?=[\d\"“'`]){_VALUE.replace('value', 'short')}",
     re.I,
 )
+_GIVEN = r"(?:used|given|specified|set|present|provided|defined|supplied|passed|configured|changed|overridden)"
+_OPTION = (
+    r"(?:(?:[\w-]{1,30}\s){0,3}?(?:option|flag|switch|setting|variable|parameter|argument|value|directive|attribute"
+    r"|keyword|field)s?|it|this|they|[`'\"“]?-{1,2}[\w-]{1,40}[`'\"”]?)"
+)
+_NOT_GIVEN = re.compile(
+    rf"\b(?:(?:if|when) (?:{_OPTION} (?:(?:is|are|was|were|has been) not {_GIVEN}|(?:is|are)n['’]t {_GIVEN}"
+    rf"|(?:is|are) (?:unset|omitted|absent|missing|left out|unspecified))"
+    rf"|no {_OPTION} (?:is|are|was|has been) {_GIVEN})"
+    rf"|unless (?:{_OPTION} (?:is|are|has been) {_GIVEN}|(?:otherwise )?{_GIVEN}|(?:told|specified|stated) otherwise))"
+    r"(?=[,;:.!?)](?:\s|$)|\sthen\b|$)",
+    re.I,
+)
+"""A condition that says no more than "by default", up to its end."""
 _IN_BRACKETS = re.compile(r"[\"”'`]{0,2} ?\(([^()]{1,40})\)")
 _BY_DEFAULT = re.compile(r"\b(?:by default|out of the box)\b", re.I)
 _SWITCHED = re.compile(
@@ -54,6 +68,11 @@ def find_default(text: str) -> str:
 def speaks_of_default(text: str) -> bool:
     """Return whether a text says what is so by default."""
     return "default" in text.lower() or _BY_DEFAULT.search(text) is not None
+
+
+def spell_default(claim: str, text: str) -> str:
+    """Return a text with "by default" for "if it is not set", which is the same, where a claim speaks of a default."""
+    return _NOT_GIVEN.sub("by default", text) if speaks_of_default(claim) else text
 
 
 def gives_default(claim: str, text: str) -> bool:

@@ -12,6 +12,7 @@ from ragstone.answer.verify.relations import LIGHT_VERBS, MOST_RELATIONS, Relati
 from ragstone.language.analyzer import analyze
 from ragstone.language.grammar import is_verb_form, words_of
 from ragstone.language.inflection import base_forms
+from ragstone.language.negation import are_opposites
 from ragstone.language.synonyms import are_alike
 from ragstone.language.units import unit_of
 from ragstone.language.vocabulary import Phrase, Vocabulary, content_words, read_vocabulary
@@ -347,7 +348,7 @@ def _is_crossed(mine: tuple[str, str], pairs: Sequence[tuple[_Side, _Side]]) -> 
         if crossed > straight:
             return True
         straight, crossed = _count_sides(verbs, theirs) if crossed else (0, 0)
-        if crossed and not straight:
+        if crossed > straight:
             return True
     return False
 
@@ -374,6 +375,30 @@ _DEGREES = (
 _DEGREE = re.compile(
     rf"\b({'|'.join(sorted(set().union(*_DEGREES)))})\s((?:[\w-]{{2,30}}\s){{0,1}}?[\w-]{{3,30}})", re.I
 )
+
+
+_COMPARED = re.compile(
+    r"\b(?P<degree>(?:more|less|fewer) (?:[\w-]{2,30} )?|(?!other|rather)[\w-]{2,20}er |worse )than "
+    r"(?P<what>[^,;:.()]{2,60})",
+    re.I,
+)
+_MOST_COMPARED = 8
+
+
+def is_compared_otherwise(claim: str, source: str) -> bool:
+    """Return whether a source compares with the same thing, and the other way: slower than A, but faster than B."""
+    told = _read_comparisons(source) if "than" in claim else []
+    for degree, what in _read_comparisons(claim):
+        same = [theirs for theirs, other in told if _overlap(what, other)]
+        if same and all(are_opposites(degree, theirs) for theirs in same):
+            return True
+    return False
+
+
+def _read_comparisons(text: str) -> list[tuple[str, Phrase]]:
+    """Return the degrees of a text with what each compares with."""
+    found = islice(_COMPARED.finditer(text), _MOST_COMPARED)
+    return [(match["degree"], content_words(match["what"].split(" but ")[0])) for match in found]
 
 
 def turns_degree(claim: str, source: str) -> bool:

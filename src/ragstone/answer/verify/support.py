@@ -9,11 +9,13 @@ from itertools import islice
 from ragstone.answer.verify.additions import adds_certainty, adds_sufficiency, find_additions, is_one_of_several
 from ragstone.answer.verify.appositions import is_role_of_another, is_stated_in_passing
 from ragstone.answer.verify.conditions import find_exception, find_framing, is_denied_as_a_whole
+from ragstone.answer.verify.defaults import spell_default
 from ragstone.answer.verify.fit import Clause, count_shared, find_misfits, find_scattered, is_same, read_clauses
 from ragstone.answer.verify.frame import find_replaced, lay_along
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.answer.verify.roles import (
     is_cause_changed,
+    is_compared_otherwise,
     is_converse,
     is_order_reversed,
     is_role_changed,
@@ -91,7 +93,11 @@ def _find_rest(clause: Clause, found: Sequence[str], sentences: Sequence[str]) -
 
 def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) -> list[Objection]:
     """Return what speaks against resting a statement on sentences; `evidence` is all the text around them."""
-    sentences = [statement if is_stated_in_passing(statement, sentence) else sentence for sentence in sentences]
+    sentences = [
+        statement if is_stated_in_passing(statement, sentence) else spell_default(statement, sentence)
+        for sentence in sentences
+    ]
+    evidence = spell_default(statement, evidence)
     found = find_missing_figures(statement, evidence)
     found += find_additions(statement, evidence)
     for clause in read_clauses(statement):
@@ -105,6 +111,7 @@ def find_unsupported(statement: str, sentences: Sequence[str], evidence: str) ->
         (adds_sufficiency, ObjectionKind.ADDED_WORDS),
         (is_one_of_several, ObjectionKind.NUMBER_MISSING),
         (turns_degree, ObjectionKind.OPPOSITE),
+        (is_compared_otherwise, ObjectionKind.OPPOSITE),
     )
     found += [Objection(kind) for is_more, kind in more if is_more(statement, told)]
     if is_denying(statement) and not any(is_denying(one) or _NEGATIVE.search(one) for one in near):

@@ -6,7 +6,14 @@ import pytest
 
 from ragstone.answer.verify.additions import adds_certainty
 from ragstone.answer.verify.relations import read_relations
-from ragstone.answer.verify.roles import is_cause_changed, is_converse, is_order_reversed, is_role_changed, turns_degree
+from ragstone.answer.verify.roles import (
+    is_cause_changed,
+    is_compared_otherwise,
+    is_converse,
+    is_order_reversed,
+    is_role_changed,
+    turns_degree,
+)
 
 
 def roles(text: str, verb: str) -> dict[str, set[str]]:
@@ -54,6 +61,7 @@ SOURCES = [
     "Illustra (later merged into Informix, which is owned by IBM) picked up the code.",
     "A bomb was thrown into the police ranks, who opened fire on the crowd.",
     "The pump, led by no valve, is not opened by the guard.",
+    "Local settings override global settings, and global settings extend the defaults.",
 ]
 
 
@@ -65,6 +73,8 @@ SOURCES = [
         ("Informix picked up the code.", True),
         ("The crowd opened fire on the police.", True),
         ("The guard opened the pump.", True),
+        ("Global settings override local settings.", True),
+        ("Local settings override global settings.", False),
         ("The code was picked up by Illustra.", False),
         ("The police opened fire on the crowd.", False),
         ("The routing protocol needed clock synchronization.", False),
@@ -124,6 +134,12 @@ def test_order_may_not_be_reversed(statement: str, reversed_: bool) -> None:
     assert is_order_reversed(statement, sentences) is reversed_
 
 
+def test_what_is_done_before_is_told_from_what_it_is_done_to() -> None:
+    source = "Files must be added with the tool before they are modified."
+    assert is_order_reversed("With the tool, files may be modified before they are added to the patch.", [source])
+    assert not is_order_reversed("With the tool, files are added to the patch before they are modified.", [source])
+
+
 @pytest.mark.parametrize(
     ("claim", "source", "added"),
     [
@@ -149,3 +165,18 @@ def test_certainty_may_not_be_added(claim: str, source: str, added: bool) -> Non
 )
 def test_more_of_something_is_not_less_of_it(claim: str, source: str, turned: bool) -> None:
     assert turns_degree(claim, source) is turned
+
+
+@pytest.mark.parametrize(
+    ("claim", "otherwise"),
+    [
+        ("The ferry is slower than the tram.", True),
+        ("The ferry is faster than the bus.", True),
+        ("The ferry is much faster than the tram.", False),
+        ("The ferry is slower than the bus.", False),
+        ("The ferry is slower than the train.", False),
+        ("The ferry is other than the tram.", False),
+    ],
+)
+def test_each_of_several_comparisons_has_its_own_direction(claim: str, otherwise: bool) -> None:
+    assert is_compared_otherwise(claim, "It is a little slower than the bus, but faster than the tram.") is otherwise
