@@ -74,6 +74,10 @@ _BOUNDS: tuple[tuple[Bound, str], ...] = (
 )
 _BEFORE = re.compile("|".join(f"(?P<b{n}>{words})" for n, (_, words) in enumerate(_BOUNDS)), re.I)
 _NOT_COUNTED = frozenset(f"{FUNCTION_WORDS} per between until who also out off more less fewer other further".split())
+_NUMBERED = re.compile(
+    r"\s*(?P<number>\d{1,3}(?:\.\d{1,3}){0,4}[.)]|\d{1,2}(?:\.\d{1,2}){1,4})\s{1,4}(?P<word>[A-Z][a-z]{1,20})\b"
+)
+"""A text that begins with the number of a heading or of an item of a list, which counts nothing."""
 _REACH = 24
 _BEFORE_IT, _BEHIND_IT = 100, 200
 """Characters around a number among which stands all that it is read with."""
@@ -92,6 +96,8 @@ def quantity_spans(text: str) -> Spans:
     dated = [span for span, _ in date_spans(text)]
     periods = _find_periods(text)
     passed = [*dated, *(span for span, _ in periods)]
+    if (numbered := _NUMBERED.match(text)) and not unit_of(numbered["word"]):
+        passed.append(numbered.span("number"))
     found: list[Span] = []
     read = 0
     for match in NUMBER.finditer(text):

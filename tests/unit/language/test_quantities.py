@@ -288,6 +288,21 @@ def test_names_dates_and_a_lone_one_are_no_quantities(text: str) -> None:
     assert find_quantities(text) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("2. Leave", 0),
+        ("2.4 Other leave", 0),
+        ("  3) Pour in 5 litres.", 1),
+        ("2.4 Kilograms are needed.", 1),
+        ("2.4 kg are needed.", 1),
+        ("12 Boats sail.", 1),
+    ],
+)
+def test_the_number_of_a_heading_counts_nothing(text: str, count: int) -> None:
+    assert len(find_quantities(text)) == count
+
+
 def test_a_text_of_nothing_but_numbers_is_read_only_so_far() -> None:
     assert len(find_quantities("7 " * 1000)) == 60
 
