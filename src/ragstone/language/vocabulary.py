@@ -71,6 +71,14 @@ _LIGHT = (
 """Words that carry grammar, degree or time: other checks read those of them that matter."""
 _HELPING = BE | HAVE | MODALS
 
+_KINDS = words_of(
+    "option flag switch command parameter setting variable field argument role type template value directive keyword "
+    "function method class mode attribute program tool utility column row table key file server daemon service library "
+    "package module project software application"
+)
+GENERIC = _KINDS | {f"{noun}s" for noun in _KINDS} | words_of("property properties entry entries utilities classes")
+"""Nouns that tell what kind of thing a name is of."""
+
 
 @dataclass(frozen=True, slots=True)
 class Word:

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from itertools import islice
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.answer.verify.shares import GENERIC
 from ragstone.language.grammar import is_past_form, is_verb_form
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.units import unit_of
-from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+from ragstone.language.vocabulary import GENERIC, Word, content_words, read_vocabulary
 
 MOST_ADDED = 0.34
 """Share of the words of a statement that its sources may lack: paraphrases have some words of their own."""

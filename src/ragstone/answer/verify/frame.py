@@ -15,14 +15,14 @@ from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_extents, find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import AlikeWords, are_alike
-from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+from ragstone.language.vocabulary import GENERIC, Word, content_words, read_vocabulary
 
 MOST_WORDS = 80
 NEAR_VERBATIM = 0.7
 """Share of a statement's words in the order of the sentence from which it repeats the sentence."""
 SAME_FRAME = 0.45
 """Share from which words that changed places have other roles: a looser paraphrase may put them anywhere."""
-_WORD = re.compile(r"[^\W_](?:[\w'’]|[-.,/](?=\w)){0,60}")
+_WORD = re.compile(r"[^\W_](?:[\w'’]|[-.,/](?=\w)){0,60}|&(?=\s)")
 _PASSIVE = re.compile(
     r"\b(?:\w{2,20}(?:ed|en|wn|t|ld|nd)|made|done|led|fed|won|sung|begun|overcome|read|run|struck|hung)"
     r"\s(?:[\w-]{1,20},?\s){0,10}?by\s(?!\d)",
@@ -58,7 +58,7 @@ def read_tokens(text: str) -> tuple[tuple[str, int], ...]:
     """Return the words of a text in their base forms, with their places; figures that say the same are the same."""
     figures = {start: f"{figure.written}" for start, _, figure in find_figures(text) if isinstance(figure, Quantity)}
     return tuple(
-        (figures.get(match.start()) or min(base_forms(match.group().lower())), match.start())
+        (figures.get(match.start()) or min(base_forms(match.group().lower().replace("&", "and"))), match.start())
         for match in _WORD.finditer(text)
     )[:MOST_WORDS]
 
@@ -129,9 +129,10 @@ def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> li
             if (word := telling.get(at)) and (not alike.has(word.folded) or not _is_kept(word.folded, known, said))
         ]
         gone = [word for word in _between(frame.sentence, theirs, start, end) if not _is_kept(word.folded, said, known)]
+        added = [word for word in new if word.folded not in GENERIC and not passage.has(word)]
         if gone and new:
             found.append(Objection(ObjectionKind.OTHER_WORD))
-        elif any(not passage.has(word) for word in new) and not (len(new) == 1 and is_verb_form(new[0].folded)):
+        elif added and not (len(new) == 1 and is_verb_form(new[0].folded)):
             found.append(Objection(ObjectionKind.ADDED_WORDS))
     return list(dict.fromkeys(found))
 

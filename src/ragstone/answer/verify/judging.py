@@ -20,7 +20,7 @@ _QUOTED, _RESTATED, _CONTRADICTED = 0.95, 0.8, 0.85
 """Support by a sentence that says a claim in its words or in other words, refutation by one that says otherwise."""
 _SUBJECT, _PREDICATE, _TOLD = 0.75, 0.6, 0.75
 """Shares of what a claim is about, of what it says of it and of all, from which a sentence states it in other words."""
-_REPEATS, _FEWEST, _CLOSE = 0.6, 2, 0.85
+_REPEATS, _IN_ORDER, _FEWEST, _CLOSE = 0.6, 0.85, 2, 0.85
 _ABOUT = 0.6
 """Closeness from which a sentence speaks of the same in other words."""
 _HOLDS = 0.5
@@ -250,6 +250,13 @@ class JudgedPart:
         if stances == {"supported"} and self.support <= LIKELY:
             return "unknown"
         return stances.pop() if stances else "unknown"
+
+    @property
+    def is_stated_whole(self) -> bool:
+        """Return whether a sentence says all of it in its own order, whatever its parts may be."""
+        stating = (judgement.reading.shares for judgement in self.judgements if judgement.support > LIKELY)
+        said = any(shares.told == 1 and shares.repeated >= _IN_ORDER for shares in stating)
+        return self.status == "VERIFIED" or (self.status == "LIKELY" and said)
 
     def _nearest(self) -> list[SentenceJudgement]:
         """Return the judgements by the sentences that are nearest to the claim: others may be about something else."""

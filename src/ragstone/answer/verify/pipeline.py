@@ -71,8 +71,8 @@ class ClaimVerifier:
 
         texts = split_claim(claim)
         whole = [await judge(claim)] if len(texts) > 1 else []
-        # What one sentence says word for word need not be said by others part by part.
-        parts = whole if whole and whole[0].status == "VERIFIED" else [await judge(text) for text in texts]
+        # What one sentence says as a whole need not be said by others part by part.
+        parts = whole if whole and whole[0].is_stated_whole else [await judge(text) for text in texts]
         if budget.unread:
             notes.append(TOO_LONG.format(count=budget.unread))
         # Where the model failed on one part only, the verdict is no better than the weaker checker.

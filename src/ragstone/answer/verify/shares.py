@@ -13,7 +13,7 @@ from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.grammar import BE, OWNING, Verb, first_verb, tokenize, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_figures
-from ragstone.language.vocabulary import Vocabulary, Word, content_words, read_vocabulary
+from ragstone.language.vocabulary import GENERIC, Vocabulary, Word, content_words, read_vocabulary
 
 _FLAG = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]{0,40}|(?<=[a-z|] )-\d(?![\d.]| ?[°%])")
 _SIGN = re.compile(r"[\[\]:$@^~|\\&<>]\w")
@@ -21,13 +21,8 @@ _SIGN = re.compile(r"[\[\]:$@^~|\\&<>]\w")
 _MARKS = frozenset(("-", "–", "—", "&", "/", "…", "...", "--"))
 """Signs that join words and name nothing."""
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
-_PASSED = OWNING | BE | words_of("that this these those of in")
+_PASSED = OWNING | BE | words_of("that this these those of in and")
 """Words that a claim may leave out or put in and still be the sentence."""
-GENERIC = words_of(
-    "option options flag switch command parameter setting variable field argument role type template value directive "
-    "keyword function method class mode attribute property program tool utility column row table entry key file"
-)
-"""Nouns that tell what kind of thing a name is of."""
 _NEUTRAL = words_of(
     "be have use work write make mean stand give show list call name take contain hold denote represent serve come "
     "count cost last belong start begin get grant provide return let"

@@ -9,7 +9,7 @@ from itertools import combinations, islice, permutations
 
 from ragstone.answer.verify.frame import Frame, read_tokens
 from ragstone.answer.verify.objections import Rival
-from ragstone.answer.verify.shares import GENERIC, find_signs
+from ragstone.answer.verify.shares import find_signs
 from ragstone.answer.verify.split import split_claim
 from ragstone.language.grammar import BE, PREPOSITIONS, first_verb, is_known_verb, is_verb_form, tokenize, words_of
 from ragstone.language.inflection import base_forms
@@ -17,7 +17,7 @@ from ragstone.language.negation import are_opposites, find_extents, find_figures
 from ragstone.language.quantities import Quantity
 from ragstone.language.synonyms import are_alike
 from ragstone.language.units import Unit, unit_of
-from ragstone.language.vocabulary import Word, content_words, is_measured, read_vocabulary
+from ragstone.language.vocabulary import GENERIC, Word, content_words, is_measured, read_vocabulary
 
 _TOKEN = re.compile(r"[^\W_](?:[\w'’&+]|[-./:](?=\w)){0,60}|[,;:()]")
 _LEADING = PREPOSITIONS - words_of("as than like off out up down of within without per near despite")

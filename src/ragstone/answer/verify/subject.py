@@ -8,6 +8,7 @@ from dataclasses import replace
 from ragstone.answer.quotes import caption
 from ragstone.answer.units import AnswerUnit
 from ragstone.answer.verify.appositions import is_stated_in_passing
+from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.shares import Context
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.vocabulary import content_words, read_vocabulary
@@ -85,10 +86,19 @@ def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
         )
         for before in (True, False)
     )
-    text = f"{text.rstrip('.')} ({behind})." if behind else text
+    text = _put_behind(text, behind, claim) if behind else text
     if not front or _begins_with_name(text):
         return text
     return text[: pointing.start()] + front + text[pointing.end() :] if pointing else f"{front}: {text}"
+
+
+def _put_behind(text: str, names: str, claim: str) -> str:
+    """Return a text with names behind the part that a claim is about: what "but" begins is about something else."""
+    part = strong_part(claim, text)
+    before, found, after = text.partition(part)
+    if not found:
+        before, part, after = "", text, ""
+    return f"{before}{part.rstrip('.')} ({names}){after or '.'}"
 
 
 def _find_subject(sentence: str) -> str:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from ragstone.answer.quotes import label
 from ragstone.answer.units import AnswerUnit
 from ragstone.answer.verify.objections import Rival
-from ragstone.answer.verify.shares import GENERIC, find_flags, is_neutral
+from ragstone.answer.verify.shares import find_flags, is_neutral
 from ragstone.answer.verify.support import find_missing_figures
 from ragstone.answer.verify.verbatim import split_term
-from ragstone.language.vocabulary import Word, content_words, read_vocabulary
+from ragstone.language.vocabulary import GENERIC, Word, content_words, read_vocabulary
 
 _ARGUMENT = re.compile(r"\s*(?:[=\[<({]|\s(?=[A-Z]{3,}\b)).*")
 """Behind a name: the values it takes."""

@@ -8,11 +8,12 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ragstone.answer.units import AnswerUnit
-from ragstone.answer.verify.shares import GENERIC, Shares
+from ragstone.answer.verify.shares import Shares
 from ragstone.answer.verify.subject import read_context
 from ragstone.language.grammar import BE, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.sentences import BEFORE_A_NUMBER, LAST_BEFORE_A_STARTER, NEVER_LAST
+from ragstone.language.vocabulary import GENERIC
 
 STATED = Shares(1.0, 1.0, 1.0, 1.0, 1.0, is_verbatim=True, counted=9, close=1.0, names_all=True, has_verb=True)
 """Shares of a claim that a sentence states word for word."""

@@ -138,3 +138,34 @@ async def test_what_little_words_say_is_not_supported_by_another_state(claim: st
 async def test_one_is_enough_where_a_single_one_can() -> None:
     verdict = await verified("One pilot is enough to open the lock.", hit("A single pilot can open the lock."))
     assert verdict.stance == "supported"
+
+
+@pytest.mark.parametrize(
+    ("claim", "source"),
+    [
+        (
+            "Links are kept as links, and the tool does not follow them.",
+            "Links are kept as links, the tool does not follow them.",
+        ),
+        (
+            "Multiple include and exclude options of Sula take precedence in the order they are given.",
+            "Multiple include and exclude options take precedence in the order they are given.",
+        ),
+        (
+            "Full Sail is the highest speed that can be shown in Sula.",
+            "Full Sail is the highest speed that can be shown, but if you find a tail wind, you can get still faster.",
+        ),
+        (
+            "In Sula files, comments begin with # and extend to the end of the line.",
+            "Comments begin with # and extend to the end of the line.",
+        ),
+    ],
+)
+async def test_a_claim_that_adds_only_what_stands_over_a_sentence_is_supported(claim: str, source: str) -> None:
+    assert (await verified(claim, hit(source, title="Sula manual"))).stance == "supported"
+
+
+async def test_no_heading_with_a_number_refutes_a_claim_about_a_number() -> None:
+    text = "2. Leave\n\nFull-time staff receive 27 days of annual leave."
+    verdict = await verified("Staff get 25 days of leave.", hit(text))
+    assert [found.text for found in verdict.evidence if found.stance == "refuted"] == [text.split("\n")[2]]
