@@ -63,7 +63,7 @@ async def _create_first_keys(engine: Engine) -> list[IssuedKey]:
 
 
 def _tell_people(session: CliSession, address: str, first: Sequence[IssuedKey]) -> None:
-    session.remark("note", f"serving {address}, documentation at {address}/docs")
+    session.remark("note", f"serving {address}: ask at {address}/ask, documentation at {address}/docs")
     for made in first:
         session.remark("key", f"{_owner(made)}: {made.token}")
     if first:
