@@ -2,8 +2,8 @@
 
 It starts from the default embedding model, whose lower layers stay as they are. Each step takes three questions, with
 some units that answer them and some of the best by words that do not. The loss asks that the right ones stand out among
-all of their question, and that each by itself is told right from wrong. With `--again` it starts from the reader that is
-there, at half the rates. Needs torch, which `make peers` installs; about an hour on two cores.
+all of their question, and that each by itself is told right from wrong. With `--again` it starts from the reader that
+is there, at half the rates. Needs torch, which `make peers` installs; about an hour on two cores.
 """
 
 from __future__ import annotations
