@@ -1,7 +1,7 @@
 # Targets for people and CI. Plain make and sh; `make` alone lists them.
 
 PYTHON ?= python3
-WORKERS ?= 6
+WORKERS ?= 8
 UV ?= uv
 
 BIN = .venv/bin
