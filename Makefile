@@ -1,7 +1,7 @@
 # Targets for people and CI. Plain make and sh; `make` alone lists them.
 
 PYTHON ?= python3
-WORKERS ?= 8
+WORKERS ?= 6
 UV ?= uv
 
 BIN = .venv/bin

@@ -1,4 +1,4 @@
-"""Run all tests in groups, several at a time: `python -m scripts.suite --workers 8`.
+"""Run all tests in groups, several at a time: `python -m scripts.suite --workers 6`.
 
 A group is a process, so that every test is collected once and a server is started by the group that needs it. The
 process is a copy of this one, which has imported Ragstone: importing it a dozen times would take a minute.
