@@ -265,6 +265,5 @@ def _only(name: str, workspace: Workspace | BlockingWorkspace, kb: str | None, *
     return Toolbox(workspace, [name], kb=kb, **options).callables()[name]
 
 
-# The names by which the agents that these tools were made for know them.
-createSearchDocsTool = create_search_docs_tool  # noqa: N816
-createResearchTopicTool = create_research_topic_tool  # noqa: N816
+createSearchDocsTool = create_search_docs_tool  # noqa: N816  its name in the design of the agents
+createResearchTopicTool = create_research_topic_tool  # noqa: N816  likewise

@@ -93,9 +93,9 @@ def _part(annotation: Any) -> type[Schema] | None:
 
 
 def _build(kind: type[T], data: Mapping[str, Json], parts: Mapping[str, type[Schema] | None]) -> T:
-    hints = _hints(kind)  # type: ignore[arg-type]
+    hints = _hints(kind)  # type: ignore[arg-type]  # mypy does not know that classes are hashable
     values: dict[str, Any] = {}
-    for field in fields(kind):  # type: ignore[arg-type]
+    for field in fields(kind):  # type: ignore[arg-type]  # T stands for dataclasses only
         if field.name in data:
             values[field.name] = _read(hints[field.name], data[field.name], parts.get(field.name))
         elif field.default is MISSING and field.default_factory is MISSING:

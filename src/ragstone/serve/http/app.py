@@ -166,7 +166,7 @@ def complete_description(app: FastAPI) -> None:
             app.openapi_schema = document
         return app.openapi_schema
 
-    app.openapi = complete  # type: ignore[method-assign]
+    app.openapi = complete  # type: ignore[method-assign]  # FastAPI is told this way
 
 
 def _complete_item(item: dict[str, Any]) -> None:

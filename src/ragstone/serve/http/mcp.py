@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ragstone.serve.mcp.server import McpCaller
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
-EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104
+EVERY_ADDRESS = frozenset({"0.0.0.0", "::"})  # noqa: S104  nothing is bound to them here
 CALLER = "mcp_caller"
 
 

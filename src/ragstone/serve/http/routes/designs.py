@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query
 from starlette.requests import Request
@@ -36,12 +36,12 @@ from ragstone.settings.tree import Settings
 
 logger = logging.getLogger(__name__)
 router = APIRouter(route_class=KeyedRoute, tags=["designs"], responses=PROBLEMS)
-ERRORS = {status: {"model": DesignErrorSchema} for status in ("4XX", "5XX")}
+ERRORS: dict[int | str, dict[str, Any]] = {status: {"model": DesignErrorSchema} for status in ("4XX", "5XX")}
 HEALTH_SECONDS = 5.0
 """The time that a store has to say that it is there."""
 
 
-@router.post("/ingest", response_model=IngestedSchema, responses=ERRORS)  # type: ignore[arg-type]
+@router.post("/ingest", response_model=IngestedSchema, responses=ERRORS)
 async def ingest(body: IngestBody, workspace: Writer, request: Request) -> Response:
     """Build a collection from a corpus file; the answer comes when it is complete and can be searched."""
     settings = workspace.settings
@@ -54,7 +54,7 @@ async def ingest(body: IngestBody, workspace: Writer, request: Request) -> Respo
     return reply(IngestedSchema.of(status="success", result=result))
 
 
-@router.post("/search", response_model=FoundChunksSchema, responses=ERRORS)  # type: ignore[arg-type]
+@router.post("/search", response_model=FoundChunksSchema, responses=ERRORS)
 async def search_collection(body: CollectionSearchBody, workspace: Reader, request: Request) -> Response:
     """Find the chunks of a collection that matter for a query, best first, with the score of each arm."""
     query = body.as_query(_collection(request, body.collection_name))
@@ -72,7 +72,7 @@ async def find_reader(request: Request, credentials: Credentials) -> Workspace |
 @router.get(
     "/health",
     response_model=ServiceHealthSchema,
-    responses={**ERRORS, 503: {"model": ServiceHealthSchema | DesignErrorSchema}},  # type: ignore[dict-item]
+    responses={**ERRORS, 503: {"model": ServiceHealthSchema | DesignErrorSchema}},
     openapi_extra={"security": [{}]},  # a key may be left out
 )
 async def show_health(
