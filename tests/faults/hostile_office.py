@@ -9,7 +9,6 @@ import zlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 
-import docx
 import openpyxl
 import pptx
 from tests.faults.hostile_file import (
@@ -25,6 +24,7 @@ from tests.faults.hostile_file import (
     zipped,
 )
 from tests.unit.ingest.parsers.odf_files import document, packed
+from tests.word_files import new_document
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 R = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -40,7 +40,7 @@ def office_parts(kind: str) -> Mapping[str, bytes]:
     file = io.BytesIO()
     match kind:
         case "docx":
-            words = docx.Document()
+            words = new_document()
             words.add_heading("Ferry", 1)
             words.add_paragraph("The ferry leaves at nine.")
             words.save(file)

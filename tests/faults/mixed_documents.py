@@ -8,8 +8,8 @@ import random
 import zipfile
 from email.message import EmailMessage
 
-from docx import Document
 from reportlab.pdfgen.canvas import Canvas
+from tests.word_files import new_document
 
 WORDS = [
     "ferry",
@@ -103,7 +103,7 @@ def _mail(subject: str, body: str) -> bytes:
 
 
 def _docx(title: str, text: str) -> bytes:
-    document = Document()
+    document = new_document()
     document.add_heading(title, 1)
     document.add_paragraph(text)
     file = io.BytesIO()

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import docx
 import pytest
 from reportlab.pdfgen import canvas
+from tests.word_files import new_document
 
 from ragstone.core.errors import EmptyDocument, ParseError, ParserLimit
 from ragstone.core.types import Parsed
@@ -43,7 +43,7 @@ def pdf(draw: Callable[[Any], None], **options: Any) -> bytes:
 
 def word(parts: dict[str, bytes] | None = None, *, rename: dict[str, str] | None = None) -> bytes:
     """A DOCX with one paragraph; some of its parts replaced or renamed."""
-    document = docx.Document()
+    document = new_document()
     document.add_paragraph("Hello")
     plain = io.BytesIO()
     document.save(plain)

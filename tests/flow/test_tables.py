@@ -6,11 +6,11 @@ import io
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-import docx
 import openpyxl
 import pytest
 from reportlab.platypus import SimpleDocTemplate, Table
 from tests.unit.ingest.parsers.odf_files import document, packed
+from tests.word_files import new_document
 
 from ragstone import Ragstone
 
@@ -66,7 +66,7 @@ def xlsx(rows: Rows) -> bytes:
 
 
 def word(rows: Rows) -> bytes:
-    page = docx.Document()
+    page = new_document()
     table = page.add_table(0, len(HEAD))
     for row in (HEAD, *rows):
         for cell, text in zip(table.add_row().cells, row, strict=True):

@@ -9,8 +9,8 @@ import zipfile
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
-import docx
 import pytest
+from tests.word_files import new_document
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.documents import GIVEN_BYTES
@@ -77,7 +77,7 @@ async def test_an_upload_is_checked_read_cut_embedded_stored_and_reported_in_thi
         await workspace.documents.upload(b"MZ", "ferry.exe")
     assert await workspace.jobs.list() == []
     file = io.BytesIO()
-    letter = docx.Document()
+    letter = new_document()
     for place in ("north", "south"):
         letter.add_paragraph(f"The ferry to the {place} leaves at nine. " * 60)
     letter.save(file)

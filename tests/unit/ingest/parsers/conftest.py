@@ -7,7 +7,6 @@ import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import docx
 import openpyxl
 import pptx
 import pytest
@@ -15,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 from reportlab.lib.pagesizes import A4
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen import canvas
+from tests.word_files import new_document
 
 Write = Callable[[Any], None]
 
@@ -40,7 +40,7 @@ def _saved(document: Any, write: Write) -> bytes:
 
 @pytest.fixture
 def make_docx() -> Callable[[Write], bytes]:
-    return lambda write: _saved(docx.Document(), write)
+    return lambda write: _saved(new_document(), write)
 
 
 @pytest.fixture
