@@ -29,7 +29,7 @@ from ragstone.testing.workspaces import workspace_of
 
 KILLS = int(os.environ.get("RAGSTONE_WORKER_KILLS", "12"))
 DOCUMENTS = 200 if KILLS > 20 else 60
-PAUSE = float(os.environ.get("RAGSTONE_KILL_PAUSE", "3"))
+PAUSE = float(os.environ.get("RAGSTONE_KILL_PAUSE", "1.5"))
 """The longest time between two kills. A short one leaves the workers hardly any time to work."""
 LEASE = 1.0
 WORKERS = 4
