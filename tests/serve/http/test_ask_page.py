@@ -13,7 +13,7 @@ from tests.serve.http.conftest import Service
 
 from ragstone.core.answers import AnswerStatus, ClaimOutcome, Outcome, Stance, Support
 from ragstone.core.jobs import ACTIVE, Status
-from ragstone.schemas import answers, documents, errors, jobs, knowledge_bases, search
+from ragstone.schemas import answers, documents, errors, jobs, knowledge_bases, search, tenants
 from ragstone.serve.http import pages, requests
 from ragstone.serve.http.problems import ProblemSchema
 
@@ -39,6 +39,7 @@ SHAPES: dict[str, type[BaseModel]] = {
     "listed": documents.ListedDocumentSchema,
     "status": documents.DocumentStatusSchema,
     "job": jobs.JobSchema,
+    "apiKey": tenants.ApiKeySchema,
     "problem": ProblemSchema,
 }
 """The names under which the programs hold what the service sends."""
@@ -47,7 +48,6 @@ BODIES: dict[str, type[BaseModel]] = {
     "{ question, kb: session.kb, conversation }": requests.AskBody,
     "{ query, kb: session.kb }": requests.SearchBody,
     "{ text, kb: session.kb }": requests.VerifyTextBody,
-    "{ ids: [0] }": requests.NoticesBody,
 }
 WHOLE = "\n".join(PROGRAMS.values())
 

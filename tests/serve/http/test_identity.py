@@ -103,6 +103,25 @@ def test_a_key_does_only_what_its_scopes_say(service: Service, acme: Caller) -> 
     assert writer("DELETE", f"/v1/documents/{document_id}").status_code == 200
 
 
+def test_every_key_shows_what_it_may_do(service: Service) -> None:
+    issued = service.key("acme", "read", name="robot", kbs=("handbook",), per_minute=60)
+    shown = Caller(service, issued.token)("GET", "/v1/key")
+    assert shown.status_code == 200
+    assert shown.json() == {
+        "id": issued.key.id,
+        "name": "robot",
+        "tenant": "acme",
+        "scopes": ["read"],
+        "kbs": ["handbook"],
+        "created_at": shown.json()["created_at"],
+        "expires_at": None,
+        "revoked_at": None,
+        "per_minute": 60,
+    }
+    assert service.caller("", "admin")("GET", "/v1/key").json()["tenant"] == ""
+    assert service.client.get("/v1/key").status_code == 401
+
+
 def test_a_key_of_the_operator_reads_no_tenant(service: Service, acme: Caller) -> None:
     acme.upload(GATE)
     operator = service.caller("", "admin")

@@ -204,6 +204,7 @@ WITHOUT_IDS = {
     "GET /v1/usage",
     "GET /v1/alerts",
     "GET /v1/audit",
+    "GET /v1/key",
     "GET /v1/keys",
     "GET /v1/tenants",
     "GET /v1/models",

@@ -1,4 +1,4 @@
-"""Usage, audit record and keys of a tenant."""
+"""Usage, audit record and keys of a tenant, and the key of the caller."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.responses import Response
 from ragstone.core.clock import now
 from ragstone.core.keys import NewApiKey, read_scopes
 from ragstone.schemas.tenants import ApiKeyListSchema, ApiKeySchema, AuditSchema, IssuedKeySchema, UsageSchema
-from ragstone.serve.http.identity import Admin, KeyedRoute, Reader, TenantAdmin
+from ragstone.serve.http.identity import Admin, Authenticated, KeyedRoute, Reader, TenantAdmin
 from ragstone.serve.http.problems import PROBLEMS
 from ragstone.serve.http.replies import reply
 from ragstone.serve.http.requests import KeyBody, Limit
@@ -29,6 +29,12 @@ async def show_usage(workspace: Reader) -> Response:
 async def list_audit(workspace: Admin, action: str | None = None, limit: Limit = 100) -> Response:
     """List the audit record of the tenant, newest first."""
     return reply(AuditSchema.of(audit=await workspace.audit.list(action=action, limit=limit)))
+
+
+@router.get("/key", response_model=ApiKeySchema, tags=["tenant"])
+async def show_key(key: Authenticated) -> Response:
+    """Show the key that this request came with: its tenant, scopes, knowledge bases and last day."""
+    return reply(ApiKeySchema.of(key))
 
 
 @router.get("/keys", response_model=ApiKeyListSchema, tags=["tenant"])
