@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import array
 import atexit
+import gc
 import io
 import json
 import os
@@ -26,6 +27,8 @@ import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from tests.leaving import leave
 
 RELAY = Path(__file__).with_name("relay.py")
 ROOT = Path(__file__).resolve().parent.parent
@@ -84,6 +87,7 @@ def serve(path: str) -> None:
     from ragstone.language.detector import language_of
 
     assert language_of("The harbour opens at six in the morning.") == "en"
+    gc.freeze()  # a copy does not look through what it shares
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen()
@@ -153,9 +157,15 @@ def _become(given: dict[str, Any], streams: list[int]) -> None:
     os.chdir(str(given["folder"]))
     kind, what, *arguments = given["arguments"]
     sys.argv = [what, *arguments]
-    if kind == "-m":
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        assert kind == "-c", kind
-        sys.argv[0] = kind
-        exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
+    try:
+        if kind == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            assert kind == "-c", kind
+            sys.argv[0] = kind
+            exec(compile(what, "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as ended:
+        if not isinstance(ended.code, int | None):
+            raise
+        leave(ended.code or 0)
+    leave(0)
