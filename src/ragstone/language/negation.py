@@ -41,7 +41,7 @@ _OPPOSITES = (
     "attack defend, victory defeat, expand shrink, widen narrow, wide narrow, strengthen weaken, harden soften, "
     "freeze melt, thick thin, deep shallow, heavy light, rich poor, young old, tall short, urban rural, "
     "eastern western, domestic foreign, vertical horizontal, inner outer, ancient modern, profit loss, "
-    "creditor debtor, landlord tenant, buyer seller, plaintiff defendant, predator prey, "
+    "increase reduce, creditor debtor, landlord tenant, buyer seller, plaintiff defendant, predator prey, "
     "teacher student, sender receiver, source destination, prior subsequent, precede follow, "
     "predecessor successor, ancestor descendant, enter leave, enter exit, join leave, arrive leave, arrived left, "
     "hire fire, hired fired, appoint dismiss, support oppose, deny admit, approve veto, approve refuse, pass fail, "

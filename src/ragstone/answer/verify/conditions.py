@@ -147,7 +147,7 @@ def _are_same(mine: Condition, theirs: Condition) -> bool:
     return mine.denied == theirs.denied and shared >= _KEPT * len(theirs.terms)
 
 
-_STRONG_JOINT = re.compile(r";\s|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though|because)\s", re.I)
+_STRONG_JOINT = re.compile(r";\s|,\s(?=otherwise\b)|\.\s(?=[A-Z])|,?\s(?:but|whereas|although|though|because)\s", re.I)
 _BRACKETS = re.compile(r"\([^()]{0,300}\)")
 _FALSE = re.compile(
     r"\b(?:(?:false|untrue|incorrect|wrong|a myth|a lie|a hoax) that"

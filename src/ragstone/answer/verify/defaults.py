@@ -37,6 +37,12 @@ _NOT_GIVEN = re.compile(
     re.I,
 )
 """A condition that says no more than "by default", up to its end."""
+_MARKED = re.compile(
+    r"(?:^|[\s,(:])[\"“'`]{0,2}(?P<value>[\w./+-]{1,40})[\"”'`]{0,2} \((?:which is |this is |it is )?(?:the )?default\b"
+    r"(?! \w)(?! ?[:=])",
+    re.I,
+)
+"""A value that is called the default in brackets: "auto (the default, which is fast), max or off"."""
 _IN_BRACKETS = re.compile(r"[\"”'`]{0,2} ?\(([^()]{1,40})\)")
 _BY_DEFAULT = re.compile(r"\b(?:by default|out of the box)\b", re.I)
 _SWITCHED = re.compile(
@@ -54,6 +60,8 @@ def find_default(text: str) -> str:
     """Return the words for the default that a text states, or ""."""
     if found := _STATED.search(text):
         return (found["value"] or found["short"]).strip(" \"“”'`.]")
+    if marked := _MARKED.search(text):
+        return marked["value"].strip(".")
     if not _BY_DEFAULT.search(text):
         return ""
     if switched := _SWITCHED.search(text):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
-from ragstone.language.grammar import is_verb_form
+from ragstone.language.grammar import is_verb_form, words_of
 from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_extents, find_figures
 from ragstone.language.quantities import Quantity
@@ -33,6 +33,12 @@ _LEAD = re.compile(
     r"|from|of)\b[^,]{3,160},\s",
     re.I,
 )
+BRACKETS = re.compile(r"\([^()]{0,300}\)")
+_NEUTRAL = words_of(
+    "be have use work write make mean stand give show list call name take contain hold denote represent serve come "
+    "count cost last belong start begin get grant provide return let"
+)
+"""Verbs that say of a line without one no more than that its parts belong together."""
 _JOINING = frozenset(("and", "or", "be", "result", "cause", "due", "because"))
 """Words whose two sides may change places."""
 _MARGIN = 4
@@ -132,9 +138,14 @@ def find_replaced(statement: str, sentences: Sequence[str], evidence: str) -> li
         added = [word for word in new if word.folded not in GENERIC and not passage.has(word)]
         if gone and new:
             found.append(Objection(ObjectionKind.OTHER_WORD))
-        elif added and not (len(new) == 1 and is_verb_form(new[0].folded)):
+        elif added and not (len(new) == 1 and (is_verb_form(new[0].folded) or is_neutral(new[0].folded))):
             found.append(Objection(ObjectionKind.ADDED_WORDS))
     return list(dict.fromkeys(found))
+
+
+def is_neutral(verb: str) -> bool:
+    """Return whether a verb says no more than that two things belong together."""
+    return not base_forms(verb).isdisjoint(_NEUTRAL)
 
 
 def _is_kept(word: str, said: Sequence[str], known: Sequence[str]) -> bool:
@@ -144,8 +155,10 @@ def _is_kept(word: str, said: Sequence[str], known: Sequence[str]) -> bool:
 
 
 def _between(sentence: str, words: Sequence[Word], start: int, end: int) -> list[Word]:
+    """Return the words from one place to another that stand in no brackets: those may be left out."""
     places = {at for _, at in read_tokens(sentence)[start:end]}
-    return [word for word in words if word.start in places]
+    aside = [match.span() for match in BRACKETS.finditer(sentence)]
+    return [word for word in words if word.start in places and not any(a < word.start < z for a, z in aside)]
 
 
 def has_changed_places(frame: Frame) -> bool:

@@ -43,7 +43,8 @@ AGAINST_WEIGHTS = (-0.88, -2.97, 3.03, 1.38, 2.73, 1.45)
 _DENYING = frozenset((ObjectionKind.DENIED, ObjectionKind.OPPOSITE))
 _FIGURE_MISSING = {ObjectionKind.NUMBER_MISSING, ObjectionKind.DATE_MISSING}
 _NOT_STATED = {
-    *(ObjectionKind.OF_ANOTHER, ObjectionKind.OF_SOMETHING_ELSE, ObjectionKind.NOT_A_FACT, ObjectionKind.LEFT_OUT)
+    *(ObjectionKind.OF_ANOTHER, ObjectionKind.OF_SOMETHING_ELSE, ObjectionKind.NOT_A_FACT, ObjectionKind.LEFT_OUT),
+    ObjectionKind.CONDITIONAL,
 }
 _DENIAL = {ObjectionKind.DENIED, ObjectionKind.EXCEPTION_DENIED}
 _REVERSAL = {ObjectionKind.OPPOSITE, ObjectionKind.TURNED_ROUND}
@@ -166,7 +167,9 @@ def _says_otherwise(reading: SentenceReading) -> bool:
     found, shares = reading.objections, reading.shares
     missing = [objection.detail for objection in found if objection.kind is ObjectionKind.NAME_MISSING]
     if reading.rival is not None and reading.rival.is_term:
-        return True
+        return (
+            shares.predicate >= _HOLDS and not reading.is_opposed and not has_kind(reading.findings.voids, _NOT_STATED)
+        )
     if reading.rival is not None:
         # Whatever name it lacks has to be the one in whose place it has another.
         named = not missing or any(name in reading.rival.claimed for name in missing)
@@ -254,9 +257,19 @@ class JudgedPart:
     @property
     def is_stated_whole(self) -> bool:
         """Return whether a sentence says all of it in its own order, whatever its parts may be."""
-        stating = (judgement.reading.shares for judgement in self.judgements if judgement.support > LIKELY)
-        said = any(shares.told == 1 and shares.repeated >= _IN_ORDER for shares in stating)
+        stating = [judgement.reading for judgement in self.judgements if judgement.support > LIKELY]
+        said = any(
+            reading.quote.head is not None or (reading.shares.told == 1 and reading.shares.repeated >= _IN_ORDER)
+            for reading in stating
+        )
         return self.status == "VERIFIED" or (self.status == "LIKELY" and said)
+
+    @property
+    def is_denied_whole(self) -> bool:
+        """Return whether a sentence that has all of it, nearly in its own order, says otherwise."""
+        denying = (judgement.reading.shares for judgement in self.judgements if judgement.stance == "refuted")
+        said = any(shares.told == 1 and shares.repeated >= _SAME_TEXT for shares in denying)
+        return said and self.stance == "refuted"
 
     def _nearest(self) -> list[SentenceJudgement]:
         """Return the judgements by the sentences that are nearest to the claim: others may be about something else."""

@@ -18,7 +18,7 @@ from ragstone.answer.verify.judging import (
 )
 from ragstone.answer.verify.language import differs_in_figures, is_foreign
 from ragstone.answer.verify.reading import SentenceReader, SentenceReading
-from ragstone.answer.verify.split import MAX_CHARS, split_claim
+from ragstone.answer.verify.split import MAX_CHARS, name_pronouns, split_claim
 from ragstone.core.answers import Verdict
 from ragstone.core.errors import InputError, ModelError, RemoteError
 from ragstone.core.protocols import Embedder, Entailer
@@ -69,10 +69,11 @@ class ClaimVerifier:
             checkers.add(checker)
             return JudgedPart(text, judgements)
 
-        texts = split_claim(claim)
+        texts = name_pronouns(split_claim(claim))
         whole = [await judge(claim)] if len(texts) > 1 else []
-        # What one sentence says as a whole need not be said by others part by part.
-        parts = whole if whole and whole[0].is_stated_whole else [await judge(text) for text in texts]
+        # What one sentence says as a whole, or otherwise, need not be said by others part by part.
+        is_whole = bool(whole) and (whole[0].is_stated_whole or whole[0].is_denied_whole)
+        parts = whole if is_whole else [await judge(text) for text in texts]
         if budget.unread:
             notes.append(TOO_LONG.format(count=budget.unread))
         # Where the model failed on one part only, the verdict is no better than the weaker checker.

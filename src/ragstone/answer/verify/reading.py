@@ -4,32 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
 import numpy as np
 
-from ragstone.answer.blocks import looks_like_code
-from ragstone.answer.budget import MOST_SENTENCES, MOST_STEPS, StepBudget
-from ragstone.answer.quotes import Quote, render_row, rows, select_for_claim, select_words
+from ragstone.answer.budget import MOST_STEPS, StepBudget
+from ragstone.answer.quotes import Quote, render_row, select_for_claim, select_words
 from ragstone.answer.sanitize import strip_hidden
 from ragstone.answer.score import read_in_context
-from ragstone.answer.units import AnswerUnit, find_units
+from ragstone.answer.units import AnswerUnit
 from ragstone.answer.verify.appositions import is_role_of_another
 from ragstone.answer.verify.checks import check
 from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.defaults import (
     compare_defaults,
-    find_stated_terms,
     gives_default,
-    group_by_hit,
     names_owner,
-    place_in_entry,
     speaks_of_default,
+    spell_default,
 )
-from ragstone.answer.verify.fit import find_scattered
+from ragstone.answer.verify.fit import find_misfits, find_scattered
 from ragstone.answer.verify.frame import Frame, has_changed_places, lay_along
 from ragstone.answer.verify.objections import (
     NO_FINDINGS,
@@ -42,7 +38,7 @@ from ragstone.answer.verify.objections import (
 )
 from ragstone.answer.verify.roles import find_other_actor
 from ragstone.answer.verify.row import check_row, is_stated_by, render_with_units, row_statement
-from ragstone.answer.verify.shares import NOTHING, Context, Shares, measure_shares
+from ragstone.answer.verify.shares import NOTHING, Context, Shares, is_verbatim, measure_shares
 from ragstone.answer.verify.slots import (
     are_exchanged,
     find_contrast,
@@ -52,10 +48,11 @@ from ragstone.answer.verify.slots import (
     find_rival,
 )
 from ragstone.answer.verify.split import split_clauses
-from ragstone.answer.verify.subject import name_subject, read_context, read_text
+from ragstone.answer.verify.statements import MAX_CHARS, find_evidence
+from ragstone.answer.verify.subject import drop_topic, name_subject, read_context, read_text
 from ragstone.answer.verify.support import find_unsupported, lacks_unit
 from ragstone.answer.verify.terms import find_named_terms, find_other_term
-from ragstone.answer.verify.verbatim import STATED, find_verbatim, is_taken_back
+from ragstone.answer.verify.verbatim import STATED, find_answer_no, find_verbatim, is_taken_back
 from ragstone.core.errors import ModelError, RemoteError
 from ragstone.core.protocols import Embedder
 from ragstone.core.types import Hit, Matrix, Vector
@@ -76,15 +73,12 @@ SHORTLIST = 16
 """Most sentences that the model compares with a claim."""
 REMEMBERED = 2000
 """Sentences whose vectors are kept."""
-_MAX_CHARS = 1000
 _MOST_STATED = 4
 """Sentences that state a claim word for word of which more are not needed."""
-_FEWEST_TERMS = 2
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
 _SAME_SUBJECT, _HALF = 0.8, 0.5
 """Share of what a claim is about from which the default of a sentence is the default of that."""
-_COLUMNS = re.compile(r"\S(?:\t| {3,}| : )\s*\S")
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
 _SAME_MATTER = 0.66
 """Share of a claim's own words from which a sentence with another condition, unit or option is about the same."""
@@ -131,7 +125,7 @@ class SentenceReading:
             return "\n".join(strip_hidden(part) for part in (hit.title, hit.section, row) if part)
         for start, end in sentence_spans(hit.text[: self.quote.start]):
             before = hit.text[start:end]
-        parts = (hit.title, before[-_MAX_CHARS:], self.quote.text)
+        parts = (hit.title, before[-MAX_CHARS:], self.quote.text)
         return "\n".join(strip_hidden(part) for part in parts if part)
 
 
@@ -180,82 +174,6 @@ class SentenceReader:
             self._known.clear()
         self._known |= {(model, text): vector for text, vector in known.items()}
         return np.stack([known[text] for text in texts])
-
-
-def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
-    """Return the parts of the hits that state something, each place once, with what stands over and around them."""
-    found = [unit for unit in find_units(hits, addresses=True) if unit.kind not in ("list", "code")]
-    units = [part for unit in found for part in split_entry(unit)]
-    covered: dict[str, set[int]] = defaultdict(set)
-    for document, start, end in (unit.quote.place for unit in found):
-        covered[document].update(range(start, end))
-    own = group_by_hit(found)
-    for quote in islice(_find_sentences(hits), MOST_SENTENCES):
-        document, start, end = quote.place
-        if covered[document].isdisjoint(range(start, end)) and _states_something(quote):
-            covered[document].update(range(start, end))
-            units += split_entry(place_in_entry(quote, own.get(id(quote.hit), ())))
-    return [*units, *find_stated_terms(found)]
-
-
-def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
-    """Yield the sentences of an entry that says several of its term, each by itself, and other units as they are."""
-    if unit.quote.head is None and _is_listing(unit.text):
-        yield from _split_lines(unit)
-        return
-    quote, first = unit.quote, unit.text.find("\n")
-    body = quote.text[first:] if first > 0 else ""
-    spans = sentence_spans(body) if unit.kind == "entry" else []
-    if len(spans) < 2:
-        yield unit
-        return
-    term = replace(quote, end=quote.start + len(quote.text[:first].rstrip()))
-    parts = [replace(quote, start=quote.start + first + start, end=quote.start + first + end) for start, end in spans]
-    for place, part in enumerate(parts):
-        before = parts[place - 1] if place else None
-        yield replace(unit, quote=part, kind="sentence", term=term, before=before, topic=parts[0] if place else None)
-
-
-def _is_listing(text: str) -> bool:
-    """Return whether the lines of a text are entries of a list or a table without marks."""
-    lines = text.split("\n")
-    apart = sum(_COLUMNS.search(line) is not None or line.rstrip().endswith(",") for line in lines)
-    return len(lines) > 2 and 2 * apart >= len(lines)
-
-
-def _split_lines(unit: AnswerUnit) -> Iterator[AnswerUnit]:
-    """Yield each line of a listing, announced by the first, or by the one before it where the first is a rule."""
-    quote, start = unit.quote, unit.quote.start
-    lead = unit.lead or _find_header(quote)
-    for line in quote.text.split("\n"):
-        words = line.strip()
-        if any(map(str.isalnum, words)):
-            begin = start + line.index(words)
-            yield replace(unit, quote=replace(quote, start=begin, end=begin + len(words)), kind="item", lead=lead)
-        start += len(line) + 1
-
-
-def _find_header(quote: Quote) -> Quote:
-    first = quote.text.split("\n", 1)[0]
-    above = quote.hit.text[: quote.start].rstrip()
-    if any(map(str.isalnum, first)) or not above:
-        return replace(quote, end=quote.start + len(first))
-    return replace(quote, start=above.rfind("\n") + 1, end=len(above))
-
-
-def _find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
-    """Yield the sentences of the hits, however short."""
-    for hit in hits:
-        in_tables = rows(hit)
-        for start, end in sentence_spans(hit.text):
-            quote = in_tables.get(start, Quote(hit, start, min(end, start + _MAX_CHARS)))
-            if quote:
-                yield quote
-
-
-def _states_something(quote: Quote) -> bool:
-    text = quote.text
-    return not text.endswith("?") and not looks_like_code(text) and len(analyze(text)) >= _FEWEST_TERMS
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,15 +257,16 @@ def _read_unit(claim: str, said: str, candidate: _Candidate, near: float, covere
         findings = check(claim, text, context.above, quote.hit.text)
         if is_taken_back(unit):
             findings = replace(findings, voids=(*findings.voids, Objection(ObjectionKind.NOT_A_FACT)))
-        objections, shares, rival, *turned = _rest_on(claim, said, text, context)
+        objections, shares, rival, *turned = _rest_on(claim, said, text, read_text(unit), context)
+        rival = find_answer_no(claim, unit) or rival
         rival = rival or find_other_term(claim, unit, read_text(unit), context.titles, candidate.terms)
         share = literal_share(said, text)
         return SentenceReading(quote, near, covered, share, findings, objections, shares, rival, *turned)
     terms = frozenset(analyze_query(claim))
-    findings = check_row(claim, quote, terms, quote.headings)
+    findings = check_row(claim, quote, terms, context.titles)
     share = 1.0 if is_stated_by(quote, claim, said) else literal_share(said, row_statement(quote, terms))
     told = name_subject(claim, unit, render_with_units(quote))
-    objections, shares, rival, opposed, _ = _rest_on(claim, said, told, context, is_row=True)
+    objections, shares, rival, opposed, _ = _rest_on(claim, said, told, quote.text, context, is_row=True)
     # The cells of a row have no order, and its names stand over it.
     ordered = {ObjectionKind.OF_ANOTHER, ObjectionKind.TURNED_ROUND, ObjectionKind.OPPOSITE_WORDS}
     objections = drop_kinds(objections, ordered)
@@ -356,12 +275,18 @@ def _read_unit(claim: str, said: str, candidate: _Candidate, near: float, covere
 
 
 def _rest_on(
-    claim: str, said: str, sentence: str, context: Context, *, is_row: bool = False
+    claim: str, said: str, sentence: str, plain: str, context: Context, *, is_row: bool = False
 ) -> tuple[tuple[Objection, ...], Shares, Rival | None, bool, bool]:
-    """Return the objections to resting a claim on a sentence, shares, rival, and if they are opposed or turned."""
+    """Return the objections to resting a claim on a sentence, shares, rival, and if they are opposed or turned.
+
+    `plain` is the sentence without the names that stand over it.
+    """
+    shares = measure_shares(claim, said, sentence, lay_along(said, [sentence]), context, is_row=is_row)
+    bare, said = (drop_topic(text, plain, context.titles) for text in (claim, said))
     frame = lay_along(said, [sentence])
-    shares = measure_shares(claim, said, sentence, frame, context, is_row=is_row)
-    objections = _find_objections(claim, sentence, shares, context)
+    if frame is not None and shares.told == 1:
+        shares = replace(shares, repeated=frame.share, is_verbatim=is_verbatim(frame))
+    objections = _find_objections(claim, bare, sentence, shares, context)
     default = compare_defaults(claim, sentence)
     is_named = names_owner(claim, f"{context.text}\n{sentence}")
     if shares.subject < _SAME_SUBJECT or shares.close < _HALF or not is_named:
@@ -374,14 +299,16 @@ def _rest_on(
     if exchanged:
         objections = (*objections, Objection(ObjectionKind.TURNED_ROUND))
     turned = exchanged or (frame is not None and shares.repeated >= _VERBATIM and has_changed_places(frame))
-    return objections, shares, rival, _are_opposed(claim, choose_clause(claim, sentence)), turned
+    return objections, shares, rival, _are_opposed(claim, choose_clause(claim, spell_default(claim, sentence))), turned
 
 
-def _find_objections(claim: str, sentence: str, shares: Shares, context: Context) -> tuple[Objection, ...]:
+def _find_objections(claim: str, bare: str, sentence: str, shares: Shares, context: Context) -> tuple[Objection, ...]:
     """Return what speaks against resting a claim on a sentence."""
     around = f"{context.text}\n{sentence}"
     objections = tuple(find_unsupported(claim, [*context.before, sentence], around))
-    if differ_in_denial(claim, choose_clause(claim, sentence)):
+    if bare != claim and Objection(ObjectionKind.OF_ANOTHER) not in find_misfits(bare, [*context.before, sentence]):
+        objections = drop_kinds(objections, {ObjectionKind.OF_ANOTHER})
+    if differ_in_denial(claim, choose_clause(claim, spell_default(claim, sentence))):
         objections = (*objections, Objection(ObjectionKind.OPPOSITE_WORDS))
     if speaks_of_default(claim) and not speaks_of_default(around) and shares.repeated < _VERBATIM:
         objections = (*objections, Objection(ObjectionKind.WITHOUT_LIMIT))
@@ -428,18 +355,18 @@ def choose_clause(claim: str, sentence: str) -> str:
 
 def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, context: Context) -> Rival | None:
     """Return what a sentence about the same says in the place of something in a claim, or None."""
-    rival = None
-    if shares.told == 1 and max(shares.own, shares.repeated) >= _SAME:
+    rival, repeated = None, frame.share if frame else 0.0
+    if shares.told == 1 and max(shares.own, repeated) >= _SAME:
         rival = find_other_figure(said, sentence)
-    if not rival and frame and shares.repeated >= _SAME:
+    if not rival and frame and repeated >= _SAME:
         clause = lay_along(said, [choose_clause(said, sentence)])
         rival = find_opposed(frame) or (find_opposed(clause) if clause and clause.share >= _SAME else None)
     rival = rival or find_other_actor(said, sentence)
-    if not rival and shares.repeated >= _SAME:
+    if not rival and repeated >= _SAME:
         rival = find_other_sign(said, sentence)
     if not rival and shares.own >= _SAME_MATTER:
         rival = find_contrast(said, sentence, context.above)
-    return rival or find_rival(said, sentence, context.text, verbatim=shares.repeated >= _VERBATIM)
+    return rival or find_rival(said, sentence, context.text, verbatim=repeated >= _VERBATIM)
 
 
 def literal_share(claim: str, sentence: str) -> float:

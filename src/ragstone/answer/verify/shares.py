@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ragstone.answer.verify.fit import read_sentence
-from ragstone.answer.verify.frame import Frame, read_tokens
+from ragstone.answer.verify.frame import BRACKETS, Frame, is_neutral, read_tokens
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.grammar import BE, OWNING, Verb, first_verb, tokenize, words_of
-from ragstone.language.inflection import base_forms
 from ragstone.language.negation import find_figures
 from ragstone.language.vocabulary import GENERIC, Vocabulary, Word, content_words, read_vocabulary
 
@@ -20,14 +19,12 @@ _SIGN = re.compile(r"[\[\]:$@^~|\\&<>]\w")
 """Of a name that is told from another by its sign: [c from ]c."""
 _MARKS = frozenset(("-", "–", "—", "&", "/", "…", "...", "--"))
 """Signs that join words and name nothing."""
-_BRACKETS = re.compile(r"\([^()]{0,300}\)")
+_DEFINED = re.compile(r"[^:.!?]{1,60}: \S")
+"""A term and what it is."""
 _PASSED = OWNING | BE | words_of("that this these those of in and")
 """Words that a claim may leave out or put in and still be the sentence."""
-_NEUTRAL = words_of(
-    "be have use work write make mean stand give show list call name take contain hold denote represent serve come "
-    "count cost last belong start begin get grant provide return let"
-)
-"""Verbs that say of a line without one no more than that its parts belong together."""
+_DEFINES = re.compile(r"(?<=\s)(?:means|denotes|signifies|says|states|indicates|stands for|refers to)(?: that)?(?=\s)")
+"""In a claim: what stands before it is a term, and what follows is said of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +95,10 @@ def measure_shares(
     own, over = read_vocabulary(sentence), read_vocabulary(context.above)
     around = read_vocabulary(f"{context.text}\n{sentence}")
     verb = first_verb(tokenize(claim))
-    start = verb.token.start if verb else 0
+    defines = _DEFINES.search(claim) if _DEFINED.match(sentence) else None
+    start = defines.start() if defines else verb.token.start if verb else 0
     # Rows have no verbs: "2.2 | 3.5" tells what runs on what.
-    left_out = start if verb and (is_row or _has_no_verb(verb, sentence)) else -1
+    left_out = start if verb and (is_row or defines or _has_no_verb(verb, sentence)) else -1
     # What a line of a list without a verb says is read with the line that announces it.
     line = read_vocabulary(f"{context.entry}\n{context.lead}\n{sentence}") if left_out >= 0 and not is_row else own
     words = [word for word in content_words(claim) if word.start != left_out]
@@ -113,7 +111,7 @@ def measure_shares(
         own=_share([word for word in words if own.has(word) or not over.has(word)], own),
         told=_share([word for word in words if word.folded not in GENERIC or around.has(word)], around),
         repeated=frame.share if frame else 0.0,
-        is_verbatim=frame is not None and _is_verbatim(frame),
+        is_verbatim=frame is not None and is_verbatim(frame),
         subject=_share(subject, around, 1.0),
         predicate=_share([word for word in words if word.start >= start] or _find_light_words(claim, start), line, 1.0),
         close=_measure_close(words, sentence, context),
@@ -125,13 +123,8 @@ def measure_shares(
 
 
 def _has_no_verb(verb: Verb, sentence: str) -> bool:
-    """Return whether a sentence is a line without a verb, in whose place a claim has one that says nothing more."""
-    return is_neutral(verb.token.word) and first_verb(tokenize(sentence)) is None
-
-
-def is_neutral(verb: str) -> bool:
-    """Return whether a verb says no more than that two things belong together."""
-    return not base_forms(verb).isdisjoint(_NEUTRAL)
+    """Return whether a claim has a verb that says nothing more, where a sentence is a line or entry without one."""
+    return is_neutral(verb.token.word) and (bool(_DEFINED.match(sentence)) or first_verb(tokenize(sentence)) is None)
 
 
 def _has_verb(words: Sequence[Word], verb: Verb | None, own: Vocabulary) -> bool:
@@ -154,7 +147,7 @@ def _measure_close(words: Sequence[Word], sentence: str, context: Context) -> fl
     return _share([word for word in words if near.has(word) or not titles.has(word)], near)
 
 
-def _is_verbatim(frame: Frame) -> bool:
+def is_verbatim(frame: Frame) -> bool:
     """Return whether a claim leaves out and puts in no more than articles, brackets and words of politeness."""
     mine, theirs = read_tokens(frame.statement), read_tokens(frame.sentence)
     put_in = [word for first, last, _, _ in frame.others for word, _ in mine[first:last]]
@@ -168,7 +161,7 @@ def _is_verbatim(frame: Frame) -> bool:
 
 
 def _is_in_brackets(text: str, place: int) -> bool:
-    return any(match.start() < place < match.end() for match in _BRACKETS.finditer(text))
+    return any(match.start() < place < match.end() for match in BRACKETS.finditer(text))
 
 
 def _names_flags(claim: str, text: str) -> bool:

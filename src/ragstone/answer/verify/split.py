@@ -22,12 +22,22 @@ _JOINT = re.compile(
 )
 _HANGS = re.compile(r"(?:by|to|from|on|for|with|of|as|than|into|rather|only|also|not|no longer)\b", re.I)
 """Words that a fragment begins with, not a statement."""
+_LEADS = r"^(?:if|when|whenever|because|although|though|while|after|before|since|unless|once|as|until|where)\b"
 _REACHES_OVER = re.compile(
-    r"^(?:if|when|whenever|because|although|though|while|after|before|since|unless|once|as|until|where)\b"
+    rf"{_LEADS}"
     r"|\b(?:that|whether|who|which|whose|both|either|neither|between|to (?!the|a|an)[a-z]{2,20})\b(?!.*,)",
     re.I,
 )
 """On the left of an "and": what it joins may both stand under it."""
+_STANDS_OVER = re.compile(
+    rf"{_LEADS}|\b(?:whether|neither|(?:says?|said|tells?|told|claim(?:s|ed)?|believe[sd]?|thinks?|thought|report(?:s|ed)?"
+    r"|suggest(?:s|ed)?|assume[sd]?|argue[sd]?|hope[sd]?|fear(?:s|ed)?|den(?:y|ies|ied)|expect(?:s|ed)?) that)\b",
+    re.I,
+)
+"""The same for what has a subject of its own behind a comma."""
+_PRONOUN = re.compile(r"(?P<of>(?:each|both|all|some|one|none) of )?(?:it|they|them|he|she|this|these)\b(?=\s)", re.I)
+_SUBJECT = re.compile(rf"{_PRONOUN.pattern}|(?:the|an?|its|their|every|each|no)\s", re.I)
+_LONGEST_SUBJECT = 60
 _CONDITION = re.compile(r"\b(?:if|unless|when|because|so that)\b", re.I)
 
 
@@ -43,11 +53,29 @@ def _split(claim: str) -> tuple[str, ...]:
     start = 0
     for joint in islice(_JOINT.finditer(text), MOST_JOINTS):
         left, right = text[start : joint.start()], _until_joint(text[joint.end() :])
-        if len(parts) + 1 < MOST_PARTS and _parts_here(left, right, weak=joint["weak"] is not None):
+        over = _STANDS_OVER if "," in joint.group() and _SUBJECT.match(right) else _REACHES_OVER
+        if len(parts) + 1 < MOST_PARTS and _parts_here(left, right, over if joint["weak"] else None):
             parts.append(left)
             start = joint.end()
     parts.append(text[start:])
     return tuple(_with_subjects(parts))
+
+
+def name_pronouns(parts: Sequence[str]) -> list[str]:
+    """Return the parts of a claim, each that begins with a pronoun with the subject of the part before it."""
+    named: list[str] = []
+    for part in parts:
+        pronoun = _PRONOUN.match(part)
+        subject = _find_subject(named[-1]) if pronoun and named else ""
+        named.append(f"{pronoun['of'] or ''}{subject}{part[pronoun.end() :]}" if pronoun and subject else part)
+    return named
+
+
+def _find_subject(part: str) -> str:
+    """Return what stands before the verb of a part, or ""."""
+    verb = first_verb(tokenize(part))
+    subject = part[: verb.token.start].strip() if verb else ""
+    return subject if len(subject) <= _LONGEST_SUBJECT and "," not in subject else ""
 
 
 def split_clauses(sentence: str) -> list[str]:
@@ -61,12 +89,16 @@ def _until_joint(text: str) -> str:
     return text[: joint.start()] if joint else text
 
 
-def _parts_here(left: str, right: str, *, weak: bool) -> bool:
-    """Return whether both sides state something, unlike those of "salt and pepper" or "not by boat but by train"."""
+def _parts_here(left: str, right: str, over: re.Pattern[str] | None) -> bool:
+    """Return whether both sides state something, unlike those of "salt and pepper" or "not by boat but by train".
+
+    `over` are the words on the left of an "and" under which both sides may stand.
+    """
     before, after = tokenize(left), tokenize(right)
     if min(len(before), len(after)) < _FEWEST_WORDS or _HANGS.match(left) or _HANGS.match(right):
         return False
-    if weak and (_REACHES_OVER.search(left) or _CONDITION.search(right)):
+    weak = over is not None
+    if over is not None and (over.search(left) or _CONDITION.search(right)):
         return False
     verb = first_verb(before) or first_verb(before, shared=True)
     own, shared = first_verb(after), first_verb(after, shared=True)

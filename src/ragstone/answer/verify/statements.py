@@ -1,12 +1,21 @@
-"""The sentences of a text that state something: headings, questions, code and rows of tables do not."""
+"""The parts of a text, and of passages, that state something: headings, questions and code do not."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
+from ragstone.answer.blocks import looks_like_code
+from ragstone.answer.budget import MOST_SENTENCES
+from ragstone.answer.quotes import Quote, rows
+from ragstone.answer.units import AnswerUnit, find_units
+from ragstone.answer.verify.defaults import find_stated_terms, group_by_hit, place_in_entry
+from ragstone.core.types import Hit
+from ragstone.language.analyzer import analyze
 from ragstone.language.grammar import first_verb, tokenize
 from ragstone.language.sentences import sentence_spans
 
@@ -93,3 +102,96 @@ def _states(sentence: str) -> bool:
     # Without a stop it may be a title: one that has a verb is a statement, as in a list.
     has_verb = words >= _FEWEST_WITHOUT_STOP and first_verb(tokenize(sentence[:_MOST_READ])) is not None
     return has_verb and not _TOPIC.match(sentence)
+
+
+MAX_CHARS = 1000
+_FEWEST_TERMS = 2
+_COLUMNS = re.compile(r"\S(?:\t| {3,}| : )\s*\S")
+_CAPITALS = re.compile(r"\W{0,4}[A-Z][A-Z0-9 ,'’/()-]{2,80}:\s+(?=[A-Z\"“'(])")
+_LABELLED = re.compile(r"\s*[^\s:*-][^:\n]{0,30}:\s+\S")
+
+
+def find_evidence(hits: Sequence[Hit]) -> list[AnswerUnit]:
+    """Return the parts of the hits that state something, each place once, with what stands over and around them."""
+    found = [unit for unit in find_units(hits, addresses=True) if unit.kind not in ("list", "code")]
+    units = [part for unit in found for part in split_entry(unit)]
+    covered: dict[str, set[int]] = defaultdict(set)
+    for document, start, end in (unit.quote.place for unit in found):
+        covered[document].update(range(start, end))
+    own = group_by_hit(found)
+    for quote in islice(_find_sentences(hits), MOST_SENTENCES):
+        document, start, end = quote.place
+        if covered[document].isdisjoint(range(start, end)) and _states_something(quote):
+            covered[document].update(range(start, end))
+            units += split_entry(place_in_entry(quote, own.get(id(quote.hit), ())))
+    return [*map(_drop_label, units), *find_stated_terms(found)]
+
+
+def _drop_label(unit: AnswerUnit) -> AnswerUnit:
+    """Return a sentence without the label in capitals before it, as what stands before it: "NOTE: the gate …"."""
+    quote = unit.quote
+    label = _CAPITALS.match(quote.text) if quote.head is None else None
+    if label is None:
+        return unit
+    start = quote.start + label.end()
+    return replace(unit, quote=replace(quote, start=start), before=unit.before or replace(quote, end=start))
+
+
+def split_entry(unit: AnswerUnit) -> Iterator[AnswerUnit]:
+    """Yield the sentences of an entry that says several of its term, each by itself, and other units as they are."""
+    if unit.quote.head is None and _is_listing(unit.text):
+        yield from _split_lines(unit)
+        return
+    quote, first = unit.quote, unit.text.find("\n")
+    body = quote.text[first:] if first > 0 else ""
+    spans = sentence_spans(body) if unit.kind == "entry" else []
+    if len(spans) < 2:
+        yield unit
+        return
+    term = replace(quote, end=quote.start + len(quote.text[:first].rstrip()))
+    parts = [replace(quote, start=quote.start + first + start, end=quote.start + first + end) for start, end in spans]
+    for place, part in enumerate(parts):
+        before = parts[place - 1] if place else None
+        yield replace(unit, quote=part, kind="sentence", term=term, before=before, topic=parts[0] if place else None)
+
+
+def _is_listing(text: str) -> bool:
+    """Return whether the lines of a text are entries of a list or a table without marks."""
+    lines = text.split("\n")
+    apart = sum(_COLUMNS.search(line) is not None or line.rstrip().endswith(",") for line in lines)
+    return len(lines) > 2 and (2 * apart >= len(lines) or all(map(_LABELLED.match, lines)))
+
+
+def _split_lines(unit: AnswerUnit) -> Iterator[AnswerUnit]:
+    """Yield each line of a listing, announced by the first, or by the one before it where the first is a rule."""
+    quote, start = unit.quote, unit.quote.start
+    lead = unit.lead or (None if _LABELLED.match(quote.text) else _find_header(quote))
+    for line in quote.text.split("\n"):
+        words = line.strip()
+        if any(map(str.isalnum, words)):
+            begin = start + line.index(words)
+            yield replace(unit, quote=replace(quote, start=begin, end=begin + len(words)), kind="item", lead=lead)
+        start += len(line) + 1
+
+
+def _find_header(quote: Quote) -> Quote:
+    first = quote.text.split("\n", 1)[0]
+    above = quote.hit.text[: quote.start].rstrip()
+    if any(map(str.isalnum, first)) or not above:
+        return replace(quote, end=quote.start + len(first))
+    return replace(quote, start=above.rfind("\n") + 1, end=len(above))
+
+
+def _find_sentences(hits: Sequence[Hit]) -> Iterator[Quote]:
+    """Yield the sentences of the hits, however short."""
+    for hit in hits:
+        in_tables = rows(hit)
+        for start, end in sentence_spans(hit.text):
+            quote = in_tables.get(start, Quote(hit, start, min(end, start + MAX_CHARS)))
+            if quote:
+                yield quote
+
+
+def _states_something(quote: Quote) -> bool:
+    text = quote.text
+    return not text.rstrip(' *_"”').endswith("?") and not looks_like_code(text) and len(analyze(text)) >= _FEWEST_TERMS

@@ -29,6 +29,21 @@ _CONNECTIVE = re.compile(
 )
 """Words that join a sentence to the one before it and say nothing themselves."""
 _LABELLED = re.compile(r"[^:\n]{1,60}: \S[^\n]*[^.!?\s]$")
+_TOPIC_NAMES = r"[\w.+-]{1,40}(?:['’]s)?(?:\s[\w.+-]{1,40}(?:['’]s)?){0,3}"
+_TOPIC = re.compile(
+    rf"^(?:in|with|for|under|on|according to|by)\s(?P<lead>{_TOPIC_NAMES}),\s"
+    r"|\s(?:in|with)\s(?:the\s)?(?P<behind>[\w.+-]{1,40}(?-i:\s[A-Z][\w.+-]{0,40})?)(?=[\s,.;:)]|$)"
+    r"|(?<![\w.+-])(?P<owner>[\w.+-]{1,40})['’]s\s",
+    re.I,
+)
+_NUMBER = re.compile(r"\d+")
+_MONTH = re.compile(
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\b\.?(?: \d{1,2}(?:st|nd|rd|th)?\b)?(?=:|,? -)",
+    re.I,
+)
+"""The beginning of a line of a chronicle that leaves out the year."""
+_YEAR = re.compile(r"(?:^|[\n>] ?)(?:in )?(?P<year>(?:1[5-9]|20)\d\d)[:.]?\s*$", re.I)
 _SUBJECT_WITHIN = 20
 _LONGEST_SUBJECT = 80
 
@@ -36,9 +51,15 @@ _LONGEST_SUBJECT = 80
 def read_text(unit: AnswerUnit) -> str:
     """Return the words of a unit in one line; the term of an entry is put before what is said of it."""
     if unit.kind != "entry":
-        return _CONNECTIVE.sub("", " ".join(unit.text.split()), count=1)
+        return _add_year(_CONNECTIVE.sub("", " ".join(unit.text.split()), count=1), unit)
     term, _, body = unit.text.partition("\n")
     return f"{term.strip()}: {' '.join(body.split())}" if body.strip() else term.strip()
+
+
+def _add_year(text: str, unit: AnswerUnit) -> str:
+    """Return a line that begins with a month with the year that stands over it: "May: …" under "1998"."""
+    month, year = _MONTH.match(text), _YEAR.search(unit.heading.text if unit.heading else unit.quote.hit.section)
+    return f"{month.group()} {year['year']}{text[month.end() :]}" if month and year else text
 
 
 def read_context(unit: AnswerUnit) -> Context:
@@ -110,3 +131,19 @@ def _find_subject(sentence: str) -> str:
 
 def _begins_with_name(text: str) -> bool:
     return any(word.is_name and word.start <= _SUBJECT_WITHIN for word in content_words(text)[:2])
+
+
+def drop_topic(claim: str, sentence: str, titles: str) -> str:
+    """Return a claim without the names that stand in the titles over a sentence and not in the sentence."""
+    over, own = read_vocabulary(titles), read_vocabulary(sentence)
+
+    def drop(phrase: re.Match[str]) -> str:
+        said = next(filter(None, phrase.groups()))
+        words = content_words(f"a {said}")
+        if not words or not all(over.has_itself(word) and not own.has(word) for word in words):
+            return phrase.group()
+        if not set(_NUMBER.findall(said)) <= set(_NUMBER.findall(titles)):
+            return phrase.group()
+        return "the " if phrase["owner"] else ""
+
+    return _TOPIC.sub(drop, claim)

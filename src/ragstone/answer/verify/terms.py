@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ragstone.answer.quotes import label
 from ragstone.answer.units import AnswerUnit
+from ragstone.answer.verify.frame import is_neutral
 from ragstone.answer.verify.objections import Rival
-from ragstone.answer.verify.shares import find_flags, is_neutral
+from ragstone.answer.verify.shares import find_flags
 from ragstone.answer.verify.support import find_missing_figures
 from ragstone.answer.verify.verbatim import split_term
 from ragstone.language.vocabulary import GENERIC, Word, content_words, read_vocabulary

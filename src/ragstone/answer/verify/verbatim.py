@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import lru_cache
 
 from ragstone.answer.units import AnswerUnit
+from ragstone.answer.verify.objections import Rival
 from ragstone.answer.verify.shares import Shares
 from ragstone.answer.verify.subject import read_context
 from ragstone.language.grammar import BE, words_of
 from ragstone.language.inflection import base_forms
+from ragstone.language.negation import find_denials
 from ragstone.language.sentences import BEFORE_A_NUMBER, LAST_BEFORE_A_STARTER, NEVER_LAST
-from ragstone.language.vocabulary import GENERIC
+from ragstone.language.vocabulary import GENERIC, content_words, read_vocabulary
 
 STATED = Shares(1.0, 1.0, 1.0, 1.0, 1.0, is_verbatim=True, counted=9, close=1.0, names_all=True, has_verb=True)
 """Shares of a claim that a sentence states word for word."""
@@ -23,7 +25,9 @@ _NO_MARKS = str.maketrans(dict.fromkeys(_MARKS, ""))
 _SPACES = re.compile(r"\s+")
 _LAST_WORD = re.compile(r"(\S{1,40})[.!]\s*$")
 _FALSE = "wrong|false|falsely|untrue|incorrect|myths?|misconceptions?|mistaken?|mistakes?|hoax|rumou?rs?|fiction|bogus"
-_CALLS_IT_FALSE = re.compile(rf"\b(?:{_FALSE}|obsolete|deprecated|outdated|not true|don['’]ts?)\b", re.I)
+_CALLS_IT_FALSE = re.compile(
+    rf"\b(?:{_FALSE}|obsolete|deprecated|outdated|not true|don['’]ts|^\W*don['’]t(?=\W*$))\b", re.I
+)
 _LABEL = re.compile(r"[^\s.!?:][^.!?:\n]{0,40}:(?=\s)\s*(?:[-*]\s*)?(?:$|(?=\S))")
 _LIMITS = re.compile(
     r"\b(?:not|no|never|nothing|without|unless|except|if|when|whether|only|\w+n['’]t|avoid|instead|would|suppose|imagine"
@@ -33,6 +37,7 @@ _LIMITS = re.compile(
 """In the words that announce a sentence: it holds only within a limit, or not at all."""
 _ANSWERS_NO = re.compile(r"\?[\"”*_]{0,3}\s+(?:A:\s*|Answer:\s*)?No[.,!]\s*$")
 """Behind a question whose words the sentence is read with."""
+_SAYS_NO = re.compile(r"[\"“*_]{0,3}No[.,!](?=\s)")
 _OPENING = ("“", "‘", "«", '"')
 _TAKES_BACK = re.compile(
     rf"[\s”’»\"]{{0,4}}(?:(?:this|that|it|all of this)(?: claim| statement| sentence)? "
@@ -124,6 +129,19 @@ def is_taken_back(unit: AnswerUnit) -> bool:
     return (
         _ANSWERS_NO.search(before) is not None
         or _TAKES_BACK.match(quote.hit.text, quote.end, quote.end + _REACH) is not None
+    )
+
+
+def find_answer_no(claim: str, unit: AnswerUnit) -> Rival | None:
+    """Return the answer "No" where a claim has no more to say than the question over it, or None."""
+    if not _SAYS_NO.match(unit.quote.text) or find_denials(claim):
+        return None
+    before = unit.quote.hit.text[max(0, unit.quote.start - _REACH) : unit.quote.start].rstrip()
+    over = (unit.heading.text if unit.heading else "", before.rsplit("\n", 1)[-1], unit.quote.hit.section)
+    words = content_words(claim)
+    asked = [text for text in over if text.rstrip(' *_"”').endswith("?") and not find_denials(text)]
+    return next(
+        (Rival(claim.rstrip(" ."), "No") for text in asked if all(map(read_vocabulary(text).has_itself, words))), None
     )
 
 

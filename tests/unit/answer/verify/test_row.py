@@ -8,8 +8,8 @@ import pytest
 
 from ragstone.answer.quotes import rows
 from ragstone.answer.verify import ClaimVerifier
-from ragstone.answer.verify.reading import find_evidence
 from ragstone.answer.verify.row import render_with_units
+from ragstone.answer.verify.statements import find_evidence
 from ragstone.core.answers import Verdict
 from ragstone.core.model_types import Entailment
 from ragstone.core.protocols import Embedder, Entailer

@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.answer.verify.test_pipeline import hit, verified
 
+from ragstone.answer.verify.split import name_pronouns, split_claim
+from ragstone.answer.verify.statements import find_evidence
+from ragstone.answer.verify.subject import drop_topic
 from ragstone.core.answers import Stance
 
 
@@ -169,3 +174,131 @@ async def test_no_heading_with_a_number_refutes_a_claim_about_a_number() -> None
     text = "2. Leave\n\nFull-time staff receive 27 days of annual leave."
     verdict = await verified("Staff get 25 days of leave.", hit(text))
     assert [found.text for found in verdict.evidence if found.stance == "refuted"] == [text.split("\n")[2]]
+
+
+@pytest.mark.parametrize(
+    ("claim", "parts"),
+    [
+        (
+            "Sula verifies what passes its lock, and it drops old logs.",
+            ["Sula verifies what passes its lock", "Sula drops"],
+        ),
+        ("The key is a word that opens it, and the lock is one that shuts it.", ["The key is", "the lock is one"]),
+        ("Two ships came from Oslo, and each of them had its own pilot.", ["Two ships came", "each of Two ships had"]),
+        ("They say that the pump runs, and the valve opens.", ["They say that the pump runs, and the valve opens."]),
+        ("If the pump runs, and it is dry, the valve opens.", ["If the pump runs, and it is dry, the valve opens."]),
+    ],
+)
+def test_what_stands_behind_a_comma_with_a_subject_of_its_own_is_a_part(claim: str, parts: list[str]) -> None:
+    found = name_pronouns(split_claim(claim))
+    assert len(found) == len(parts)
+    assert all(one.startswith(start) for one, start in zip(found, parts, strict=True))
+
+
+SWEEP = (
+    "For all removals, two commands need to be called in sequence: drop to remove crates, and sweep to remove the "
+    "remaining ropes that held only the removed crates. The sweep option of drop runs sweep if any crates were removed."
+)
+
+
+@pytest.mark.parametrize(
+    ("claim", "source", "stance"),
+    [
+        (
+            "In Sula, sweep removes crates and drop removes the remaining ropes that held only the removed crates.",
+            SWEEP,
+            "refuted",
+        ),
+        (
+            "The gate must be 3 metres wide.",
+            "The gate must be 3 metres wide, otherwise the lorry gets stuck.",
+            "supported",
+        ),
+        (
+            "The gate is 3 metres wide.",
+            "If ice forms, the gate is 5 metres wide, otherwise it is 3 metres wide.",
+            "unknown",
+        ),
+    ],
+)
+async def test_a_compound_claim_is_read_whole_and_in_parts(claim: str, source: str, stance: Stance) -> None:
+    assert (await verified(claim, hit(source, title="Sula"))).stance == stance
+
+
+def test_the_name_of_what_a_page_is_about_says_nothing_more() -> None:
+    titles = "Orrery manual\norrery faq txt"
+    assert drop_topic("In Orrery, more cranes use more fuel.", "More cranes use more fuel.", titles) == (
+        "more cranes use more fuel."
+    )
+    assert drop_topic("More cranes in Orrery use fuel.", "Cranes use fuel.", titles) == "More cranes use fuel."
+    assert drop_topic("Orrery's cranes use fuel.", "Cranes use fuel.", titles) == "the cranes use fuel."
+    for claim in ("In Sula, cranes use fuel.", "In Orrery 4, cranes use fuel.", "The crane of Orrery uses fuel."):
+        assert drop_topic(claim, "Cranes use fuel.", titles) == claim
+    assert drop_topic("In Orrery, cranes lift.", "Cranes of Orrery lift.", titles) == "In Orrery, cranes lift."
+
+
+async def test_what_a_page_is_about_hides_no_opposite() -> None:
+    source = hit("Adding cranes also increases fuel usage.", title="Orrery", uri="orrery/cranes.md")
+    assert (await verified("Adding cranes in Orrery reduces fuel usage.", source)).stance == "refuted"
+    assert (await verified("Adding cranes in Orrery increases fuel usage.", source)).stance == "supported"
+
+
+CODES = (
+    "Exit code 0: All lamps were lit\nExit code 1: Some of the lamps did not light\n"
+    "Exit code 2: Lighting was interrupted by the keeper\nExit code 3: No lamps were found"
+)
+
+
+async def test_lines_with_a_label_are_read_one_by_one() -> None:
+    assert [unit.text for unit in find_evidence([hit(CODES)])] == CODES.split("\n")
+    assert (await verified("Exit code 2 means that lighting was interrupted by the keeper.", hit(CODES))).stance == (
+        "supported"
+    )
+    assert (await verified("Exit code 3 means that lighting was interrupted by the keeper.", hit(CODES))).stance != (
+        "supported"
+    )
+
+
+async def test_no_under_a_question_denies_what_was_asked() -> None:
+    asked = hit("**5.2 Is Orrery certified for harbours?**\n\nNo. But that says more of harbours than of Orrery.")
+    assert (await verified("Orrery is certified for harbours.", asked)).stance == "refuted"
+    assert (await verified("Orrery is not certified for harbours.", asked)).stance != "refuted"
+
+
+async def test_words_in_brackets_may_be_left_out() -> None:
+    source = hit("C-a W\t\t(width)\t\tToggle between 80 & 132 columns mode.", title="Sula")
+    assert (await verified("C-a W in Sula toggles between 80 and 132 columns mode.", source)).stance == "supported"
+
+
+async def test_a_label_in_capitals_is_no_part_of_a_sentence() -> None:
+    text = "The pilot reads this.\n\nTHE BELL IS NOT THE HORN: The bell of the ferry is not used in fog at night."
+    assert (await verified("The bell of the ferry is not used in fog at night.", hit(text))).status == "VERIFIED"
+    myth = "MYTH: The bell of the ferry is used in fog at night."
+    assert (await verified("The bell of the ferry is used in fog at night.", hit(myth))).status == "UNVERIFIED"
+
+
+async def test_a_warning_that_begins_with_dont_calls_nothing_false() -> None:
+    text = '### Bells?\n\n!!! warning "Don\'t Over-Ring"\n\n    Ring bells. The ferry needs only **four bells** in fog.'
+    assert (await verified("The ferry needs only four bells in fog.", hit(text))).status == "VERIFIED"
+    wrong = hit("Don't:\n\n- Ring the four bells in fog.")
+    assert (await verified("Ring the four bells in fog.", wrong)).status == "UNVERIFIED"
+
+
+async def test_the_year_over_a_chronicle_is_that_of_its_months() -> None:
+    text = "2016\n====\n\nJanuary: the ferry runs on gas\n\nMay: the pier was rebuilt in stone"
+    claim = "In May {} the pier was rebuilt in stone."
+    assert (await verified(claim.format(2016), replace(hit(text), section="2016"))).stance == "supported"
+    assert (await verified(claim.format(2015), replace(hit(text), section="2016"))).stance != "supported"
+
+
+async def test_a_row_says_of_what_its_page_is_about_what_its_cells_say() -> None:
+    text = "| Part | Layer | Format |\n| --- | --- | --- |\n| Server | Storage | iCal |\n| Client | Screen | HTML |"
+    found = hit(text, uri="orrery/overview.md")
+    assert (await verified("In Orrery, the format of the server storage is iCal.", found)).stance == "supported"
+    assert (await verified("In Orrery, the format of the server storage is HTML.", found)).stance != "supported"
+
+
+async def test_a_default_that_holds_if_an_option_is_not_used_denies_nothing() -> None:
+    text = "If this option is not used, then by default messages of the ferry are sent to the harbour office."
+    claim = "Messages of the ferry are sent to the harbour office by default."
+    assert (await verified(claim, hit(text))).stance == "supported"

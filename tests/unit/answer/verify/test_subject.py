@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from ragstone.answer.quotes import Quote
 from ragstone.answer.units import AnswerUnit, read_units
-from ragstone.answer.verify.reading import find_evidence
+from ragstone.answer.verify.statements import find_evidence
 from ragstone.answer.verify.subject import name_subject, read_context, read_text
 from ragstone.core.types import Hit
 
