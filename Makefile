@@ -31,6 +31,8 @@ serve: .venv/.runtime ## Serve ./ragstone-data over HTTP, local connections only
 
 # The tests start hundreds of processes; without bytecode files each one would compile Ragstone again.
 test: export PYTHONDONTWRITEBYTECODE =
+# More groups than cores run at a time: a second thread of linear algebra would only turn in circles beside them.
+test: export OPENBLAS_NUM_THREADS = 1
 ifdef TESTS
 test: .venv/.setup ## Run all tests, or TESTS=tests/unit/query alone; core, query and language must be covered to 95 % by their own
 	@$(BIN)/python -m pytest -q $(TESTS) $(ARGS)
