@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -30,12 +32,27 @@ PAGES = {
 }
 
 
+@pytest.fixture(scope="session")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder of six short documents, made once with a fake model."""
+    folder = tmp_path_factory.mktemp("stock") / "data"
+
+    async def fill() -> None:
+        async with open_engine(Settings(data_dir=folder)) as engine:
+            await workspace_of(engine).documents.ingest_items(
+                [Item("docs", uri, uri, text.encode(), metadata=facts) for uri, (text, facts) in PAGES.items()]
+            )
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+        asyncio.run(fill())
+    return folder
+
+
 @pytest.fixture
-async def engine(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
+async def engine(stock: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Engine]:
     """Six short documents over a fake model."""
     monkeypatch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
+    shutil.copytree(stock, data_dir)
     async with open_engine(Settings(data_dir=data_dir)) as engine:
-        await workspace_of(engine).documents.ingest_items(
-            [Item("docs", uri, uri, text.encode(), metadata=facts) for uri, (text, facts) in PAGES.items()]
-        )
         yield engine
