@@ -29,6 +29,8 @@ _AS_NEAR = 0.85
 """Share of the nearest sentence's nearness from which another has a say."""
 _SAME_SENTENCE = 0.7
 """Share of a claim's words in the order of a sentence from which it repeats that sentence with another name."""
+_IN_PART = 0.35
+"""Share of a claim's words in the order of a sentence under which the two speak of different things."""
 _SAME_MATTER = 0.66
 """Share of a claim's words from which a sentence that says otherwise is about the same."""
 VOID = 0.45
@@ -117,7 +119,8 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
         return SentenceJudgement(reading, 0.0, _CONTRADICTED)
     # The cells of a row have no order, and are read with the names of their columns.
     unnamed = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING})
-    support, refutation = bears * (1 - against), 0.0 if unnamed else bears * against
+    is_silent = unnamed or reading.shares.predicate == 0
+    support, refutation = bears * (1 - against), 0.0 if is_silent else bears * against
     if (unnamed or reading.findings.voids) and refutation <= support:
         return SentenceJudgement(reading, min(support, VOID), 0.0)
     if not reading.findings.conflicts and not reading.objections and _holds(reading):
@@ -167,9 +170,8 @@ def _says_otherwise(reading: SentenceReading) -> bool:
     found, shares = reading.objections, reading.shares
     missing = [objection.detail for objection in found if objection.kind is ObjectionKind.NAME_MISSING]
     if reading.rival is not None and reading.rival.is_term:
-        return (
-            shares.predicate >= _HOLDS and not reading.is_opposed and not has_kind(reading.findings.voids, _NOT_STATED)
-        )
+        said = shares.predicate >= _HOLDS and (shares.told >= _TOLD or shares.repeated >= _REPEATS)
+        return said and not reading.is_opposed and not has_kind(reading.findings.voids, _NOT_STATED)
     if reading.rival is not None:
         # Whatever name it lacks has to be the one in whose place it has another.
         named = not missing or any(name in reading.rival.claimed for name in missing)
@@ -183,14 +185,17 @@ def _says_otherwise(reading: SentenceReading) -> bool:
         return shares.repeated >= _REPEATS
     if has_kind(found, _FIGURE_MISSING) and has_kind(reading.findings.conflicts, OTHER_FIGURE):
         leans = shares.told == 1 and shares.own >= _HOLDS and reading.closeness >= _ABOUT
-        return shares.subject >= _SUBJECT and (leans or max(shares.own, shares.repeated) >= _SAME_MATTER)
+        near = leans or max(shares.own, shares.repeated) >= _SAME_MATTER
+        return near and shares.subject >= _SUBJECT and shares.repeated >= _IN_PART
     return not shares.states_default and _denies(reading)
 
 
 def _denies(reading: SentenceReading) -> bool:
     """Return whether a sentence denies a claim, says the opposite of it or tells another order, of the same."""
     found, shares = reading.objections, reading.shares
-    if shares.own < _SAME_MATTER or shares.subject < _HOLDS or has_kind(found, {ObjectionKind.WITHOUT_LIMIT}):
+    if shares.own < _SAME_MATTER or shares.subject < _HOLDS or shares.repeated < _IN_PART:
+        return False
+    if has_kind(found, {ObjectionKind.WITHOUT_LIMIT}):
         return False
     if has_kind(found, _DENYING):
         told = shares.predicate >= _HOLDS and shares.has_verb
