@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -9,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.stocks import fill_stock
 from tests.warm import warm_python
 
 from ragstone import Engine, Item, Ragstone, Settings, open_engine
@@ -45,11 +47,20 @@ asyncio.run(main())
 """
 
 
+async def _ingest(engine: Engine) -> None:
+    for tenant in ("default", "other"):
+        await engine.workspace(tenant).documents.ingest_items(_items())
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fill_stock(Settings(data_dir=tmp_path_factory.mktemp("stock") / "data"), _ingest)
+
+
 @pytest.fixture
-async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+async def engine(stock: Path, data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    shutil.copytree(stock, data_dir)
     async with open_engine(Settings(data_dir=data_dir)) as opened:
-        for tenant in ("default", "other"):
-            await opened.workspace(tenant).documents.ingest_items(_items())
         yield opened
 
 

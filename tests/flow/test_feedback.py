@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.stocks import fill_stock
 
-from ragstone import Ragstone
+from ragstone import Engine, Ragstone, Settings
 from ragstone.core.errors import InputError, NotFoundError, StoreFull, TenantSuspended
 from ragstone.core.types import Item
 from ragstone.testing.fakes import FakeEmbedder, FakeLLM
+from ragstone.testing.workspaces import workspace_of
 
 pytestmark = pytest.mark.usefixtures("fake_model")
 TEXTS = {
@@ -25,11 +28,18 @@ READS = ("votes", "searches", "report", "gaps", "judged", "learnt_terms", "golde
 VERBS = (*READS, "make_golden", "remove_golden")
 
 
+async def _ingest(engine: Engine) -> None:
+    await workspace_of(engine).documents.ingest_items(_items())
+
+
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fill_stock(Settings(data_dir=tmp_path_factory.mktemp("stock") / "data"), _ingest)
+
+
 @pytest.fixture
-def quarry(tmp_path: Path) -> Ragstone:
-    stone = Ragstone(data_dir=tmp_path / "data")
-    stone.ingest_items(_items())
-    return stone
+def quarry(stock: Path, tmp_path: Path) -> Ragstone:
+    return Ragstone(data_dir=shutil.copytree(stock, tmp_path / "data"))
 
 
 def _items() -> list[Item]:

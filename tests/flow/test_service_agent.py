@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.flow.shop_kit import MASSAGE, NOON, SPICE, TODAY, WEB_QUERY, fill_shop, shop_settings
+from tests.stocks import fill_stock
 
 from ragstone import Engine, open_engine
 from ragstone.agents.service.agent import ServiceAgent, change_agent, read_agent
@@ -32,10 +34,15 @@ WITH_WEB = AgentConfiguration(enable_internet_enrichment=True)
 ABOUT = "Tell me about the Oriental Spice perfume"
 
 
+@pytest.fixture(scope="module")
+def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fill_stock(shop_settings(tmp_path_factory.mktemp("stock") / "data"), fill_shop)
+
+
 @pytest.fixture
-async def engine(data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+async def engine(stock: Path, data_dir: Path, fake_model: FakeEmbedder) -> AsyncIterator[Engine]:
+    shutil.copytree(stock, data_dir)
     async with open_engine(shop_settings(data_dir)) as opened:
-        await fill_shop(opened)
         yield opened
 
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 from tests import sharing
+from tests.stocks import fill_stock
 
 from ragstone.core.types import Item
 from ragstone.engine.engine import Engine, open_engine
@@ -32,21 +32,16 @@ PAGES = {
 }
 
 
+async def ingest_pages(engine: Engine) -> None:
+    await workspace_of(engine).documents.ingest_items(
+        [Item("docs", uri, uri, text.encode(), metadata=facts) for uri, (text, facts) in PAGES.items()]
+    )
+
+
 @pytest.fixture(scope="session")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A data folder of six short documents, made once with a fake model."""
-    folder = tmp_path_factory.mktemp("stock") / "data"
-
-    async def fill() -> None:
-        async with open_engine(Settings(data_dir=folder)) as engine:
-            await workspace_of(engine).documents.ingest_items(
-                [Item("docs", uri, uri, text.encode(), metadata=facts) for uri, (text, facts) in PAGES.items()]
-            )
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ragstone.engine.components.build_embedder", lambda _: FakeEmbedder())
-        asyncio.run(fill())
-    return folder
+    """A data folder of six short documents."""
+    return fill_stock(Settings(data_dir=tmp_path_factory.mktemp("stock") / "data"), ingest_pages)
 
 
 @pytest.fixture
