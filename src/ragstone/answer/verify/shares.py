@@ -11,6 +11,7 @@ from ragstone.answer.verify.fit import read_sentence
 from ragstone.answer.verify.frame import BRACKETS, Frame, is_neutral, read_tokens
 from ragstone.language.analyzer import STOP_WORDS
 from ragstone.language.grammar import BE, OWNING, Verb, first_verb, tokenize, words_of
+from ragstone.language.names import is_code
 from ragstone.language.negation import find_figures
 from ragstone.language.vocabulary import GENERIC, Vocabulary, Word, content_words, read_vocabulary
 
@@ -19,6 +20,7 @@ _SIGN = re.compile(r"[\[\]:$@^~|\\&<>]\w")
 """Of a name that is told from another by its sign: [c from ]c."""
 _MARKS = frozenset(("-", "–", "—", "&", "/", "…", "...", "--"))
 """Signs that join words and name nothing."""
+_MOST_KINDS = 2
 _DEFINED = re.compile(r"[^:.!?]{1,60}: \S")
 """A term and what it is."""
 _PASSED = OWNING | BE | words_of("that this these those of in and")
@@ -101,7 +103,13 @@ def measure_shares(
     left_out = start if verb and (is_row or defines or _has_no_verb(verb, sentence)) else -1
     # What a line of a list without a verb says is read with the line that announces it.
     line = read_vocabulary(f"{context.entry}\n{context.lead}\n{sentence}") if left_out >= 0 and not is_row else own
-    words = [word for word in content_words(claim) if word.start != left_out]
+    # What a row or an entry is about is named by its label: of what kind that is it need not say.
+    kinds = _find_kinds(claim, start) if is_row or _DEFINED.match(sentence) else set()
+    words = [
+        word
+        for word in content_words(claim)
+        if word.start != left_out and (word.start not in kinds or around.has(word))
+    ]
     # A name that only the text before has is that of another, unless the sentence points back.
     named = around if read_sentence(sentence).points_back else read_vocabulary(f"{context.named}\n{sentence}")
     subject = [word for word in words if word.start < start and (word.folded not in GENERIC or around.has(word))]
@@ -120,6 +128,18 @@ def measure_shares(
         and _names_flags(claim, f"{context.text}\n{sentence}"),
         has_verb=_has_verb(words, verb, own),
     )
+
+
+def _find_kinds(claim: str, end: int) -> set[int]:
+    """Return where the words before a verb stand that tell of what kind an identifier is: "the channel FM3"."""
+    words = [word for word in content_words(claim) if word.start < end]
+    found: set[int] = set()
+    for word, following in reversed(list(pairwise(words))):
+        is_next = claim[word.end : following.start].strip() in ("", *GENERIC) and not word.is_name
+        is_kind = is_code(following.text) or following.text[1:].isupper() or following.start in found
+        if is_next and is_kind and len(found) < _MOST_KINDS:
+            found.add(word.start)
+    return found
 
 
 def _has_no_verb(verb: Verb, sentence: str) -> bool:

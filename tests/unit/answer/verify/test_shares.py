@@ -60,3 +60,8 @@ def test_a_row_need_not_have_the_verb_of_a_claim() -> None:
     claim, row = "Django 2.2 runs on Python 3.5.", "Django: 2.2, Python: 3.5"
     assert measure_shares(claim, claim, row, None, Context(), is_row=True).told == 1
     assert measure_shares(claim, claim, row, None, Context()).told < 1
+
+
+def test_an_entry_need_not_say_of_what_kind_its_term_is() -> None:
+    assert measure("The brake notice FLAT_TYRE means that a tyre is flat.", "FLAT_TYRE: A tyre is flat.").told == 1
+    assert measure("The brake notice FLAT_TYRE means that a tyre is worn.", "FLAT_TYRE: A tyre is flat.").told < 1
