@@ -43,7 +43,7 @@ _MONTH = re.compile(
     re.I,
 )
 """The beginning of a line of a chronicle that leaves out the year."""
-_YEAR = re.compile(r"(?:^|[\n>] ?)(?:in )?(?P<year>(?:1[5-9]|20)\d\d)[:.]?\s*$", re.I)
+_YEAR = re.compile(r"(?:^|[\n>] ?)(?:in )?(?P<year>(?:1[5-9]|20)\d\d)[:.]?\s{0,9}$", re.I)
 _SUBJECT_WITHIN = 20
 _LONGEST_SUBJECT = 80
 
