@@ -78,7 +78,7 @@ def pages(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def stock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with the three documents in it, made once."""
-    place = tmp_path_factory.mktemp("stock")
+    place = tmp_path_factory.mktemp("of-commands")
     folder = _write_pages(place / "pages")
     with pytest.MonkeyPatch.context() as patch:
         use_fake_model(patch)
