@@ -21,7 +21,7 @@ def part(table: str, tenant_id: str) -> str:
     return f'ragstone."{table}_{tenant_id}"'
 
 
-LEAST = 1024
+LEAST = 64
 COLUMNS = {
     "chunks": "tenant_id, kb_id, seq, id, document_id, version",
     "vectors": "tenant_id, space_id, chunk_seq",

@@ -129,7 +129,7 @@ class KeywordSuite:
 
     async def test_the_filter_acts_before_the_cut(self, stores: Stores) -> None:
         ledger, index = stores
-        common = make_version("common", ["server server"] * 200)
+        common = make_version("common", ["server server"] * 500)
         rare = [make_version(f"r{n}", ("server " + "map " * 20,), metadata={"rare": True}) for n in range(5)]
         kb = await put(ledger, common, *rare)
         where = parse_filter({"rare": True})
