@@ -32,6 +32,14 @@ def test_what_is_near_in_meaning_is_the_likelier_answer(make_hit: MakeHit) -> No
     assert chance(hit, question, 0.2) < chance(hit, question, 0.8)
 
 
+@pytest.mark.parametrize("closeness", [None, 0.7])
+def test_a_hit_of_a_small_kb_answers_as_well_as_one_of_a_large_kb(make_hit: MakeHit, closeness: float | None) -> None:
+    # Fused scores say how far a hit stands out: the only hit of a kb has 0.5, the best of thousands nearly 1.
+    of_small, of_large = (replace(make_hit("The pump has 3 fans."), score=score) for score in (0.5, 0.98))
+    question = "How many fans has the pump?"
+    assert chance(of_small, question, closeness) == pytest.approx(chance(of_large, question, closeness))
+
+
 def test_nothing_answers_nothing() -> None:
     assert estimate_chance([]) == 0.0
 
