@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import islice
+from collections.abc import Set as AbstractSet
+from itertools import islice, pairwise
 
 from ragstone.answer.verify.objections import Objection, ObjectionKind
 from ragstone.language.grammar import is_past_form, is_verb_form
@@ -17,6 +18,11 @@ from ragstone.language.vocabulary import GENERIC, Word, content_words, read_voca
 MOST_ADDED = 0.34
 """Share of the words of a statement that its sources may lack: paraphrases have some words of their own."""
 MOST_ADDED_TO_CLAUSE = 0.5
+_BEFORE_ATTRIBUTE = re.compile(
+    r"\b(?:an?|the|its|their|his|her|our|your|each|every|by|with|of|from|in|on|for|to|two|three|four|five|several"
+    r"|many|all|no|only|\d{1,9}) $",
+    re.I,
+)
 _MOST = 12
 """Numbers of a statement that are looked at."""
 _BOUNDARY = re.compile(
@@ -40,13 +46,24 @@ def find_additions(statement: str, evidence: str) -> list[Objection]:
     ]
     if any(word in missing and word.folded.endswith("s") and unit_of(word.folded) for word in words):
         found.append(Objection(ObjectionKind.NUMBER_MISSING))
-    if len(missing) > MOST_ADDED * len(words):
+    if len(missing) > MOST_ADDED * len(words) or _adds_attribute(statement, words, missing):
         found.append(Objection(ObjectionKind.ADDED_WORDS))
     for clause in _clauses(statement, words):
         if len(missing.intersection(clause)) > MOST_ADDED_TO_CLAUSE * len(clause):
             found.append(Objection(ObjectionKind.ADDED_CLAUSE))
             break
     return list(dict.fromkeys(found))
+
+
+def _adds_attribute(statement: str, words: tuple[Word, ...], missing: AbstractSet[Word]) -> bool:
+    """Return whether a statement tells of a thing of which kind it is, and its sources do not: a lithium battery."""
+    return any(
+        word in missing
+        and other not in missing
+        and statement[word.end : other.start] == " "
+        and _BEFORE_ATTRIBUTE.search(statement, 0, word.start) is not None
+        for word, other in pairwise(words)
+    )
 
 
 def _clauses(statement: str, words: tuple[Word, ...]) -> Iterator[list[Word]]:

@@ -121,11 +121,19 @@ def judge_by_checks(reading: SentenceReading) -> SentenceJudgement:
     unnamed = has_kind(reading.findings.gaps, {ObjectionKind.NAME_MISSING})
     is_silent = unnamed or reading.shares.predicate == 0
     support, refutation = bears * (1 - against), 0.0 if is_silent else bears * against
+    if reading.shares.subject == reading.shares.told == 1 and _has_other_figure(reading):
+        return SentenceJudgement(reading, 0.0, _CONTRADICTED)
     if (unnamed or reading.findings.voids) and refutation <= support:
         return SentenceJudgement(reading, min(support, VOID), 0.0)
     if not reading.findings.conflicts and not reading.objections and _holds(reading):
         return SentenceJudgement(reading, max(support, _RESTATED), 0.0)
     return SentenceJudgement(reading, support, refutation)
+
+
+def _has_other_figure(reading: SentenceReading) -> bool:
+    """Return whether a row says all that a claim says with another figure."""
+    found = reading.findings
+    return has_kind(found.conflicts, OTHER_FIGURE) and not found.gaps and not found.voids and not found.turned
 
 
 def _weigh_objections(reading: SentenceReading, support: float) -> tuple[float, float]:
@@ -175,7 +183,8 @@ def _says_otherwise(reading: SentenceReading) -> bool:
     if reading.rival is not None:
         # Whatever name it lacks has to be the one in whose place it has another.
         named = not missing or any(name in reading.rival.claimed for name in missing)
-        return named and shares.subject >= _HOLDS
+        # Where it has another in the place of what the claim is about, it says all the rest of that one.
+        return named and (shares.subject >= _HOLDS or (bool(missing) and shares.predicate == 1))
     if missing:
         # Another name in the same place of the same sentence.
         return has_kind(found, {ObjectionKind.OTHER_WORD}) and shares.repeated >= _SAME_SENTENCE

@@ -329,7 +329,7 @@ def _find_objections(claim: str, bare: str, sentence: str, shares: Shares, conte
 
 def _names_the_topic(claim: str, sentence: str, context: Context) -> bool:
     """Return whether the words of a claim that a sentence leaves out are those of the titles over it."""
-    titles = read_vocabulary(context.titles)
+    titles = read_vocabulary(context.above)
     return all(titles.has_itself(word) for word in find_scattered(claim, [*context.before, sentence]))
 
 

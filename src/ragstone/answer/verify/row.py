@@ -27,8 +27,9 @@ from ragstone.language.analyzer import analyze, analyze_query
 from ragstone.language.measurements import find_quantities
 from ragstone.language.negation import direction, find_denials
 from ragstone.language.quantities import Outcome, Quantity
+from ragstone.language.synonyms import AlikeWords
 from ragstone.language.units import PREFIXES
-from ragstone.language.vocabulary import is_measured
+from ragstone.language.vocabulary import content_words, is_measured
 
 _UNIT = re.compile(
     r"(?:^|\s)[(\[](?:in )?(?P<inside>[^()\[\]]{1,24})[)\]]"
@@ -89,6 +90,16 @@ def _own_terms(row: Quote, terms: AbstractSet[str]) -> AbstractSet[str]:
     return terms - (units - {term for name, _ in columns for term in analyze(name)})
 
 
+def widen_terms(claim: str, row: Quote, terms: AbstractSet[str]) -> AbstractSet[str]:
+    """Return the terms of a claim with those of the columns that it names in other words: it costs, under "Price"."""
+    if _read_named(row, terms):
+        return terms
+    said = AlikeWords(word.folded for word in content_words(claim) if not word.is_name)
+    columns = {name for name, _ in _spell_units(row).values()}
+    alike = {word.folded for name in columns for word in content_words(f"a {name.lower()}") if said.has(word.folded)}
+    return terms | {term for word in alike for term in analyze(word)}
+
+
 def _read_meant(row: Quote, terms: AbstractSet[str]) -> list[Cell]:
     """Return the cells of a row that a claim is about, with the units of their columns."""
     spelt = _spell_units(row)
@@ -109,6 +120,7 @@ def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
 
 def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) -> Findings:
     """Return the findings of a row read beside a claim."""
+    terms = widen_terms(claim, row, terms)
     names: dict[str, str] = {}
     for known_as in _find_numbered_names(row):
         names[known_as], claim = drop_number(known_as, claim)
@@ -127,7 +139,7 @@ def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) ->
     if _is_denied(row, terms) and not find_denials(claim):
         found = replace(found, conflicts=(*found.conflicts, Objection(ObjectionKind.DENIED)))
     plain = all(quantity.bound in ("is", "about") for quantity in claimed)
-    changes = any(quantity.move not in ("", "every") for quantity in claimed) or (plain and direction(claim))
+    changes = any(quantity.move in ("by", "to") for quantity in claimed) or (plain and direction(claim))
     if changes and not direction(said):
         found = replace(found, voids=(*found.voids, Objection(ObjectionKind.NO_CHANGE)))
     cells = [(column, drop_numbers(value)) for column, value in _read_meant(row, terms)]

@@ -11,7 +11,7 @@ from ragstone.answer.verify.appositions import is_stated_in_passing
 from ragstone.answer.verify.conditions import strong_part
 from ragstone.answer.verify.shares import Context
 from ragstone.language.grammar import first_verb, tokenize
-from ragstone.language.vocabulary import content_words, read_vocabulary
+from ragstone.language.vocabulary import Word, content_words, read_vocabulary
 
 _PATH = re.compile(r"[/.:_?=&#-]+")
 _LONGEST, _LONGEST_LEAD, _LONGEST_ABOVE = 1000, 200, 600
@@ -44,6 +44,7 @@ _MONTH = re.compile(
 )
 """The beginning of a line of a chronicle that leaves out the year."""
 _YEAR = re.compile(r"(?:^|[\n>] ?)(?:in )?(?P<year>(?:1[5-9]|20)\d\d)[:.]?\s{0,9}$", re.I)
+_NOUN = re.compile(r"\s(?P<noun>[a-z]{3,30})\b")
 _SUBJECT_WITHIN = 20
 _LONGEST_SUBJECT = 80
 
@@ -101,6 +102,11 @@ def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
     verb = first_verb(tokenize(claim))
     # "Supply Agreement" over a sentence does not make it one about the Supplier.
     known = [word for word in names if word.folded in above.words]
+    for word in list(known):
+        named = _name_thing(word, claim, text)
+        if named != text:
+            text = named
+            known.remove(word)
     front, behind = (
         " ".join(
             dict.fromkeys(word.text for word in known if (verb is None or word.start < verb.token.start) == before)
@@ -111,6 +117,13 @@ def name_subject(claim: str, unit: AnswerUnit, text: str) -> str:
     if not front or _begins_with_name(text):
         return text
     return text[: pointing.start()] + front + text[pointing.end() :] if pointing else f"{front}: {text}"
+
+
+def _name_thing(name: Word, claim: str, text: str) -> str:
+    """Return a text with a name before the noun that follows it in a claim: "the sensor" as "the Aurora sensor"."""
+    noun = _NOUN.match(claim, name.end)
+    thing = re.search(rf"\b(?:the|this|that|these|those|our|its)\s(?={noun['noun']}\b)", text, re.I) if noun else None
+    return f"{text[: thing.end()]}{name.text} {text[thing.end() :]}" if thing else text
 
 
 def _put_behind(text: str, names: str, claim: str) -> str:
