@@ -31,7 +31,7 @@ from ragstone.core.types import Hit
 from ragstone.engine.engine import Engine
 from ragstone.engine.workspace import Workspace
 
-MOST_SENTENCES = 4
+MOST_SENTENCES, MOST_PAGES = 4, 1000
 TAKEN_AWAY = 0.3
 """The weight of a question whose right units were taken away: a page that comes near and does not answer."""
 RANK_PENALTY, ANSWER_PENALTY = 0.03, 3.0
@@ -47,7 +47,7 @@ CHOICE = (
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
     *("other_identifier", "softly_held", "counted", "named_place", "margin", "best_coverage", "mass"),
-    *("entry", "row", "item", "announces", "settles"),
+    *("entry", "row", "item", "announces", "settles", "defines", "hit_share"),
 )
 FILE = Path(weights.__file__)
 
@@ -63,6 +63,8 @@ class Example:
     right: Sequence[bool]
     has_missing: bool
     manual: str
+    is_of_all_pages: bool = True
+    """False where only the page that answers was searched."""
 
     @property
     def group(self) -> int:
@@ -86,7 +88,12 @@ class Asked:
 
 async def fit_weights(kept: Path | None) -> tuple[list[str], str]:
     """Return the figures with whole manuals left out, and the file of the weights that are fitted to all of them."""
-    examples = [example for half in FITTED for example in await collect_examples(load_collection(half), kept)]
+    found = [await collect_examples(load_collection(half), kept) for half in FITTED]
+    return fit_to([example for half in found for example in half])
+
+
+def fit_to(examples: Sequence[Example]) -> tuple[list[str], str]:
+    """Return the figures and the file of the weights that are fitted to examples."""
     lines, parts = [], ['"""Weights of what speaks for a unit, made by `python -m bench.answers fit`."""\n']
     for name, suffix, known in (
         ("with the reader", "", [one for one in examples if one.scored[0].reader_odds is not None]),
@@ -95,7 +102,9 @@ async def fit_weights(kept: Path | None) -> tuple[list[str], str]:
     ):
         rankings = fit_left_out(known)
         judged = judge_examples(known, rankings)
-        lines += [name, *measure_left_out(known, rankings, judged)]
+        for asked_of, among in (("all pages", True), ("the page that answers", False)):
+            part = [one for one in known if one.is_of_all_pages is among]
+            lines += [f"{name}, asked of {asked_of}", *measure_left_out(part, rankings, judged)]
         parts += [_render(f"RANKING{suffix}", fit_ranking(known)), _render(f"ANSWERS{suffix}", fit_answers(judged))]
     return lines, "\n".join(parts) + "\n"
 
@@ -106,10 +115,22 @@ def _render(name: str, values: Mapping[str, float]) -> str:
 
 
 async def collect_examples(collection: Collection, kept: Path | None) -> list[Example]:
-    """Return the questions of a collection as examples."""
+    """Return the questions of a collection as examples, asked of all pages and of the one that answers.
+
+    What is known of a hit depends on how many there are, and most knowledge bases are small when they are tried.
+    """
     async with ingest_pages(collection.pages, kept) as data, open_knowledge(data) as components:
-        asked = await record_calls(collection.questions, Engine(components).workspace("default"))
-        return await read_examples(asked, Extractor(components.embedder, reader=components.reader))
+        workspace = Engine(components).workspace("default")
+        pages = [document.uri for document in await workspace.documents.list(limit=MOST_PAGES)]
+
+        def within_page(question: AskedQuestion) -> Filter:
+            return {"source": {"in": [uri for uri in pages if uri.endswith(f"/pages/{question.document}")]}}
+
+        on_pages = [question for question in collection.questions if question.document]
+        extractor = Extractor(components.embedder, reader=components.reader)
+        among_all = await read_examples(await record_calls(collection.questions, workspace), extractor)
+        alone = await read_examples(await record_calls(on_pages, workspace, within_page), extractor)
+        return [*among_all, *(replace(example, is_of_all_pages=False) for example in alone)]
 
 
 async def record_calls(

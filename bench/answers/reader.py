@@ -22,7 +22,7 @@ from torch import nn
 from torch.nn import functional
 
 from bench.answers.collection import READ, AskedQuestion, Collection, load_collection
-from bench.answers.fit import Asked, Example, judge_units, manual_of, record_calls
+from bench.answers.fit import MOST_PAGES, Asked, Example, judge_units, manual_of, record_calls
 from bench.answers.knowledge import ingest_pages, open_knowledge
 from bench.answers.measure import Filter
 from ragstone.answer import extract
@@ -48,7 +48,6 @@ LENGTHS = 3
 """Parts of a step's units, by length."""
 READ_THROUGH = 32
 """Units of a question that are looked through."""
-MOST_PAGES = 1000
 APART, RIGHT_WEIGHT = 0.3, 3.0
 """The weight of telling each unit by itself, and there the weight of a right one."""
 

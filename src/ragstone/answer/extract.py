@@ -52,8 +52,9 @@ MIN_CHANCE = 0.4
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.45
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
-MIN_RELEVANCE = 0.05
-"""Relevance that a passage of the best units must have for a question to be answered."""
+MIN_RELEVANCE, LEAST_ELSEWHERE = 0.05, 0.5
+"""Relevance that a passage of the best units must have for that, and the least chance where none has it: a passage on
+several things is not very relevant to a question about one of them."""
 ENOUGH = 0.9
 """Chance that the right unit is among the best ones from which no further one is looked at."""
 KEEP, KEEP_OF_OTHERS = 0.5, 0.7
@@ -214,10 +215,10 @@ def _decide(question: str, found: FoundUnits, max_sentences: int, degraded: tupl
         said
         and not found.missing
         and not found.is_of_another_kind
-        and _is_relevant(ranked)
         and not _leaves_comparing(question, ranked[0], found.units)
     )
-    if may_answer and (estimate_chance(ranked) >= MIN_CHANCE or _is_asked_by_title(question, ranked[0].unit)):
+    least = MIN_CHANCE if _is_relevant(ranked) else LEAST_ELSEWHERE
+    if may_answer and (estimate_chance(ranked) >= least or _is_asked_by_title(question, ranked[0].unit)):
         return Extraction(tuple(said), degraded)
     nearest = complete_units(find_nearest(ranked), found.units, max_sentences)
     return Extraction((), degraded, tuple(nearest), found.missing or found.unknown)
