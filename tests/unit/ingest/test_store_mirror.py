@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from tests.unit.ingest.kit import Kit, item
 
-from ragstone.core.errors import PointRefused
+from ragstone.core.errors import PointRefused, RagstoneError, StoreBusy
 from ragstone.core.ledger import Transaction
 from ragstone.core.types import KnowledgeBase
 from ragstone.core.vectors import Point, VectorPartition
@@ -51,8 +52,13 @@ class Choosy(MemoryProvider):
     """Refuses the points of some documents, as an engine does with too much metadata."""
 
     refused: tuple[str, ...] = ()
+    errors: Sequence[RagstoneError] = ()
+    """Raised by the next calls that write, one each."""
 
     async def upsert(self, partition: VectorPartition, points: Sequence[Point]) -> None:
+        if self.errors:
+            error, *self.errors = self.errors
+            raise error
         for point in points:
             if point.payload["external_id"] in self.refused:
                 raise PointRefused(f"the metadata of '{point.payload['uri']}' is more than it takes", hint="shorten it")
@@ -124,6 +130,20 @@ async def test_a_document_that_the_index_refuses_takes_no_other_with_it(
     ]
     assert (await kit.names(), await kit.held()) == (taken, len(taken))
     assert await kit.ledger.read("t", _staged_texts) == []
+
+
+@pytest.mark.parametrize("error", [PointRefused("too much metadata"), StoreBusy("the index is away")])
+async def test_a_document_that_the_index_never_took_is_none(kit: FollowedKit, error: RagstoneError) -> None:
+    mail = b"Subject: Fares\nContent-Type: multipart/mixed; boundary=b\n\n--b\n\nNew fares.\n--b\n"
+    mail += b"Content-Type: text/plain\nContent-Disposition: attachment; filename=f.txt\n\nTwo crowns.\n--b--\n"
+    kit.provider.errors = [error] * 9
+    with suppress(StoreBusy):
+        await kit.run([item("pier"), item("fares.eml", mail)])
+    kit.provider.errors = []
+    (live,) = await kit.ledger.of("t").documents(await kit.kb(), status="completed")
+    assert live.external_id == "mast"
+    assert await kit.ledger.of("t").source_documents(await kit.kb(), "test") == {"mast": (live.id, live.content_hash)}
+    assert (await kit.run([item("pier"), item("fares.eml", mail)])).added == 3
 
 
 async def test_the_live_version_of_a_document_stays_when_its_next_one_is_refused(kit: FollowedKit) -> None:

@@ -18,7 +18,7 @@ from ragstone.core.types import Json, KnowledgeBase, NewVersion
 from ragstone.language.terms import languages_of
 from ragstone.stores.activity.removal import empty_answers
 from ragstone.stores.indexes import TransactionalIndex
-from ragstone.stores.ledger.documents import family, read_kb, read_kbs
+from ragstone.stores.ledger.documents import existing, family, read_kb, read_kbs
 from ragstone.stores.ledger.jobs import Weigh, complete_held, enqueue, forget_document, forget_notices, forget_unstored
 from ragstone.stores.ledger.originals import let_go
 from ragstone.stores.ledger.versions import facts_of, next_version, publish, write_bands, write_chunks, write_vectors
@@ -140,7 +140,7 @@ def activate(
 def discard(
     connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, document_id: str, number: int
 ) -> None:
-    """Remove a staged version that is not to go live."""
+    """Remove a staged version that is not to go live, and its document if that was never anything else."""
     row = connection.execute(
         "SELECT version FROM documents WHERE tenant_id = ? AND id = ?", (tenant_id, document_id)
     ).fetchone()
@@ -149,6 +149,14 @@ def discard(
     _remove_chunks(connection, tenant_id, indexes, kb.id, "document_id = ? AND version = ?", (document_id, number))
     connection.execute(
         "DELETE FROM versions WHERE tenant_id = ? AND document_id = ? AND version = ?", (tenant_id, document_id, number)
+    )
+    # Parts of it that were kept stay: the next try goes on with them.
+    connection.execute(
+        "DELETE FROM documents AS d WHERE d.tenant_id = ? AND d.id = ? AND d.version = 0 "
+        "AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.tenant_id = d.tenant_id AND v.document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.tenant_id = d.tenant_id AND j.document_id = d.id) "
+        "AND NOT EXISTS (SELECT 1 FROM documents c WHERE c.tenant_id = d.tenant_id AND c.parent_id = d.id)",
+        (tenant_id, document_id),
     )
 
 
@@ -307,7 +315,8 @@ def activate_all(
 def discard_all(
     connection: Connection, tenant_id: str, indexes: Indexes, kb: KnowledgeBase, versions: Sequence[tuple[str, int]]
 ) -> None:
-    for document_id, number in versions:
+    # What came in with another one stands behind it, and goes first.
+    for document_id, number in reversed(versions):
         discard(connection, tenant_id, indexes, kb, document_id, number)
 
 
@@ -386,18 +395,7 @@ def discard_leftovers(connection: Connection, tenant_id: str, indexes: Indexes, 
     kbs = {kb.id: kb for kb in read_kbs(connection, tenant_id)}
     for kb_id, document_id, number in found:
         discard(connection, tenant_id, indexes, kbs[kb_id], document_id, number)
-    for document_id in {document_id for _, document_id, _ in found}:
-        if _is_nothing(connection, tenant_id, document_id):
-            remove_family(connection, tenant_id, indexes, document_id)
+    ids = {document_id for _, document_id, _ in found}
+    for document_id in ids - existing(connection, tenant_id, sorted(ids)):
+        forget_document(connection, tenant_id, document_id)
     return len(found)
-
-
-def _is_nothing(connection: Connection, tenant_id: str, document_id: str) -> bool:
-    row = connection.execute(
-        "SELECT 1 FROM documents d WHERE d.tenant_id = ? AND d.id = ? AND d.version = 0 "
-        "AND NOT EXISTS (SELECT 1 FROM versions v WHERE v.tenant_id = d.tenant_id AND v.document_id = d.id) "
-        "AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.tenant_id = d.tenant_id AND j.document_id = d.id) "
-        "AND NOT EXISTS (SELECT 1 FROM documents c WHERE c.tenant_id = d.tenant_id AND c.parent_id = d.id)",
-        (tenant_id, document_id),
-    ).fetchone()
-    return row is not None
