@@ -294,6 +294,22 @@ async def test_a_source_that_is_removed_while_it_is_read_queues_nothing_more(eng
     assert await live(engine) == {}
 
 
+async def test_a_sync_that_lost_its_job_says_nothing_of_its_source(engine: Engine, docs: Path) -> None:
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)}, schedule="daily")
+    await workspace_of(engine).sources.sync("docs")
+    queue, found = engine._components.stores.queue.of("default"), []
+    for worker in ("stalled", "other"):
+        found += await queue.claim(worker, "sync", lease_seconds=60, attempts=3, most=1, most_bytes=1)
+        await queue.take_back("stalled", 3)
+    stalled, other = found
+    await engine._components.maintenance.run_sync("default", other)
+    before = await workspace_of(engine).sources.get("docs")
+    with pytest.raises(LeaseLost):
+        await engine._components.maintenance.run_sync("default", stalled)
+    assert await workspace_of(engine).sources.get("docs") == before
+    assert (before.last_error, before.source_failures.count) == ("", 0)
+
+
 async def test_afresh_absorbs_what_waits(engine: Engine, docs: Path) -> None:
     await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
     plain = await workspace_of(engine).sources.sync("docs")

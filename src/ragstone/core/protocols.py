@@ -238,8 +238,18 @@ class TenantSources(Protocol):
         """Return the sources whose time has come and that are not paused, without failed documents, secrets sealed."""
         ...
 
-    async def ran(self, source_id: str, error: str, next_run_at: datetime | None, unread: SourceFailures) -> None:
-        """Write down the end of a run: when the next one is, what broke it off, and what it could not read."""
+    async def ran(
+        self,
+        source_id: str,
+        error: str,
+        next_run_at: datetime | None,
+        unread: SourceFailures,
+        ticket: Ticket | None = None,
+    ) -> None:
+        """Write down the end of a run: when the next one is, what broke it off, and what it could not read.
+
+        A worker whose ticket is void writes nothing: its job was cancelled, or another worker says how it ended.
+        """
         ...
 
     async def pause(self, source_id: str, paused: bool) -> None: ...

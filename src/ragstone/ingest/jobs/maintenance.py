@@ -104,13 +104,13 @@ class Maintenance:
                 await source.close()
         except RagstoneError as error:
             broken = SourceFailures(1, (failure_of(job.uri, error),), total=True)
-            await self._sources.of(tenant).ran(record.id, str(error), following, broken)
+            await self._sources.of(tenant).ran(record.id, str(error), following, broken, job.ticket)
             raise
         if report.queued:
             await self._audit.record_event(tenant, "source.sync", record.name, kb=job.kb, count=report.queued)
         if report.removed:
             await self._audit.record_event(tenant, "document.gone", record.name, kb=job.kb, count=report.removed)
-        await self._sources.of(tenant).ran(record.id, "", following, report.source_failures)
+        await self._sources.of(tenant).ran(record.id, "", following, report.source_failures, job.ticket)
         return report
 
     async def _retry_failed(self, tenant: str, record: SourceRecord) -> int:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from ragstone.core.clock import canonical, now, parse_moment
 from ragstone.core.errors import InputError, LeaseLost, StoreCorrupt
 from ragstone.core.ids import opaque_id
-from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord
+from ragstone.core.jobs import MOST_NAMED, NEAR_DUPLICATE, SourceFailures, SourceRecord, Ticket
 from ragstone.core.remedies import Action, Remedy
 from ragstone.core.types import Failure, Json, KnowledgeBase, Metadata
+from ragstone.stores.ledger.jobs import holds
 from ragstone.stores.ledger.repository import TenantRepository, in_snapshot, in_snapshot_or, in_transaction
 from ragstone.stores.ledger.writes import present
 from ragstone.stores.sql.database import Connection, marks
@@ -131,8 +132,14 @@ class SqlTenantSources(TenantRepository):
         error: str,
         next_run_at: datetime | None,
         unread: SourceFailures,
+        ticket: Ticket | None = None,
     ) -> None:
-        """Write down the end of a run: when the next one is, what broke it off, and what it could not read."""
+        """Write down the end of a run: when the next one is, what broke it off, and what it could not read.
+
+        A worker whose ticket is void writes nothing: its job was cancelled, or another worker says how it ended.
+        """
+        if ticket and not holds(connection, tenant_id, ticket):
+            return
         connection.execute(
             "UPDATE sources SET last_run_at = ?, last_error = ?, next_run_at = ?, unread = ? "
             "WHERE tenant_id = ? AND id = ?",
