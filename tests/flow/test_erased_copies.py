@@ -169,3 +169,24 @@ async def test_a_reply_under_way_is_not_kept(engine: Engine, monkeypatch: pytest
     await engine.replies.finish(REQUEST, "asker", b"The secret")
     assert receipt.complete
     assert (await engine.replies.begin(REQUEST, tenant, "f", "again")).sealed is None
+
+
+@pytest.mark.parametrize("how", ["remove", "remove with documents", "erase"])
+async def test_a_source_with_the_name_of_a_task_takes_no_task_with_it(engine: Engine, tmp_path: Path, how: str) -> None:
+    acme = engine.workspace("acme")
+    await acme.archive.export(tmp_path / "b.zip", kbs=["b"])
+    await acme.tasks.import_archive((tmp_path / "b.zip").read_bytes())
+    await engine.worker().run(until_idle=True)
+    if how != "erase":  # which takes along what has not ended
+        await acme.tasks.import_archive((tmp_path / "b.zip").read_bytes())
+    made = {job.id: job for job in await acme.jobs.list() if job.kind == "task"}
+    await acme.sources.add("files", "import", {"path": str(tmp_path)})
+    if how == "erase":
+        (receipt,) = await acme.erase("source", "import")
+        assert receipt.complete, receipt
+    else:
+        await acme.sources.remove("import", keep_documents=how == "remove")
+    assert {job.id: job for job in await acme.jobs.list() if job.kind == "task"} == made
+    await engine.worker().run(until_idle=True)
+    assert [(await acme.tasks.result(job_id)).filename for job_id in made] == ["import.json"] * len(made)
+    assert {notice.job_id for notice in await acme.jobs.notices()} >= set(made)

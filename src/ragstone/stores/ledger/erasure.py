@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ragstone.core.audit import ErasureTarget
 from ragstone.core.types import KnowledgeBase, Vector
 from ragstone.stores.ledger.documents import family, read_kb, read_kbs
-from ragstone.stores.ledger.jobs import PART_KEY, forget_notices, forget_unstored, list_unstored
+from ragstone.stores.ledger.jobs import OF_SOURCE, PART_KEY, forget_notices, forget_unstored, list_unstored
 from ragstone.stores.ledger.sqlite.file import SqliteDialect
 from ragstone.stores.ledger.writes import Indexes, remove_family
 from ragstone.stores.sql.database import Connection, in_parts, marks
@@ -120,7 +120,7 @@ def delete_source(connection: Connection, tenant_id: str, indexes: Indexes, kb: 
     forget_unstored(connection, tenant_id)
     of_source = (tenant_id, kb.id, name)
     forget_notices(connection, tenant_id, kb.id, name)
-    connection.execute("DELETE FROM jobs WHERE tenant_id = ? AND kb_id = ? AND source = ?", of_source)
+    connection.execute(f"DELETE FROM jobs WHERE tenant_id = ? AND kb_id = ?{OF_SOURCE}", of_source)
     connection.execute("DELETE FROM sources WHERE tenant_id = ? AND kb_id = ? AND name = ?", of_source)
     return gone
 
@@ -184,7 +184,7 @@ def _job_ids(
     whole_kb: bool,
 ) -> tuple[str, ...]:
     if whole_kb or source:
-        narrowed, given = (" AND source = ?", (source,)) if source else ("", ())
+        narrowed, given = (OF_SOURCE, (source,)) if source else ("", ())
         rows = connection.execute(
             f"SELECT id FROM jobs WHERE tenant_id = ? AND kb_id = ?{narrowed}", (tenant_id, kb.id, *given)
         )

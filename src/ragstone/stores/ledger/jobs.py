@@ -22,6 +22,8 @@ KEPT_JOBS = 10_000
 """The number of ended jobs that are remembered, besides those whose originals are kept."""
 Weigh = Callable[[str, str], int]
 """The bytes of an original, by document id and name."""
+OF_SOURCE = " AND source = ? AND kind <> 'task'"
+"""Narrows jobs of a kb to those of a source, which may have the name of a task."""
 PART_KEY = "document_id || ' ' || made_from || ' ' || part"
 _UNSTORED = (
     "FROM checkpoints WHERE tenant_id = ? AND NOT EXISTS "
@@ -324,7 +326,7 @@ def forget_notices(connection: Connection, tenant_id: str, kb_id: int, source: s
             "(SELECT 'quality:' || name FROM knowledge_bases WHERE tenant_id = ? AND id = ?)",
             (tenant_id, tenant_id, kb_id),
         )
-    narrowed, given = (" AND source = ?", (source,)) if source else ("", ())
+    narrowed, given = (OF_SOURCE, (source,)) if source else ("", ())
     connection.execute(
         "DELETE FROM notices WHERE tenant_id = ? AND job_id IN "
         f"(SELECT id FROM jobs WHERE tenant_id = ? AND kb_id = ?{narrowed})",

@@ -51,7 +51,7 @@ def of_document(connection: Connection, tenant_id: str, document_id: str) -> lis
 
 def of_kb(connection: Connection, tenant_id: str, kb: str, source: str = "") -> dict[str, list[str]]:
     """Return the same for all documents of a kb, or of one of its sources."""
-    narrowed, given = (" AND j.source = ?", (source,)) if source else ("", ())
+    narrowed, given = (" AND j.source = ? AND j.kind <> 'task'", (source,)) if source else ("", ())
     rows = connection.execute(
         f"SELECT j.document_id, {name_in(connection, 'j.')} FROM jobs j "
         "JOIN knowledge_bases k ON k.tenant_id = j.tenant_id AND k.id = j.kb_id "

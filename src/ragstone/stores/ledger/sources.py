@@ -161,7 +161,7 @@ class SqlTenantSources(TenantRepository):
         connection.execute(
             "UPDATE jobs SET state = 'cancelled', token = token + 1, error_code = 'cancelled', "
             "error = 'its source was removed', finished_at = ? WHERE tenant_id = ? "
-            f"AND state IN ('pending', 'running') AND (kb_id, source) {OF_SOURCE}",
+            f"AND kind <> 'task' AND state IN ('pending', 'running') AND (kb_id, source) {OF_SOURCE}",
             (canonical(now()), tenant_id, tenant_id, source_id),
         )
         connection.execute("DELETE FROM sources WHERE tenant_id = ? AND id = ?", (tenant_id, source_id))
