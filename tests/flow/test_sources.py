@@ -15,7 +15,15 @@ from tests.unit.ingest.sources.test_git import commit, git
 
 from ragstone import Engine, Settings, open_engine
 from ragstone.core.clock import now
-from ragstone.core.errors import InputError, LeaseLost, NotFoundError, RagstoneError, RemoteError, SettingsError
+from ragstone.core.errors import (
+    InputError,
+    LeaseLost,
+    NotFoundError,
+    RagstoneError,
+    RemoteError,
+    SettingsError,
+    StoreBusy,
+)
 from ragstone.core.jobs import SourceRecord
 from ragstone.core.types import Item, Parsed
 from ragstone.ingest.extract import PartStore, plain_text
@@ -308,6 +316,24 @@ async def test_a_sync_that_lost_its_job_says_nothing_of_its_source(engine: Engin
         await engine._components.maintenance.run_sync("default", stalled)
     assert await workspace_of(engine).sources.get("docs") == before
     assert (before.last_error, before.source_failures.count) == ("", 0)
+
+
+async def test_what_failed_and_was_taken_back_at_the_source_is_not_tried_again(
+    engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def busy(item: Item, *_: object) -> Parsed:
+        raise StoreBusy("no room for a parser")
+
+    await workspace_of(engine).sources.add("files", "docs", {"path": str(docs)})
+    await sync(engine)
+    ferry, text = (await live(engine))["ferry.md"], (docs / "ferry.md").read_text()
+    (docs / "ferry.md").write_text("The ferry is sold.")
+    with monkeypatch.context() as patched:
+        patched.setattr("ragstone.ingest.prepare.extract", busy)
+        assert await sync(engine) == "1 queued, 2 unchanged"
+    (docs / "ferry.md").write_text(text)
+    assert await sync(engine) == "3 unchanged"
+    assert await workspace_of(engine).documents.text(ferry) == text
 
 
 async def test_afresh_absorbs_what_waits(engine: Engine, docs: Path) -> None:

@@ -110,6 +110,10 @@ class Transaction(Protocol):
         """Cancel jobs that have not ended, but those that have something that was read later than this."""
         ...
 
+    async def supersede_failed(self, document_ids: Sequence[str]) -> None:
+        """Cancel jobs that failed of documents whose live content was read again since."""
+        ...
+
     async def is_newest(self, job_id: str, document_id: str) -> bool:
         """Return whether no newer job is about the document."""
         ...

@@ -141,6 +141,7 @@ class Sync:
         jobs = await new_jobs(self.ledger, self.tenant, new, Priority.BATCH)
         async with self.ledger.transaction(self.tenant) as tx:
             await self._check_lease(tx)
+            await tx.supersede_failed([work.document_id for work in current])
             await tx.enqueue_all(self.kb, jobs)
             for external_id in page.removed:
                 gone = await tx.identify(self.kb, self.record.name, external_id)

@@ -199,8 +199,23 @@ def supersede(connection: Connection, tenant_id: str, by: Mapping[str, ReadTime 
     for job_id, read in by.items():
         job = read_job(connection, tenant_id, job_id)
         if job and job.state in ACTIVE and not (read and read.precedes(job.read)):
-            said = f"newer content of {job.uri} came in"
-            end_job(connection, tenant_id, job_id, "cancelled", "superseded", said)
+            _supersede(connection, tenant_id, job_id, job.uri)
+
+
+def supersede_failed(connection: Connection, tenant_id: str, document_ids: Sequence[str]) -> None:
+    """Cancel jobs that failed of documents whose live content was read again since: a retry would replace it."""
+    for part in in_parts(document_ids):
+        failed = connection.execute(
+            "SELECT id, uri FROM jobs WHERE tenant_id = ? AND kind = 'document' AND state = 'failed' "
+            f"AND document_id IN ({marks(part)})",
+            (tenant_id, *part),
+        )
+        for job_id, uri in failed.fetchall():
+            _supersede(connection, tenant_id, job_id, uri)
+
+
+def _supersede(connection: Connection, tenant_id: str, job_id: str, uri: str) -> None:
+    end_job(connection, tenant_id, job_id, "cancelled", "superseded", f"newer content of {uri} came in")
 
 
 def _active(connection: Connection, tenant_id: str, kb: KnowledgeBase, job: NewJob) -> Job | None:

@@ -188,6 +188,9 @@ class SqlTransaction:
     async def supersede(self, by: Mapping[str, ReadTime | None]) -> None:
         await self._run(jobs.supersede, by)
 
+    async def supersede_failed(self, document_ids: Sequence[str]) -> None:
+        await self._run(jobs.supersede_failed, document_ids)
+
     async def is_newest(self, job_id: str, document_id: str) -> bool:
         newest = await self._run(jobs.newest_job, document_id)
         return newest is not None and newest.id == job_id
