@@ -66,6 +66,17 @@ async def test_a_failure_that_may_pass_is_tried_again(kit: Kit) -> None:
     assert await jobs(kit) == [("0.txt", "completed", 3)]
 
 
+async def test_the_last_attempt_of_a_batch_is_made_as_soon_as_it_is_due(
+    kit: Kit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ragstone.ingest.jobs.worker.SWEEP_SECONDS", 3600.0)
+    await queue_texts(kit, "The ferry.", priority=Priority.BATCH)
+    slow_leases = JobSettings(retry_seconds=0, lease_seconds=3600)
+    embedder = FakeEmbedder(errors=[StoreFull("no space"), RemoteError("down")])
+    await asyncio.wait_for(worker(kit, embedder, slow_leases).run(until_idle=True), 60)
+    assert await jobs(kit) == [("0.txt", "completed", 3)]
+
+
 async def test_work_that_comes_in_as_a_worker_ends_does_not_keep_half_of_it(
     kit: Kit, monkeypatch: pytest.MonkeyPatch
 ) -> None:

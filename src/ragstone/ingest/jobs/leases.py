@@ -130,6 +130,8 @@ class ClaimedJobs:
         self._reported: dict[Ticket, JobProgress] = {}
         self._started = time.monotonic()
         self.is_void = False
+        self.are_put_back = False
+        """True once one of them is to be tried again, perhaps by another slot."""
         self.batches = {
             job.ticket: JobBatch(job.ticket, job.document_id, job.size, last_attempt=job.attempts >= settings.attempts)
             for job in jobs
@@ -249,6 +251,7 @@ class ClaimedJobs:
                 await self._queue.fail(ticket, failure.code, failure.error, failure.hint, failure.remedy)
 
     async def _put_back(self, ticket: Ticket, why: Failure, *, wait: float = 0.0, counts: bool = True) -> None:
+        self.are_put_back = True
         with suppress(LeaseLost):
             await self._queue.put_back(
                 ticket,
@@ -303,6 +306,10 @@ class TenantScheduler:
         ready = [tenant for tenant in signals if self._due[tenant].get(slot, moment) <= moment]
         place = {tenant: index for index, tenant in enumerate(self._order)}
         return sorted(ready, key=lambda tenant: place.get(tenant, -1))
+
+    def look_again(self, tenant: str) -> None:
+        """Have every slot ask again when there is work of a tenant."""
+        self._due[tenant] = {}
 
     def note_turn(self, tenant: str) -> None:
         """Move a tenant behind all others."""

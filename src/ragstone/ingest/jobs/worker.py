@@ -247,6 +247,8 @@ class Worker:
             await claimed.give_up(_Defect(f"a defect: {type(error).__name__}: {error!s:.200}"))
         finally:
             beating.cancel()
+            if claimed.are_put_back:
+                self._scheduler.look_again(tenant)
             await asyncio.gather(beating, return_exceptions=True)
 
     async def _run_jobs(self, tenant: str, jobs: Sequence[Job], claimed: ClaimedJobs) -> None:
