@@ -283,3 +283,20 @@ async def test_originals_that_are_imported_count_where_they_come_in(
         assert (await used(there)).stock.originals == 300
         await there._components.ledger.clean_up("acme")
         assert (await used(there)).stock.originals == 300
+
+
+@pytest.mark.req("R-TEN-12")
+async def test_archives_that_wait_to_be_imported_count(engine: Engine, settings: Settings, tmp_path: Path) -> None:
+    text = "\n".join(f"Ferry {number} leaves at {number}." for number in range(100)).encode()
+    await upload(engine, text)
+    await work(engine)
+    acme, other = engine.workspace("acme"), engine.workspace("other")
+    await acme.archive.export(tmp_path / "a.zip")
+    archive = (tmp_path / "a.zip").read_bytes()
+    await engine.tenants.create("other", Quotas(bytes=2 * len(archive) + 1))
+    for _ in range(2):
+        await other.tasks.import_archive(archive)
+    waiting = await engine.tenants.usage("other")
+    assert (waiting.queued.bytes, waiting.stock.bytes) == (2 * len(archive), 0)
+    with pytest.raises(QuotaExceeded):
+        await other.tasks.import_archive(archive)

@@ -232,7 +232,7 @@ async def run_task(components: Components, tenant: str, job: Job, tell: Tell) ->
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         _drop_if_empty(folder.parent)
-    async with components.access.taking_in(tenant, size=len(content), queued=True):
+    async with components.access.taking_in(tenant, size=len(content)):
         (name,) = await components.ledger.of(tenant).keep_originals([(job.document_id, content)])
     return message, TaskResult(name, len(content))
 

@@ -63,7 +63,7 @@ def coming_originals(connection: Connection, tenant_id: str) -> int:
 
 
 def queued_stock(connection: Connection, tenant_id: str) -> Stock:
-    """Return what a tenant has queued and cannot be found yet: files, and room for their text."""
+    """Return what a tenant has queued and cannot be found yet: files, room for their text, and archives to import."""
     keep = connection.dialect.json_true("j.facts", "keep")
     documents, taken = connection.execute(
         "SELECT count(DISTINCT CASE WHEN d.version = 0 THEN d.id END), "
@@ -73,7 +73,12 @@ def queued_stock(connection: Connection, tenant_id: str) -> Stock:
         "AND j.state IN ('pending', 'running')",
         (tenant_id,),
     ).fetchone()
-    return Stock(int(documents), 0, int(taken))
+    archives = connection.execute(
+        "SELECT coalesce(sum(stored), 0) FROM jobs WHERE tenant_id = ? AND kind = 'task' "
+        "AND state IN ('pending', 'running')",
+        (tenant_id,),
+    ).fetchone()[0]
+    return Stock(int(documents), 0, int(taken) + int(archives))
 
 
 def expired_documents(connection: Connection, tenant_id: str, before: datetime, limit: int) -> list[str]:
