@@ -13,8 +13,11 @@ from ragstone.core.ids import document_id
 from ragstone.core.remedies import Action
 from ragstone.core.tenants import Quotas
 from ragstone.core.types import KnowledgeBase, NewVersion
+from ragstone.stores.ledger.snapshots import KbFacts
 from ragstone.stores.ledger.spaces import SqlSpaceBook
+from ragstone.stores.sql.database import Connection
 from ragstone.testing.builders import make_version, put, unit_vectors
+from ragstone.transfer.migrate.restore import OpenedKb, Restorer
 
 
 class Cut(BaseException):
@@ -298,3 +301,34 @@ async def test_a_source_may_read_the_environment_for_its_secrets_only_and_that_i
         f"source 'plain' {left_out} KEY of this server's environment",
         f"source 'post' {given_then} ${{POST_PASSWORD}} of this server's environment",
     ]
+
+
+@pytest.mark.parametrize("dropped", [False, True], ids=["retired", "dropped"])
+async def test_a_kb_that_moves_to_other_vectors_during_an_import_keeps_none_of_a_space_that_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dropped: bool
+) -> None:
+    archive = await archived(tmp_path)
+    open_there = Restorer.open
+
+    async def open_and_truncate(self: Restorer, facts: KbFacts) -> OpenedKb:
+        opened = await open_there(self, facts)
+        async with there.stores.ledger.transaction("default") as tx:
+            await tx.truncate(opened.kb, "other@1", 32)
+        if dropped:
+            assert opened.kb.space is not None
+            assert await SqlSpaceBook(there.stores.ledger).of("default").drop(opened.kb.space)
+        return opened
+
+    monkeypatch.setattr(Restorer, "open", open_and_truncate)
+    async with site(tmp_path / "b") as there:
+        assert (await there.mover.import_archive(archive)).added == 12
+        kb, spaces = await there.kb(), SqlSpaceBook(there.stores.ledger).of("default")
+        held = {record.space.id: record.vectors for record in await spaces.all(kb) if record.vectors}
+        assert list(held.values()) == ([] if dropped else [36])
+        assert await there.stores.ledger.read("default", _count_vectors) == held
+        assert {document.embedded for document in await there.stores.ledger.of("default").documents(kb)} == {False}
+
+
+def _count_vectors(connection: Connection, tenant_id: str) -> dict[int, int]:
+    rows = connection.execute("SELECT space_id, count(*) FROM vectors WHERE tenant_id = ? GROUP BY 1", (tenant_id,))
+    return dict(rows.fetchall())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -61,6 +62,15 @@ def _read(connection: Connection, tenant_id: str, kb: KnowledgeBase) -> list[Spa
         (tenant_id, kb.id),
     )
     return [Space(*row) for row in rows]
+
+
+def read_opened(
+    connection: Connection, tenant_id: str, kb: KnowledgeBase, spaces: Spaces
+) -> tuple[KnowledgeBase, Spaces]:
+    """Return a kb and its Spaces as they are now: it may have been moved to another since, and one may be gone."""
+    there = {space.id: space for space in _read(connection, tenant_id, kb)}
+    live = next((space for space in there.values() if space.state == "live"), None)
+    return replace(kb, space=live), [there.get(space.id) if space else None for space in spaces]
 
 
 def _is_same(space: Space, fact: SpaceFacts) -> bool:
@@ -255,8 +265,8 @@ def amend(
         "modified_at = ? WHERE tenant_id = ? AND id = ?",
         (
             *(document.uri, document.title, document.media_type),
-            *(connection.dialect.to_json(dict(document.metadata)), document.recipe, int(document.embedded)),
-            *(document.modified_at, tenant_id, there.id),
+            *(connection.dialect.to_json(dict(document.metadata)), document.recipe),
+            *(int(_live_vectors(kb, spaces, document) is not None), document.modified_at, tenant_id, there.id),
         ),
     )
     rows = connection.execute(
@@ -345,7 +355,7 @@ def _add_vectors(
 
 def _live_vectors(kb: KnowledgeBase, spaces: Spaces, document: DocumentSnapshot) -> Matrix | None:
     """Return the vectors that are written with the version; None leaves the document to be found by word."""
-    if not document.embedded or kb.space is None:
+    if not document.embedded or kb.space is None or kb.space not in spaces:
         return None
     for place, halves in document.vectors.items():
         space = spaces[place]

@@ -257,8 +257,9 @@ def _stage(
     connection: Connection, tenant_id: str, opened: OpenedKb, new: Sequence[Arriving], there: Mapping[Key, Existing]
 ) -> Staged:
     found = restore.existing(connection, tenant_id, opened.kb, [arriving.document.key for arriving in new])
+    place = restore.read_opened(connection, tenant_id, *opened)
     return [
-        (arriving.document, restore.stage_snapshot(connection, tenant_id, *opened, arriving))
+        (arriving.document, restore.stage_snapshot(connection, tenant_id, *place, arriving))
         for arriving in new
         if _version(found, arriving) == _version(there, arriving)
     ]
@@ -273,8 +274,9 @@ def _finish(
         place, name = kept.get(document.id, ("", ""))
         if document.file and place == identity:
             restore.keep_file(connection, tenant_id, opened.kb, identity, document, document.file, name)
+    now_there = restore.read_opened(connection, tenant_id, *opened)
     for known, document in batch.amended:
-        restore.amend(connection, tenant_id, *opened, known, document)
+        restore.amend(connection, tenant_id, *now_there, known, document)
         restore.date_document(connection, tenant_id, known.id, document)
 
 
