@@ -221,12 +221,7 @@ async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
     old = settings.data_dir / kept.file_path
     later = await upload(engine, b"Later words.", "later.txt")
     await work(engine)
-
-    def forget(connection: Any, tenant_id: str) -> None:
-        connection.execute("UPDATE counters SET value = 999 WHERE name = 'jobs'")
-        job_rows._forget_old(connection, tenant_id)
-
-    await ledger.write("acme", forget)  # type: ignore[attr-defined]
+    await ledger.write("acme", _forget_old)  # type: ignore[attr-defined]
     assert {job.document_id for job in await engine.workspace("acme").jobs.list()} == {
         kept.document_id,
         later.document_id,
@@ -234,6 +229,26 @@ async def test_an_original_is_kept_however_many_jobs_come_after_its_own(
     os.utime(old, (0, 0))
     await ledger.clean_up("acme")
     assert old.read_bytes() == b"Words to keep."
+
+
+async def test_an_upload_that_was_cancelled_stays_so_however_many_jobs_come_after_it(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_rows, "KEPT_JOBS", 0)
+    acme, taken = engine.workspace("acme"), await upload(engine, b"Words to leave out.")
+    assert taken.job is not None
+    await acme.jobs.cancel(taken.job.id)
+    await upload(engine, b"Later words.", "later.txt")
+    await work(engine)
+    await engine._components.ledger.write("acme", _forget_old)  # type: ignore[attr-defined]
+    assert (await acme.documents.status(taken.document_id)).status == "failed"
+    assert [document.id for document in await acme.documents.list(status="failed")] == [taken.document_id]
+    assert await acme.jobs.retry(taken.job.id)
+
+
+def _forget_old(connection: Any, tenant_id: str) -> None:
+    connection.execute("UPDATE counters SET value = 999 WHERE name = 'jobs'")
+    job_rows._forget_old(connection, tenant_id)
 
 
 @pytest.mark.req("R-SEC-12")

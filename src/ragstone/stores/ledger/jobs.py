@@ -29,6 +29,12 @@ _UNSTORED = (
     "FROM checkpoints WHERE tenant_id = ? AND NOT EXISTS "
     "(SELECT 1 FROM documents d WHERE d.tenant_id = checkpoints.tenant_id AND d.id = checkpoints.document_id)"
 )
+_LAST_OF_NONE = (
+    "SELECT 1 FROM documents d WHERE d.tenant_id = jobs.tenant_id AND d.id = jobs.document_id AND d.version = 0 "
+    "AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.tenant_id = d.tenant_id AND n.document_id = d.id "
+    "AND n.seq > jobs.seq)"
+)
+"""A document that is not live and has no later job."""
 JOB = (
     "SELECT j.id, j.kind, k.name, j.state, j.priority, j.document_id, j.source, j.external_id, j.uri, "
     "j.content_hash, j.size, j.facts, j.progress, j.attempts, j.token, j.worker, j.error_code, j.error, j.created_at, "
@@ -279,8 +285,9 @@ def _forget_old(connection: Connection, tenant_id: str) -> None:
     spent = f" AND (state = 'cancelled' OR (state = 'completed' AND NOT {held_condition(connection, 'jobs.')}))"
     for table, number, ended in (
         # The job that brought an original says whose it is: without it, the next sweep would take the file.
-        # And a kb's refreshes, which are few, say when the next one is due.
-        ("jobs", "seq", f"{spent} AND kind <> 'reembed'"),
+        # The last one of a document that is not live says why. And a kb's refreshes, which are few, say when the next
+        # one is due.
+        ("jobs", "seq", f"{spent} AND kind <> 'reembed' AND NOT EXISTS ({_LAST_OF_NONE})"),
         ("notices", "id", ""),
     ):
         connection.execute(
