@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +130,7 @@ def test_a_stream_that_is_left_early_ends(client: Client, gate: str) -> None:
     assert client.ask("When does the tide gate open?").status == "answered"
 
 
-@pytest.mark.parametrize("form", ["path", "file", "pipe"])
+@pytest.mark.parametrize("form", ["path", "file", "pipe", "numbered pipe", "packed file"])
 def test_files_are_uploaded_in_every_form(client: Client, tmp_path: Path, form: str) -> None:
     path = tmp_path / f"{form}.md"
     path.write_text(f"# Ferry\n\nThe {form} ferry leaves at ten.\n", encoding="utf-8")
@@ -137,6 +139,17 @@ def test_files_are_uploaded_in_every_form(client: Client, tmp_path: Path, form: 
     elif form == "file":
         with path.open("rb") as file:
             taken = client.documents.upload(file)
+    elif form == "numbered pipe":
+        source, target = os.pipe()
+        with os.fdopen(source, "rb") as reader, os.fdopen(target, "wb") as writer:
+            writer.write(path.read_bytes())
+            writer.close()
+            taken = client.documents.upload(reader, path.name)
+    elif form == "packed file":
+        packed = tmp_path / "packed.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes() * 100))
+        with gzip.open(packed) as unpacked:
+            taken = client.documents.upload(unpacked, path.name)  # type: ignore[arg-type]
     else:
         taken = client.documents.upload(_Pipe(path.read_bytes()), path.name)
     assert taken.filename == path.name

@@ -68,8 +68,18 @@ class ServiceRequest:
         if self.body is not None:
             options["json"] = self.body
         if self.file:
-            options |= {"data": self.form, "files": {"file": self.file}}
+            name, content = self.file
+            options |= {"data": self.form, "files": {"file": (name, UploadedContent(content))}}
         return options
+
+
+class UploadedContent:
+    """A file as it is read, whose length is not that of the pipe or the packed file on the disk behind it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.read = file.read
+        if file.seekable():
+            self.seek, self.tell = file.seek, file.tell
 
 
 class ServiceConnection:

@@ -123,5 +123,7 @@ def open_content(content: bytes | Path | IO[bytes]) -> Iterator[IO[bytes]]:
             raise InputError(f"cannot read {content}: {error.strerror}") from error
         with file:
             yield file
+    elif isinstance(content, io.TextIOBase):
+        raise InputError("the file is open as text", hint='open it as bytes: open(path, "rb")')
     else:
         yield content
