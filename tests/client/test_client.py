@@ -149,12 +149,19 @@ def test_files_are_uploaded_in_every_form(client: Client, tmp_path: Path, form: 
         packed = tmp_path / "packed.gz"
         packed.write_bytes(gzip.compress(path.read_bytes() * 100))
         with gzip.open(packed) as unpacked:
-            taken = client.documents.upload(unpacked, path.name)  # type: ignore[arg-type]
+            taken = client.documents.upload(unpacked, path.name)
     else:
         taken = client.documents.upload(_Pipe(path.read_bytes()), path.name)
     assert taken.filename == path.name
     assert client.documents.delete(taken.document_id)
     assert not client.documents.delete(taken.document_id)
+
+
+@pytest.mark.parametrize("name", ["Grüße 文.md", "100%.md", "caf\udce9.md"])
+def test_a_file_comes_back_under_its_name(client: Client, name: str) -> None:
+    taken = client.documents.upload(b"# Notes\n\nThe ferry leaves at ten.\n", name)
+    kept = client.documents.original(taken.document_id)
+    assert kept.filename == taken.filename == name.replace("\udce9", "?")
 
 
 class _Pipe(io.RawIOBase):

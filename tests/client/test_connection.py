@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterator
 
 import pytest
 from tests.doubles.web import Reply, WebDouble, json_reply, redirect
 
-from ragstone import Question
+from ragstone import Question, SearchQuery
 from ragstone.client import connection
 from ragstone.client.client import AsyncClient
 from ragstone.client.connection import Timeouts
@@ -176,3 +177,35 @@ async def test_a_name_stays_one_step_of_the_path(web: WebDouble, call: Callable[
     web.on("/v1/kbs/a%2F..%3Fb", json_reply({"kb": "a", "documents": 1}))
     async with call() as client:
         assert (await client.knowledge_bases.stats("a/..?b")).documents == 1
+
+
+async def test_half_a_character_is_sent_as_a_question_mark(web: WebDouble, call: Callable[..., AsyncClient]) -> None:
+    """The engine reads it so as well. File names that are no Unicode hold such halves."""
+    web.on("/v1/search", json_reply({"query": "?"}))
+    async with call() as client:
+        await client.search("caf\udce9 ü")
+    assert json.loads(web.requests[0].body) == {"query": "caf? ü"}
+
+
+@pytest.mark.parametrize("value", [float("nan"), {1}])
+async def test_a_value_that_json_does_not_have_is_not_sent(
+    web: WebDouble, call: Callable[..., AsyncClient], value: object
+) -> None:
+    async with call() as client:
+        with pytest.raises(InputError, match="is not JSON"):
+            await client.search(SearchQuery("q", where={"a": value}))
+        with pytest.raises(InputError, match="is not JSON"):
+            await client.documents.list(where={"a": value})
+        with pytest.raises(InputError, match="is not JSON"):
+            await client.documents.upload(b"text", "a.md", metadata={"a": value})
+    assert web.requests == []
+
+
+async def test_a_key_is_read_without_the_line_around_it(web: WebDouble) -> None:
+    web.on("/v1/usage", json_reply(USAGE))
+    async with AsyncClient(web.url(""), " rgs_x\n") as client:
+        await client.usage()
+    assert web.requests[0].headers["authorization"] == "Bearer rgs_x"
+    with pytest.raises(InputError, match="no key has") as refused:
+        AsyncClient(web.url(""), "rgs_é")
+    assert "é" not in str(refused.value)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 from collections.abc import AsyncGenerator, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from email.message import Message
+from email.utils import collapse_rfc2231_value
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -23,6 +25,7 @@ PASSING = frozenset({408, 425, 429, 502, 503, 504})
 """The statuses of a request that may succeed later."""
 EVENT_STREAM = "text/event-stream"
 UNDER_WAY = "request_under_way"
+KEY = re.compile(r"[\x21-\x7e]*")
 FIRST_WAIT = 0.5
 """Seconds before a request is repeated for the first time; later waits are twice as long each."""
 
@@ -46,7 +49,7 @@ class ServiceRequest:
     path: str
     params: Mapping[str, Any] | None = None
     body: Json = None
-    form: Mapping[str, Any] | None = None
+    form: Mapping[str, Any] = field(default_factory=dict)
     file: tuple[str, IO[bytes]] | None = None
     """The name and the content of an upload."""
     accept: str = "application/json"
@@ -66,11 +69,36 @@ class ServiceRequest:
         headers = {"Accept": self.accept} | ({"Idempotency-Key": self.key} if self.key else {})
         options: dict[str, Any] = {"params": params, "headers": headers}
         if self.body is not None:
-            options["json"] = self.body
+            headers["Content-Type"] = "application/json"
+            options["content"] = _replace_halves(write_json(self.body)).encode()
         if self.file:
             name, content = self.file
-            options |= {"data": self.form, "files": {"file": (name, UploadedContent(content))}}
+            form = {
+                key: _replace_halves(value) if isinstance(value, str) else value for key, value in self.form.items()
+            }
+            options |= {"data": form, "files": {"file": (_replace_halves(name), UploadedContent(content))}}
         return options
+
+
+def write_json(value: Json) -> str:
+    """Return a value as JSON, or raise `InputError` if it has none."""
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"this is not JSON: {error}") from error
+
+
+def _replace_halves(text: str) -> str:
+    """Return a text with "?" for halves of characters, which file names may hold; the engine reads them so, too."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _read_filename(disposition: str) -> str:
+    """Return the file name of a reply: the last form of it has all characters, another one is for old programs."""
+    header = Message()
+    header["Content-Disposition"] = disposition
+    names = [value for name, value in header.get_params([], "Content-Disposition") if name == "filename"]
+    return collapse_rfc2231_value(names[-1]) if names else ""
 
 
 class UploadedContent:
@@ -89,7 +117,11 @@ class ServiceConnection:
         if not is_service_url(url):
             raise InputError(f"{url!r:.80} is not the address of a service", hint="such as http://127.0.0.1:8000")
         self._url = url.rstrip("/")
-        self._key = key
+        self._key = key.strip()  # a key that was read from a file has the end of its line
+        if not KEY.fullmatch(self._key):
+            raise InputError(
+                "the key holds characters that no key has", hint="copy it again, without what is around it"
+            )
         self._timeouts = timeouts
         self._attempts = max(0, retries) + 1
         self._client: httpx2.AsyncClient | None = None
@@ -105,9 +137,8 @@ class ServiceConnection:
     async def get_file(self, path: str) -> tuple[str, str, bytes]:
         """Return the name, the media type and the content of a file."""
         response = await self._send(ServiceRequest("GET", path, accept="*/*"))
-        header = Message()
-        header["Content-Disposition"] = response.headers.get("content-disposition", "")
-        return header.get_filename() or "", response.headers.get("content-type", ""), response.content
+        name = _read_filename(response.headers.get("content-disposition", ""))
+        return name, response.headers.get("content-type", ""), response.content
 
     async def post(self, path: str, body: Json = None, **params: Any) -> Json:
         """Return the JSON that a POST answers."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from ragstone.client.connection import RemotePart, path_of
+from ragstone.client.connection import RemotePart, path_of, write_json
 from ragstone.core.documents import ChunkRecord, DocumentVersion, IngestReport, OriginalFile
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.jobs import DocumentStatus, Status
@@ -40,7 +39,7 @@ class RemoteDocuments(RemotePart):
 
         A path or an open file is read while it is sent. Without a name the file has that of its path.
         """
-        form = {"title": title, "metadata": json.dumps(dict(metadata or {}))}
+        form = {"title": title, "metadata": write_json(dict(metadata or {}))}
         form |= {name: value for name, value in (("external_id", external_id), ("kb", kb)) if value is not None}
         with open_content(content) as file:
             name = filename or Path(str(getattr(file, "name", ""))).name
@@ -66,7 +65,7 @@ class RemoteDocuments(RemotePart):
 
         A `file_type` is as the name of the file ends: `pdf`, `txt`, `docx` and others.
         """
-        chosen = None if where is None else json.dumps(where)
+        chosen = None if where is None else write_json(where)
         params = {"where": chosen, "status": status, "file_type": file_type, "after": after, "limit": limit, "kb": kb}
         data = await self._connection.get("/v1/documents", **params)
         return [DocumentSchema.read_as(Document, document) for document in data["documents"]]
