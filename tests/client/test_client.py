@@ -157,7 +157,7 @@ def test_files_are_uploaded_in_every_form(client: Client, tmp_path: Path, form: 
     assert not client.documents.delete(taken.document_id)
 
 
-@pytest.mark.parametrize("name", ["Grüße 文.md", "100%.md", "caf\udce9.md"])
+@pytest.mark.parametrize("name", ["Grüße 文.md", 'the "best" notes.md', "100%.md", "caf\udce9.md"])
 def test_a_file_comes_back_under_its_name(client: Client, name: str) -> None:
     taken = client.documents.upload(b"# Notes\n\nThe ferry leaves at ten.\n", name)
     kept = client.documents.original(taken.document_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -53,7 +54,7 @@ async def upload(
     content = await file.read()
     facts = _read_object(metadata)
     status = await workspace.documents.upload(
-        content, file.filename or "", title=title, metadata=facts, external_id=external_id, kb=kb
+        content, _read_filename(file.filename or ""), title=title, metadata=facts, external_id=external_id, kb=kb
     )
     place = {"Location": f"/v1/documents/{status.document_id}"}
     # While another version of a live document waits, the document itself is still `completed`.
@@ -142,6 +143,11 @@ async def delete_document(
         deleted = await workspace.documents.delete_many(document_id)
     not_found = [] if deleted else [document_id]
     return reply(DeletedDocumentsSchema.of(deleted=list(deleted), not_found=not_found))
+
+
+def _read_filename(sent: str) -> str:
+    """Return a file name as its owner knows it: browsers and HTTP libraries escape three characters in a form."""
+    return re.sub("%(22|0A|0D)", lambda escaped: chr(int(escaped[1], 16)), sent)
 
 
 def _read_object(text: str) -> dict[str, Any]:
