@@ -141,6 +141,26 @@ def test_a_body_that_is_no_json_is_said_to_be_none(acme: Caller) -> None:
     assert (answer.status_code, answer.json()["detail"]) == (422, "the body is not valid JSON (character 1)")
 
 
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "application/x-www-form-urlencoded"}])
+def test_json_without_its_content_type_is_said_to_lack_it(acme: Caller, headers: dict[str, str]) -> None:
+    """`curl -d` names a form unless it is told otherwise."""
+    answer = acme("POST", "/v1/search", content=b'{"query": "tide"}', headers=headers)
+    assert (answer.status_code, answer.json()["detail"]) == (422, "the body was not sent as JSON")
+    assert answer.json()["hint"] == "send the header Content-Type: application/json"
+
+
+def test_json_in_another_encoding_is_said_to_be_no_utf_8(acme: Caller) -> None:
+    body = '{"query": "Öffnung"}'.encode("cp1252")
+    answer = acme("POST", "/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["detail"]) == (400, "the body is not UTF-8 (byte 11)")
+
+
+def test_an_upload_without_a_file_name_is_said_to_be_no_file(acme: Caller) -> None:
+    for path in ("/v1/documents", "/v1/imports"):
+        answer = acme("POST", path, files={"file": (None, "text")})
+        assert (answer.status_code, answer.json()["detail"]) == (422, "'file' has no file name, so it is not a file")
+
+
 def test_a_request_id_that_is_none_is_replaced(service: Service) -> None:
     answer = service.client.get("/healthz", headers={"X-Request-ID": "a b\tc" * 50})
     assert len(answer.headers["x-request-id"]) == 32

@@ -174,6 +174,9 @@ def handle_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def tell_wrong_request(request: Request, error: RequestValidationError) -> Response:
+        if error.body and isinstance(error.body, bytes):  # which nothing has read as JSON
+            hint = "send the header Content-Type: application/json"
+            return make_problem(request, 422, "the body was not sent as JSON", code="invalid_input", hint=hint)
         # Without the input itself: it may be a document, or hold a secret.
         wrong = [{"loc": list(part["loc"]), "msg": part["msg"]} for part in error.errors()[:MOST_WRONG]]
         detail = _describe_first(error)
@@ -196,7 +199,9 @@ def _describe_first(error: RequestValidationError) -> str:
 
 def tell_refusal(request: Request, error: HTTPException) -> Response:
     """Return the response for what is refused before anything of ours is asked."""
-    code, hint = getattr(error, "code", ""), getattr(error, "hint", "")
+    code, hint, detail = getattr(error, "code", ""), getattr(error, "hint", ""), str(error.detail)
+    if isinstance(error.__cause__, UnicodeDecodeError):
+        detail = f"the body is not UTF-8 (byte {error.__cause__.start})"
     if error.status_code in (404, 405) and error.detail == HTTPStatus(error.status_code).phrase:
         hint = "/docs lists all routes"  # The words are those of the framework: no route has this path and method.
-    return make_problem(request, error.status_code, str(error.detail), code=code, hint=hint, headers=error.headers)
+    return make_problem(request, error.status_code, detail, code=code, hint=hint, headers=error.headers)

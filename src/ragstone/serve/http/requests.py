@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, Query
+from fastapi.params import File
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.requests import Request
 
@@ -34,14 +35,19 @@ def exact_form(*, several: str = "") -> Any:
     """
 
     async def refuse_unread(request: Request) -> None:
-        given = Counter(name for name, _ in (await request.form()).multi_items())
-        read = [field.alias for field in request.scope["route"].dependant.body_params]
+        form = await request.form()
+        given = Counter(name for name, _ in form.multi_items())
+        fields = {field.alias: field.field_info for field in request.scope["route"].dependant.body_params}
+        read = list(fields)
         unknown = next((name for name in given if name not in read), None)
         if unknown is not None:
             raise InputError(f"the form has no field {unknown!r:.80}", hint=f"its fields are: {', '.join(read)}")
         repeated = next((name for name, times in given.items() if times > 1 and name != several), None)
         if repeated is not None:
             raise InputError(f"the form gives {repeated!r:.80} more than once", hint="send a request for each")
+        unnamed = next((name for name in given if isinstance(fields[name], File) and isinstance(form[name], str)), None)
+        if unnamed is not None:
+            raise InputError(f"{unnamed!r} has no file name, so it is not a file", hint=f"curl -F {unnamed}=@PATH")
 
     return Depends(refuse_unread)
 
