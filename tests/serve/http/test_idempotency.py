@@ -173,6 +173,16 @@ def test_a_request_that_waits_too_long_for_the_first_is_told_so(
     assert repeat(caller, "a").status_code == 201
 
 
+def test_head_is_answered_as_get_without_the_body(shared: Service) -> None:
+    caller = shared.caller("tags")
+    for path in ("/healthz", "/ask", "/v1/sources", "/v1/documents/none", "/v1/search"):
+        whole, head = caller("GET", path), caller("HEAD", path)
+        assert (head.status_code, head.content) == (whole.status_code, b""), path
+        for name in ("content-length", "content-type", "etag", "cache-control"):
+            assert head.headers.get(name) == whole.headers.get(name), (path, name)
+    assert shared.client.head("/v1/sources").status_code == 401
+
+
 def test_what_is_unchanged_is_not_sent_again(shared: Service) -> None:
     caller = shared.caller("tags")
     document_id = caller.upload(GATE, external_id="gate")

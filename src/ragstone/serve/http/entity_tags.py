@@ -14,17 +14,33 @@ PREFIX = "/v1/"
 class EntityTags:
     """Gives what is read under `/v1` an `ETag`, and answers 304 where `If-None-Match` has it.
 
-    The tag is a hash of the body, so it is right whatever the body depends on. Streams have none.
+    The tag is a hash of the body, so it is right whatever the body depends on. Streams have none. HEAD gets what GET
+    would, without the body.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["method"] == "HEAD":
+            await self._answer_head(scope, receive, send)
+            return
         if scope["type"] != "http" or scope["method"] != "GET" or not scope["path"].startswith(PREFIX):
             await self._app(scope, receive, send)
             return
         await self._app(scope, receive, _Tagging(send, Headers(scope=scope).get("if-none-match", "")).send)
+
+    async def _answer_head(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request as GET, without its body: monitors and `curl -I` ask so, and no route knows the method."""
+
+        async def send_start(message: Message) -> None:
+            await send(message if message["type"] == "http.response.start" else {**message, "body": b""})
+
+        meant = {**scope, "method": "GET"}
+        try:
+            await self(meant, receive, send_start)
+        finally:
+            scope["route"] = meant.get("route")  # for the log and the metrics
 
 
 @dataclass(slots=True)
