@@ -118,12 +118,34 @@ def test_every_route_that_the_page_asks_exists(shared: Service) -> None:
         (method.lower(), "/" + re.sub(r"\$\{.*?\)\}", "{document_id}", path).partition("?")[0])
         for method, path in calls
     }
-    assert len(asked) == 11
+    assert len(asked) == 10
     for method, path in asked:
         assert method in paths[path]
     listing = {parameter["name"] for parameter in paths["/v1/documents"]["get"]["parameters"]}
     assert {"status", "limit", "after", "kb"} <= listing
-    assert {"state", "limit"} <= {parameter["name"] for parameter in paths["/v1/jobs"]["get"]["parameters"]}
+
+
+def test_a_key_that_is_limited_to_a_kb_may_read_all_that_the_page_reads(shared: Service) -> None:
+    """A document that had failed left such keys with an error in place of the list."""
+    document_id = shared.caller("page").upload("# Gate\n\nThe tide gate opens at nine.\n")
+    limited = shared.caller("page", "read", kbs=("default",))
+    read = re.findall(r'(?:read\(|call\("GET", )["`]([^"`?]+)', WHOLE)
+    paths = {re.sub(r"\$\{.*?\)\}", document_id, path) for path in read}
+    one = f"v1/documents/{document_id}"
+    assert paths == {"v1/kbs", "v1/key", "v1/documents", one, f"{one}/text"}
+    assert {path: limited("GET", f"/{path}").status_code for path in paths} == dict.fromkeys(paths, 200)
+
+
+def test_files_go_where_the_page_was_when_they_were_chosen() -> None:
+    """Another kb or key may be chosen while they are sent one after the other."""
+    upload, send = (
+        PROGRAMS["documents.js"].partition(f"async function {name}(")[2].partition("\n}")[0]
+        for name in ("upload", "send")
+    )
+    assert "const { key, kb } = session;" in upload.partition("for (")[0]
+    assert "if (session.key === key) await send(file, kb);" in upload
+    assert "form.append(" in send
+    assert "session" not in send
 
 
 def test_every_element_that_the_programs_look_for_is_on_the_page(shared: Service) -> None:

@@ -67,7 +67,7 @@ function clear() {
   running?.abort();
   closeSource();
   beginConversation();
-  for (const name of ["hits", "claims", "search-state", "check-state", "uploads"]) find(name).replaceChildren();
+  for (const name of ["hits", "claims", "search-state", "check-state"]) find(name).replaceChildren();
 }
 
 /** Shows the knowledge bases that the key may read, or what is wrong with the key. */
@@ -76,6 +76,8 @@ async function connect() {
   wrong.replaceChildren();
   try {
     const { kbs: known } = await read("v1/kbs");
+    const apiKey = await read("v1/key");
+    session.mayWrite = apiKey.scopes.includes("write");
     const names = known.map((kb) => kb.name);
     const wanted = new URLSearchParams(location.search).get("kb") || session.kb;
     if (wanted && !names.includes(wanted)) names.push(wanted);
@@ -132,6 +134,7 @@ find("key-form").addEventListener("submit", (event) => {
   find("key-problem").textContent = isSendable ? "" : "A key has letters, figures, - and _ only.";
   if (!isSendable) return;
   clear();
+  find("uploads").replaceChildren();
   session.kb = null;
   setKey(key, false);
   find("key").value = "";
@@ -151,10 +154,13 @@ document.addEventListener("keyneeded", () => {
   setKey("", false);
   showKeyForm();
 });
-document.addEventListener("uploaded", () => (tab === "documents" ? connect() : null));
-document.addEventListener("again", (event) => {
-  openTab(event.detail.tab);
-  submit(event.detail.text);
+document.addEventListener("uploaded", () => {
+  if (!session.kb) connect(); // the first document began the first knowledge base
+  else if (tab === "documents") listDocuments();
+});
+document.addEventListener("again", ({ detail }) => {
+  openTab(detail.tab);
+  submit(detail.text);
 });
 addEventListener("hashchange", readAddress);
 find("remember").checked = Boolean(session.key);

@@ -5,7 +5,7 @@ import { openSource } from "./source.js";
 const STATES = { processing: "being read", pending: "waiting", failed: "failed", completed: "ready" };
 const [rows, drop, uploads] = [find("listed").tBodies[0], find("drop"), find("uploads")];
 const ACTIVE = ["pending", "running"];
-let [mayWrite, latest] = [false, 0];
+let latest = 0;
 let [states, after] = [[], ""];
 
 /** Lists the documents of the knowledge base: first those that are not ready. */
@@ -14,9 +14,8 @@ export async function listDocuments() {
   [states, after] = [Object.keys(STATES), ""];
   find("documents-state").textContent = "Listing …";
   rows.replaceChildren();
-  mayWrite = await read("v1/key").then((apiKey) => apiKey.scopes.includes("write"), () => false);
-  if (request !== latest) return;
-  drop.hidden = !mayWrite;
+  drop.hidden = !session.mayWrite;
+  for (const line of uploads.children) line.hidden = Boolean(line.dataset.kb) && line.dataset.kb !== session.kb;
   await showPage(request);
 }
 
@@ -28,9 +27,8 @@ async function showPage(request) {
       const chosen = new URLSearchParams({ status: states[0], limit: room, after });
       if (session.kb) chosen.set("kb", session.kb);
       const page = await read(`v1/documents?${chosen}`);
-      const reasons = states[0] === "failed" && page.documents.length ? await readReasons() : new Map();
       if (request !== latest) return;
-      rows.append(...page.documents.map((listed) => showRow(listed, reasons.get(listed.id))));
+      rows.append(...page.documents.map(showRow));
       room -= page.documents.length;
       after = page.next || "";
       if (!page.next) states.shift();
@@ -41,30 +39,39 @@ async function showPage(request) {
     if (request !== latest) return;
     if (error.status === 404) tellCount(); // a knowledge base begins with its first document
     else find("documents-state").replaceChildren(showError(error, listDocuments));
+    find("listed").hidden = !rows.children.length;
   }
 }
 
 function tellCount() {
-  const empty = `There are no documents here yet.${mayWrite ? " Drop some above." : " This key may read, not upload."}`;
+  const empty = `There are no documents here yet.${session.mayWrite ? " Drop some above." : " This key may read, not upload."}`;
   const more = states.length ? "The first " : "";
   find("listed").hidden = !rows.children.length;
   find("documents-state").textContent = rows.children.length ? more + count(rows.children.length, "document") : empty;
 }
 
-/** Returns why documents failed, by id. */
-async function readReasons() {
-  const { jobs } = await read("v1/jobs?state=failed&limit=1000");
-  return new Map(jobs.reverse().map((job) => [job.document_id, [job.error, job.hint].filter(Boolean).join(" – ")]));
+/** Returns a button that gives way to the reason why a document has failed. */
+function showReason(listed) {
+  const shown = element("small", {}, button("Why?", tell, { className: "link" }));
+  async function tell() {
+    try {
+      const status = await read(`v1/documents/${encodeURIComponent(listed.id)}`);
+      shown.textContent = [status.processing_error, status.job?.hint].filter(Boolean).join(" – ");
+    } catch (error) {
+      shown.reshownChildren(showError(error, tell));
+    }
+  }
+  return shown;
 }
 
-function showRow(listed, reason) {
+function showRow(listed) {
   const title = button(listed.title || listed.uri, () => openSource({ ...listed, document_id: listed.id, start: 0, end: 0 }, "", title), { className: "link" });
   const row = element("tr", {},
     element("td", {}, listed.status === "completed" ? title : listed.title || listed.uri, element("small", { className: "quiet", textContent: listed.uri })),
-    element("td", { className: listed.status }, STATES[listed.status], reason ? element("small", { textContent: reason }) : ""),
+    element("td", { className: listed.status }, STATES[listed.status], listed.status === "failed" ? showReason(listed) : ""),
     element("td", { textContent: listed.chunks }),
     element("td", { textContent: new Date(listed.updated_at).toLocaleDateString() }),
-    element("td", {}, mayWrite ? button("Delete", () => remove(listed, row), { className: "plain", ariaLabel: `Delete ${listed.title}` }) : ""));
+    element("td", {}, session.mayWrite ? button("Delete", () => remove(listed, row), { className: "plain", ariaLabel: `Delete ${listed.title}` }) : ""));
   return row;
 }
 
@@ -79,24 +86,34 @@ async function remove(listed, row) {
   }
 }
 
-/** Uploads files one after another; the service reads them meanwhile. */
+/** Uploads files one after another; the service reads them meanwhile. All go where the page was when they were chosen. */
 async function upload(files) {
+  const { key, kb } = session;
   for (const file of [...files]) {
-    const state = element("span", { className: "quiet" });
-    uploads.prepend(element("li", {}, element("b", { textContent: file.name }), " ", state));
-    state.textContent = "is being uploaded …";
-    const form = new FormData();
-    form.append("file", file);
-    if (session.kb) form.append("kb", session.kb);
-    try {
-      await file.slice(0, 1).arrayBuffer().catch(() => {
-        throw new ServiceError(-1, { detail: "This cannot be read. Of a folder, choose the files in it." });
-      });
-      const reply = await call("POST", "v1/documents", { form });
-      follow(await reply.json(), state);
-    } catch (error) {
-      state.replaceWith(showError(error));
-    }
+    if (session.key === key) await send(file, kb);
+  }
+}
+
+async function send(file, kb) {
+  const state = element("span", { className: "quiet", textContent: "is being uploaded …" });
+  const line = element("li", {}, element("b", { textContent: file.name }), " ", state);
+  line.dataset.kb = kb || "";
+  uploads.prepend(line);
+  const form = new FormData();
+  form.append("file", file);
+  if (kb) form.append("kb", kb);
+  try {
+    await file.slice(0, 1).arrayBuffer().catch(() => {
+      throw new ServiceError(-1, { detail: "This cannot be read. Of a folder, choose the files in it." });
+    });
+    const reply = await call("POST", "v1/documents", { form });
+    follow(await reply.json(), state);
+  } catch (error) {
+    const again = () => {
+      line.remove();
+      send(file, kb);
+    };
+    state.replaceWith(showError(error, [0, 429].includes(error.status) || error.status >= 500 ? again : null));
   }
 }
 
@@ -110,6 +127,7 @@ async function follow(first, state) {
       const left = job.eta_seconds === null ? "" : `, ${count(Math.ceil(job.eta_seconds / 60), "minute")} at most`;
       tell(job.stage ? `${job.stage}, ${job.progress} %${left}` : "waits to be read");
       await new Promise((done) => setTimeout(done, 1000 * wait));
+      if (!state.isConnected) return; // another key is in use
       status = await read(`v1/documents/${encodeURIComponent(status.document_id)}`).catch((error) => {
         if (error.status !== 429) throw error;
         wait = Number(error.wait) || wait;
@@ -140,5 +158,5 @@ document.addEventListener("dragleave", (event) => event.relatedTarget || drop.cl
 document.addEventListener("drop", (event) => {
   event.preventDefault();
   drop.classList.remove("over");
-  if (mayWrite && drop.checkVisibility()) upload(event.dataTransfer.files);
+  if (session.mayWrite && drop.checkVisibility()) upload(event.dataTransfer.files);
 });

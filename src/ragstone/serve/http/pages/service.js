@@ -7,7 +7,7 @@ const NEXT = {
   0: "See whether the service still runs and is reachable, then try again. Nothing that you typed is lost.",
 };
 /** The key is kept in memory; in the tab's storage, which ends with the tab, only if the user says so. */
-export const session = { key: sessionStorage.getItem(KEPT) || "", kb: null };
+export const session = { key: sessionStorage.getItem(KEPT) || "", kb: null, mayWrite: false };
 
 export function setKey(key, isKept) {
   session.key = key;
