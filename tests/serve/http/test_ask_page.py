@@ -148,6 +148,16 @@ def test_files_go_where_the_page_was_when_they_were_chosen() -> None:
     assert "session" not in send
 
 
+def test_a_question_comes_back_into_the_box_when_it_cannot_be_asked_now() -> None:
+    """A key that is not valid any more empties the page, and one answer at a time is waited for."""
+    refused, again = (
+        PROGRAMS["ask.js"].partition(f'document.addEventListener("{event}"')[2].partition("});")[0]
+        for event in ("keyneeded", "again")
+    )
+    assert "if (running) box.value ||= asked;" in refused
+    assert "if (running) box.value = detail.text;" in again
+
+
 def test_every_element_that_the_programs_look_for_is_on_the_page(shared: Service) -> None:
     page = shared.client.get("/ask").text
     ids = re.findall(r'id="([\w-]+)"', page)

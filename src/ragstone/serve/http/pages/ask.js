@@ -14,7 +14,7 @@ const TABS = {
 };
 const [box, form, kbs] = [find("text"), find("compose"), find("kb")];
 let tab = "ask";
-let running = null;
+let [running, asked] = [null, ""];
 
 function openTab(name) {
   tab = name;
@@ -44,7 +44,7 @@ async function submit(text) {
   const name = tab;
   if (!session.key) return showKeyForm();
   if (!text) return box.focus();
-  running = new AbortController();
+  [running, asked] = [new AbortController(), text];
   nameButtons();
   box.value = name === "ask" ? "" : text;
   try {
@@ -152,6 +152,7 @@ kbs.addEventListener("change", () => {
 });
 document.addEventListener("keyneeded", () => {
   setKey("", false);
+  if (running) box.value ||= asked;
   showKeyForm();
 });
 document.addEventListener("uploaded", () => {
@@ -160,7 +161,8 @@ document.addEventListener("uploaded", () => {
 });
 document.addEventListener("again", ({ detail }) => {
   openTab(detail.tab);
-  submit(detail.text);
+  if (running) box.value = detail.text;
+  else submit(detail.text);
 });
 addEventListener("hashchange", readAddress);
 find("remember").checked = Boolean(session.key);
