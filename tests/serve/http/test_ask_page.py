@@ -165,6 +165,14 @@ def test_every_element_that_the_programs_look_for_is_on_the_page(shared: Service
     assert set(re.findall(r'find\("([\w-]+)"\)', WHOLE)) <= set(ids)
 
 
+def test_a_long_word_breaks_wherever_it_stands() -> None:
+    """File names have no spaces: each of their places would have to be thought of."""
+    style = (files(pages) / "ask.css").read_text(encoding="utf-8")
+    assert [line for line in style.splitlines() if "overflow-wrap" in line] == [
+        "main, #source { overflow-wrap: anywhere; }"
+    ]
+
+
 def test_text_of_documents_never_becomes_part_of_the_page() -> None:
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function|localStorage", WHOLE
