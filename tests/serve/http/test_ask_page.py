@@ -13,6 +13,7 @@ from tests.serve.http.conftest import Service
 
 from ragstone.core.answers import AnswerStatus, ClaimOutcome, Outcome, Stance, Support
 from ragstone.core.jobs import ACTIVE, Status
+from ragstone.ingest.sources.database.records import ROW_ID
 from ragstone.schemas import answers, documents, errors, jobs, knowledge_bases, search, tenants
 from ragstone.serve.http import pages, requests
 from ragstone.serve.http.problems import ProblemSchema
@@ -68,6 +69,12 @@ def test_a_source_is_opened_at_a_place_that_every_proof_has() -> None:
     places = set.intersection(*({*shape.model_fields} for shape in PLACES))
     assert read_fields("place") - {"site"} <= places  # only what was found on the web has a site
     assert "site" in answers.CitationSchema.model_fields
+
+
+def test_a_row_of_a_database_is_known_as_such() -> None:
+    """It has no document: to open one ended with an error."""
+    assert f'const ROW = "{ROW_ID}";' in PROGRAMS["source.js"]
+    assert "if (place.document_id.startsWith(ROW)) return" in PROGRAMS["source.js"].partition("await readText(")[0]
 
 
 def test_the_page_knows_the_events_of_an_answer() -> None:

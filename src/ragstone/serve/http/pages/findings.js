@@ -11,7 +11,8 @@ const SNIPPET = 400;
 export async function search(query, signal) {
   const found = await fetchFor("search", "v1/search", find("hits"), { query, kb: session.kb }, signal);
   if (!found) return;
-  const hits = [...found.hits, ...found.records].map((hit) => showHit(hit, query));
+  // A row of a database is no document that could be opened: what it says is all that there is.
+  const hits = [...found.hits.map((hit) => showHit(hit, query, "")), ...found.records.map((hit) => showHit(hit, query, hit.text))];
   find("hits").append(...hits, ...found.web.map(showResult));
   const told = hits.length ? `${count(hits.length, "passage")}, best first` : "No passage was found.";
   find("search-state").textContent = [told, ...found.degraded].join(" · ");
@@ -45,8 +46,8 @@ async function fetchFor(name, path, list, json, signal) {
   }
 }
 
-function showHit(hit, query) {
-  const title = button(hit.title || hit.uri, () => openSource(hit, "", title), { className: "link stretched" });
+function showHit(hit, query, quote) {
+  const title = button(hit.title || hit.uri, () => openSource(hit, quote, title), { className: "link stretched" });
   const place = [hit.section, hit.page ? `page ${hit.page}` : ""].filter(Boolean).join(" · ");
   const relevance = hit.relevance === null ? null : element("span", { className: "relevance" },
     element("meter", { value: hit.relevance, ariaHidden: "true" }), `${Math.round(100 * hit.relevance)} % relevant`);

@@ -1,6 +1,7 @@
 import { button, count, element, find, showAddress } from "./dom.js";
 import { call, showError } from "./service.js";
 
+const ROW = "row:";
 const AROUND = 6000;
 const FURTHER = 60_000;
 const [panel, body] = [find("source"), find("source-text")];
@@ -27,6 +28,7 @@ export async function openSource(place, quote, from) {
   find("source-title").focus();
   try {
     if (place.site) return body.replaceChildren(...showQuote(quote, `Found on the web, at ${place.site}:`));
+    if (place.document_id.startsWith(ROW)) return body.replaceChildren(...showQuote(quote, "A row of a database:"));
     const text = await readText(place.document_id);
     if (request === latest) showText(text, place, quote);
   } catch (error) {
