@@ -159,7 +159,8 @@ def test_files_are_uploaded_in_every_form(client: Client, tmp_path: Path, form: 
 
 @pytest.mark.parametrize("name", ["Grüße 文.md", 'the "best" notes.md', "100%.md", "caf\udce9.md"])
 def test_a_file_comes_back_under_its_name(client: Client, name: str) -> None:
-    taken = client.documents.upload(b"# Notes\n\nThe ferry leaves at ten.\n", name)
+    content = f"# Notes\n\nThe ferry leaves at ten: {name!a}.\n"  # the same content is the same document
+    taken = client.documents.upload(content.encode(), name)
     kept = client.documents.original(taken.document_id)
     assert kept.filename == taken.filename == name.replace("\udce9", "?")
 

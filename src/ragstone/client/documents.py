@@ -122,7 +122,11 @@ def open_content(content: bytes | Path | IO[bytes]) -> Iterator[IO[bytes]]:
             raise InputError(f"cannot read {content}: {error.strerror}") from error
         with file:
             yield file
-    elif isinstance(content, io.TextIOBase):
+    elif _is_text(content):
         raise InputError("the file is open as text", hint='open it as bytes: open(path, "rb")')
     else:
         yield content
+
+
+def _is_text(file: object) -> bool:
+    return isinstance(file, io.TextIOBase)
