@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -175,6 +176,15 @@ def tells_period(text: str, period: Quantity) -> bool:
         if (unit.dimension, unit.size) == (period.dimension, period.value):
             return True
     return False
+
+
+def drop_told_rate(quantity: Quantity, text: str) -> Quantity:
+    """Return an amount without the period that a text tells by an adjective: 840 a month of "the monthly rent"."""
+    for match in _AS_ADJECTIVE.finditer(text) if quantity.per else ():
+        unit = _ADVERBS.get("annually" if match.group().lower() == "annual" else match.group().lower())
+        if unit is not None and (unit.dimension, unit.size) == quantity.per:
+            return replace(quantity, per=None)
+    return quantity
 
 
 @lru_cache(8 * REMEMBERED)

@@ -271,6 +271,8 @@ _SCALED_WORDS = re.compile(r"(?:hundred|thousand|million)$", re.I)
 _THOUSANDS = re.compile(r"\b(?:thousand|million|billion|trillion)\b", re.I)
 _ASIDE = re.compile(r"^ \([^()\d]{1,30}\)")
 """Behind the first number of a range: "between 1 (highest) and 9"."""
+_ENDS = re.compile(r"[.;,)]?(?:\s|$)(?![^\W\d_])")
+"""Behind a number that counts nothing."""
 _RANGE = re.compile(r"\s?[-–—‐‑]\s?| to | and ")
 
 
@@ -289,6 +291,8 @@ def join_quantities(text: str, found: list[Span]) -> Spans:
             if _is_range(low, quantity, between, text[:start]):
                 whole[-1] = (start, end), replace(low, bound="at least")
                 quantity = replace(quantity, bound="at most")
+            elif not quantity.dimension and _ENDS.match(text, span[1]):
+                quantity = _take_unit([other for _, other in whole], quantity)
         whole.append((span, quantity))
     return tuple(whole)
 
@@ -322,6 +326,13 @@ def _in_measure_of(measured: Quantity, bare: Quantity) -> Quantity:
     """Return a number without a unit in that of the number behind it."""
     value = measured.value - (measured.written - bare.written) * measured.size
     return replace(bare, value=value, dimension=measured.dimension, size=measured.size, per=measured.per)
+
+
+def _take_unit(before: Sequence[Quantity], bare: Quantity) -> Quantity:
+    """Return a number in the unit of the last one that the same word leads to: "A allows 10 kg; B allows 20"."""
+    same = (other for other in reversed(before) if other.dimension and bare.lead and other.lead == bare.lead)
+    measured = next(same, None)
+    return _in_measure_of(measured, bare) if measured else bare
 
 
 def _is_range(low: Quantity, high: Quantity, between: str, before: str) -> bool:

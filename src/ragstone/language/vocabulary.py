@@ -22,6 +22,7 @@ from ragstone.language.grammar import (
     QUANTIFYING,
     SUBJECTS,
     is_known_verb,
+    is_verb_form,
     words_of,
 )
 from ragstone.language.inflection import Roots, base_forms
@@ -124,7 +125,7 @@ def content_words(text: str) -> Phrase:
     matches = list(_WORD.finditer(bare))[:MOST_WORDS]
     capitals = sum(match.group()[0].isupper() for match in matches)
     # A title writes its verb with a capital: "Ada Holm is Head of Port" is none.
-    has_verb = any(match.group() in _HELPING for match in matches)
+    has_verb = any(match.group() in _HELPING or is_verb_form(match.group()) for match in matches)
     shouting = len(matches) > 4 and capitals > _TITLE_CASE * len(matches) and not has_verb
     found = []
     for place, match in enumerate(matches):

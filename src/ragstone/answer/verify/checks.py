@@ -16,7 +16,7 @@ from ragstone.language.analyzer import STOP_WORDS, analyze, analyze_query
 from ragstone.language.dates import MOST as MOST_DATES
 from ragstone.language.dates import compare_moment, date_spans, find_moments, is_on_other_days, is_timed_otherwise
 from ragstone.language.grammar import first_verb, tokenize
-from ragstone.language.measurements import drops_bound, find_quantities, speaks_of_share, tells_period
+from ragstone.language.measurements import drop_told_rate, drops_bound, find_quantities, speaks_of_share, tells_period
 from ragstone.language.negation import (
     are_opposites,
     direction,
@@ -188,7 +188,8 @@ def _is_crossed(claim: str, sentence: str) -> bool:
 
 def _compare_figures(claim: str, sentence: str) -> list[tuple[_Figure, Outcome]]:
     stated = find_quantities(sentence)
-    told = [(claimed, compare(claimed, stated)) for claimed in find_quantities(claim)]
+    said = [drop_told_rate(claimed, sentence) for claimed in find_quantities(claim)]
+    told = [(claimed, compare(claimed, stated)) for claimed in said]
     return [
         ("number", "same" if outcome == "absent" and tells_period(sentence, claimed) else outcome)
         for claimed, outcome in told

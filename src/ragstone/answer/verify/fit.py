@@ -42,6 +42,7 @@ _POINTS_BACK = re.compile(
     r"|study|trial|court|church|school|university|party|band|club|team|former|latter))\b",
     re.I,
 )
+_BEGINS_ANEW = re.compile(r"\W*(?:it|its|they|their|he|his|she|her)\b", re.I)
 _INSIDE_NAME = re.compile(r"\s(?:(?:&|de|van|von|der|la|le|du|al|bin)\s){0,2}|-")
 _PIECE_END = re.compile(
     r"[.,;:()](?=\s|$)|\s(?:and|but|while|whereas|or|against|versus|than|compared with|compared to|after|before)\s"
@@ -398,7 +399,9 @@ def _take_over(
     after = [word for word in words if word.start > places[-1]]
     if _POINTS_BACK.search(text):
         before = [*before, *(word for word in head if not is_verb_form(word.folded))]
-    return before or list(head), after or (list(tail) if len(places) == 1 else [])
+    # What goes on about its subject is a clause of its own, and leaves nothing out behind its figure.
+    goes_on = len(places) > 1 or _BEGINS_ANEW.match(text) is not None
+    return before or list(head), after or ([] if goes_on else list(tail))
 
 
 def _is_closer(weights: dict[str, float], rival: Piece, piece: Piece) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 
@@ -77,6 +78,7 @@ _MOST_STATED = 4
 """Sentences that state a claim word for word of which more are not needed."""
 _VERBATIM = 0.6
 """Share of a claim's words in the order of a sentence from which it repeats the sentence."""
+_ADDITION = re.compile(r",?\s(?:and|or|but|nor|unless)\s", re.I)
 _SAME_SUBJECT, _HALF = 0.8, 0.5
 """Share of what a claim is about from which the default of a sentence is the default of that."""
 _WITHOUT = re.compile(r"\bwithout\b", re.I)
@@ -350,7 +352,17 @@ def choose_clause(claim: str, sentence: str) -> str:
     """Return the clause of a sentence that has most words of a claim, or all of it where no clause has as many."""
     wanted = set(analyze_query(claim))
     clauses = split_clauses(strong_part(claim, sentence))
-    return max(clauses[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
+    clause = max(clauses[::-1], key=lambda clause: len(wanted.intersection(analyze(clause))))
+    return _drop_addition(clause, wanted)
+
+
+def _drop_addition(clause: str, wanted: AbstractSet[str]) -> str:
+    """Return a clause without what it hangs onto the last word of a claim: "and no lift", "unless they are renewed"."""
+    held = wanted.intersection(analyze(clause))
+    for joint in _ADDITION.finditer(clause):
+        if held.isdisjoint(analyze(clause[joint.start() :])):
+            return clause[: joint.start()]
+    return clause
 
 
 def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, context: Context) -> Rival | None:

@@ -114,7 +114,8 @@ def _is_reversed(mine: Relation, theirs: Relation) -> bool:
 def _name_sides(relation: Relation, other: Relation) -> Relation:
     """Return a relation without an object as the other has it: what changes in "it changed" is changed by him."""
     words = relation.get("subject")
-    if not words or relation.get("object"):
+    # Where somebody acts and a pronoun is there as well, it is what is acted on: "She was succeeded by him".
+    if not words or relation.get("object") or relation.points_back:
         return relation
     acted = sum(map(other.get("object").has, words))
     if other.get("subject") and acted <= sum(map(other.get("subject").has, words)):

@@ -24,7 +24,7 @@ from ragstone.answer.verify.roles import (
 )
 from ragstone.answer.verify.split import split_clauses
 from ragstone.language.dates import Moment, is_timed_otherwise
-from ragstone.language.measurements import tells_period
+from ragstone.language.measurements import drop_told_rate, tells_period
 from ragstone.language.negation import (
     are_opposites,
     changes_extent,
@@ -152,9 +152,13 @@ def _spell(text: str) -> str:
 def find_missing_figures(statement: str, evidence: str) -> list[Objection]:
     """Return the numbers and dates that the evidence does not state in any unit."""
     stated = [figure for _, _, figure in find_figures(evidence)]
+    told = [
+        (start, drop_told_rate(figure, evidence) if isinstance(figure, Quantity) else figure)
+        for start, _, figure in find_figures(statement)
+    ]
     missing = [
         figure
-        for start, _, figure in find_figures(statement)
+        for start, figure in told
         if not _is_stated(figure, stated)
         and not _points_back(statement[:start], figure)
         and not (isinstance(figure, Quantity) and tells_period(evidence, figure))

@@ -1,4 +1,4 @@
-"""Claims on a product sheet and on minutes, as a first user tries them."""
+"""Claims on short pages of several kinds, as a first user tries them."""
 
 from __future__ import annotations
 
@@ -46,3 +46,35 @@ async def test_claims_on_a_product_sheet(claim: str, stance: Stance) -> None:
 )
 async def test_what_a_sentence_leaves_out_may_stand_in_the_heading_over_it(claim: str, stance: Stance) -> None:
     assert (await verified(claim, hit(MINUTES))).stance == stance
+
+
+PLANS = (
+    "Every request carries a key. Keys expire after 90 days unless they are renewed.\n\n"
+    "The free plan allows 1,000 messages per hour; the team plan allows 50,000."
+)
+LEASE = "The monthly rent is 840 euros, plus 160 euros for water. Cats are allowed."
+LIGHTHOUSE = (
+    "The lighthouse was built in 1874. It stands 34 metres high and its light can be seen from 19 nautical miles. "
+    "The first keeper was Greta Dunn, who lived there for 22 years. She was succeeded by Owen Pryce in 1896. "
+    "The tower has 152 steps and no lift."
+)
+
+
+@pytest.mark.parametrize(
+    ("page", "claim", "stance"),
+    [
+        (PLANS, "Keys expire after 90 days.", "unknown"),
+        (PLANS, "Keys expire after 30 days.", "refuted"),
+        (PLANS, "The team plan allows 50,000 messages per hour.", "unknown"),
+        (PLANS, "The free plan allows 50,000 messages per hour.", "refuted"),
+        (LEASE, "The rent is 840 euros a month.", "supported"),
+        (LEASE, "The rent is 940 euros a month.", "refuted"),
+        (LEASE, "The rent is 840 euros a week.", "unknown"),
+        (LIGHTHOUSE, "The lighthouse is 34 metres high.", "supported"),
+        (LIGHTHOUSE, "Greta Dunn succeeded Owen Pryce.", "unknown"),
+        (LIGHTHOUSE, "The tower has 152 steps.", "supported"),
+        (LIGHTHOUSE, "The tower has a lift.", "refuted"),
+    ],
+)
+async def test_claims_on_short_pages(page: str, claim: str, stance: Stance) -> None:
+    assert (await verified(claim, hit(page))).stance == stance
