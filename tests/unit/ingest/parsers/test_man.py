@@ -252,3 +252,12 @@ def test_strings_and_signs_that_a_page_relies_on_are_there() -> None:
     keys = ".IP \\*[Gt]\nType \\*[Lt]RETURN\\*[Gt], a \\(** or \\@ at Coup Fourr\\o'\\(aae'.\n"
     page = f".TH A 6\n.SH NAME\na \\- b\n.SH KEYS\n{keys}"
     assert ("list", ">\n  Type <RETURN>, a * or @ at Coup Fourre.") in blocks(page)
+
+
+def test_a_macro_ends_at_dots_with_spaces_between_them() -> None:
+    opening = ".TH FERRY 1\n.if \\n[.g] \\{\\\n.  am URL\n.    ad l\n.  .\n.  LINKSTYLE blue\n.\\}\n"
+    assert blocks(f"{opening}.SH NAME\nferry \\- cross the sound\n") == [
+        ("heading", "FERRY(1)"),
+        ("heading", "NAME"),
+        ("paragraph", "ferry - cross the sound"),
+    ]

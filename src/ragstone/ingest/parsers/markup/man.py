@@ -21,9 +21,10 @@ _PARAGRAPHS = frozenset({"PP", "P", "LP", "HP", "Pp", "Lp"})
 _BULLET = re.compile(r"(?:[•*o·○□+–—-]|\\\(bu)\s*$")
 _NUMBER = re.compile(r"\(?[0-9]{1,3}[.)]?\s*$|\(?[a-z][.)]\s*$")
 _SPACES = re.compile(r"(?<=\S) {2,}")
-_DROPPED = frozenset(
-    {"IX", "PD", "DT", "AT", "UC", "Dd", "Os", "Bk", "Ek", "Sm", "Tg", "Hf", "Db", "Bf", "Ef", "TE", "T&", "SY.", "YS"}
-)
+_DROPPED = frozenset({
+    "IX", "PD", "DT", "AT", "UC", "Dd", "Os", "Bk", "Ek", "Sm", "Tg", "Hf", "Db", "Bf", "Ef", "TE", "T&", "SY.", "YS",
+    "LINKSTYLE",
+})  # fmt: skip
 
 
 def parse_man(content: bytes, name: str, options: ParseOptions = DEFAULT) -> Parsed:

@@ -84,7 +84,7 @@ class _Reader:
         end_of_macro = ""
         for line in source.split("\n"):
             if end_of_macro:
-                end_of_macro = "" if _ends_macro(line, end_of_macro) else end_of_macro
+                end_of_macro = "" if f".{_split(line)[0]}" == end_of_macro else end_of_macro
             elif skipped:
                 skipped = max(0, skipped + _count_braces(line))
             else:
@@ -158,10 +158,6 @@ def _holds(condition: re.Match[str]) -> bool:
 
 def _count_braces(line: str) -> int:
     return line.count("\\{") - line.count("\\}")
-
-
-def _ends_macro(line: str, mark: str) -> bool:
-    return line.rstrip() == mark or (mark == ".." and line.startswith("..") and not line[2:].strip())
 
 
 def split_arguments(text: str) -> list[str]:
