@@ -216,3 +216,22 @@ def test_links_to_other_pages_of_a_manual_are_not_text() -> None:
 def test_an_empty_element_of_xhtml_does_not_take_the_rest_of_the_page(first: str) -> None:
     page = f'{first}<html><head><title/><script src="a.js"/></head><body><iframe src="b"/><p>Words.</p></body></html>'
     assert parse_html(page.encode(), "page.html").text == "Words."
+
+
+@pytest.mark.parametrize(
+    "section",
+    [
+        '<section id="cookies"><h2>Cookies</h2><p>They last a day.</p></section>',
+        '<div class="section" id="Cookies"><h2>Cookies</h2><p>They last a day.</p></div>',
+        '<div class="section-level-extent" id="Cookies"><h2>Cookies</h2><p>They last a day.</p></div>',
+        '<h2 id="cookies">Cookies</h2><p>They last a day.</p>',
+    ],
+)
+def test_the_id_of_a_section_is_its_anchor_and_makes_it_no_frame(section: str) -> None:
+    parsed = parse_html(f"<p>Up.</p>{section}<div id=footer><p>Imprint</p></div>".encode(), "page.html")
+    assert shape(parsed) == [("paragraph", 0, "Up."), ("heading", 2, "Cookies"), ("paragraph", 0, "They last a day.")]
+
+
+def test_an_entry_that_is_named_by_its_id_stays() -> None:
+    page = b'<dl><dt id="footer">Footer</dt><dd id="menu">Below.</dd><dt class="nav">Home</dt></dl>'
+    assert parse_html(page, "page.html").text == "Footer\n  Below."

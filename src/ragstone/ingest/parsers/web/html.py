@@ -48,6 +48,9 @@ _FRAME_WORDS = frozenset({
     "cookie-banner", "cookie-consent", "advert", "advertisement", "ad", "ads", "promo", "social", "share",
     "sharing", "skip-link", "newsletter", "navheader", "navfooter",
 })  # fmt: skip
+_FRAMED_BY_ID = frozenset({"div", "ul", "ol", "table", "td", "form"})
+_SECTION = re.compile("(?:sub)*(?:section|chapter|appendix|unnumbered)")
+"""Begins the classes by which docutils and Texinfo mark the sections of a text."""
 _BLOCKS = frozenset({
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "div", "dl", "dt",
     "fieldset", "figcaption", "figure", "footer", "form", "header", "hr", "html", "legend", "li", "main", "ol",
@@ -432,5 +435,8 @@ def _is_frame(node: LexborNode) -> bool:
     attributes = node.attributes
     if not attributes:
         return False
-    words = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".lower().split()
+    classes = (attributes.get("class") or "").lower().split()
+    # The id of a heading, a term or a section is its anchor, made of its words: "Cookies" is a topic like any other.
+    named = (attributes.get("id") or "").lower().split() if node.tag in _FRAMED_BY_ID else []
+    words = classes if any(map(_SECTION.match, classes)) else classes + named
     return (attributes.get("role") or "") in _FRAME_ROLES or not _FRAME_WORDS.isdisjoint(words)
