@@ -58,3 +58,56 @@ def test_other_xml_is_no_manual(text: str) -> None:
 def test_what_is_nested_without_end_is_refused() -> None:
     with pytest.raises(ParseError, match="nested too deep"):
         parse((PAGE[:200] + "<para>" * 1000).encode(), "ferry.docbook")
+
+
+BOOK = """<!-- <!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "x.dtd"> to edit this -->
+<!DOCTYPE book PUBLIC "-//OASIS//DTD DocBook XML V4.5//EN" "x.dtd" [
+  <!-- <!ENTITY boat "Raft"> --> <!ENTITY % Swedish "INCLUDE"> <!ENTITY boat 'Sula &amp; <em>Son</em>'>
+  <!ENTITY name "&boat;, the > ferry"> <!ENTITY loop "&loop;"> <!ENTITY far SYSTEM "far.xml">
+]>
+<book><bookinfo><title>The &name;</title><subtitle>Unseen</subtitle></bookinfo>
+<chapter><info><author>Unseen</author><title>Fares</title><indexterm><primary><title>Unseen</title></primary></indexterm>
+</info><para>Ask &name;, &far; or &loop;.</para></chapter></book>
+"""
+
+
+def test_titles_that_stand_in_the_information_head_their_sections() -> None:
+    parsed = parse(BOOK.encode(), "index.docbook")
+    assert [(block.level, block.label) for block in parsed.blocks if block.kind == "heading"] == [
+        (1, "The Sula & Son, the > ferry"),
+        (2, "Fares"),
+    ]
+    assert parsed.title == "The Sula & Son, the > ferry"
+
+
+def test_entities_of_the_file_read_as_what_they_stand_for() -> None:
+    assert parse(BOOK.encode(), "index.docbook").text.endswith("Ask Sula & Son, the > ferry, far or loop.")
+
+
+def test_entities_that_stand_for_ever_longer_ones_stay_short() -> None:
+    bomb = "".join(f'<!ENTITY ferry{number + 1} "{f"&ferry{number}; " * 10}">' for number in range(9))
+    page = f'<!DOCTYPE article [<!ENTITY ferry0 "Sula"> {bomb}]><article><para>{"&ferry9; " * 9999}</para></article>'
+    text = parse(page.encode(), "bomb.docbook").text
+    assert len(text) < 1_010_000
+    assert text.endswith("ferry9 ferry9")
+
+
+def test_menus_and_keys_keep_their_words_apart() -> None:
+    page = """<sect1><para>Choose <menuchoice><shortcut><keycombo action="simul"><keycap>Ctrl</keycap><keycap>N</keycap>
+    </keycombo></shortcut><guimenu>File</guimenu><guimenuitem>New</guimenuitem></menuchoice>, or press
+    <keycombo>&Alt;<keycap>F4</keycap> </keycombo>.</para></sect1>"""
+    parsed = parse(page.encode(), "keys.docbook")
+    assert parsed.text == "Choose File → New (Ctrl+N), or press Alt+F4."
+
+
+def test_what_an_example_shows_of_comments_and_menus_stays() -> None:
+    shown = "<?xml version='1.0'?><!-- a comment --><menuchoice><guimenu>File</guimenu></menuchoice>"
+    page = f"<sect1><para>So:</para><programlisting><![CDATA[{shown}]]></programlisting></sect1>"
+    assert parse(page.encode(), "example.docbook").text == f"So:\n\n{shown}"
+
+
+def test_a_title_that_is_given_twice_is_read_once() -> None:
+    page = (
+        "<article><title>Ferry</title><articleinfo><title>Ferry</title></articleinfo><para>It leaves.</para></article>"
+    )
+    assert parse(page.encode(), "twice.docbook").text == "Ferry\n\nIt leaves."
