@@ -302,3 +302,42 @@ def test_a_page_that_took_too_long_is_read_as_plain_text(monkeypatch: pytest.Mon
     parsed = read("Title\n=====\n\nWords.\n")
     assert parsed.text == "Title\n=====\n\nWords."
     assert parsed.warnings == ("read as plain text, not as reStructuredText: it took too long",)
+
+
+def test_what_a_page_adds_to_the_words_of_a_program_is_read() -> None:
+    page = """\
+Ferry
+=====
+
+.. automodule:: ferry
+
+   .. attribute:: DECKS
+
+      How many decks there are.
+
+   .. autofunction:: leave
+
+.. autoclass:: Ferry(name)
+   :members:
+
+   For example:
+
+   .. doctest::
+
+      >>> Ferry("Sula")
+
+   .. automethod:: sink
+
+      Never do this.
+
+.. autoclass:: Raft
+   :members:
+
+   .. automethod:: float
+"""
+    parsed = parse(page.encode(), "api.rst")
+    assert parsed.text.split("\n\n", 1)[1] == (
+        "DECKS\n  How many decks there are.\n\n"
+        'Ferry(name)\n  For example:\n\n  >>> Ferry("Sula")\n\n'
+        "Ferry.sink\n  Never do this."
+    )

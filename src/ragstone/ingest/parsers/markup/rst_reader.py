@@ -136,10 +136,12 @@ def _directive_class(name: str) -> type[Directive] | None:
         return _TitledNote if bare in _TITLED_NOTES else _Note
     if bare in _CODE:
         return _Code
-    if name == "glossary" or name in ("only", "ifconfig", "hlist", "centered", "parsed"):
+    if name in ("glossary", "only", "ifconfig", "hlist", "centered", "parsed", "automodule"):
         return _Content
     if bare in _OBJECTS and name not in ("role", "title"):
         return _Object
+    if bare.startswith("auto") and bare[4:] in _OBJECTS:
+        return _AutoObject
     return _Dropped if bare in _DROPPED or bare.startswith("auto") else _Unknown
 
 
@@ -240,6 +242,17 @@ class _Object(_Directive):
             item += nodes.term(words, "", nodes.Text(words))
         item += self.read_content(nodes.definition())
         return [nodes.definition_list("", item, classes=["object"])]
+
+
+class _AutoObject(_Object):
+    """A function or a class that Sphinx describes by the words of the program, and what the page adds to them."""
+
+    def bare_name(self) -> str:
+        return super().bare_name().removeprefix("auto")
+
+    def run(self) -> list[nodes.Node]:
+        described = super().run()
+        return described if described and described[0][0][-1].children else []
 
 
 class _Unknown(_Directive):
