@@ -42,7 +42,12 @@ def test_paragraphs_are_what_blank_lines_keep_apart() -> None:
         ("Паром отправляется каждый час от причала", "cp1251", b""),
         ("Паром отправляется каждый час от причала", "koi8-r", b""),
         ("Prom odpływa co godzinę z głównego nabrzeża, a bilety można kupić na pokładzie.", "cp1250", b""),
+        ("Prom odpływa co godzinę z głównego nabrzeża, a będą też rejsy wieczorem.", "iso8859-2", b""),
+        ("Trajekt odplouvá každou hodinu. Může být zpožděný, ale počkáme na vás.", "iso8859-2", b""),
+        ("Trajekt odplouvá každou hodinu. Může být zpožděný, ale počkáme na vás.", "cp1250", b""),
+        ("Паром отправляется каждый час от причала", "cp866", b""),
         ("フェリーは毎時出発します。", "cp932", b""),
+        ("フェリーは毎時出発します。", "iso2022-jp", b""),
         ("渡轮每小时出发一次。冬季时刻表", "gb18030", b""),
     ],
 )

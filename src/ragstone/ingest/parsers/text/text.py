@@ -22,13 +22,17 @@ _MARKS = (
 # Exotic code pages left out: a detector that may choose them takes short Western text for Persian.
 _CODE_PAGES = [
     "cp1250", "cp1251", "cp1252", "cp1253", "cp1254", "cp1255", "cp1256",
-    "koi8_r", "cp932", "euc_jp", "gb18030", "big5", "cp949",
+    "koi8_r", "cp866", "cp932", "euc_jp", "gb18030", "big5", "cp949",
 ]  # fmt: skip
 _WESTERN = frozenset(
     "àâäáãåæçéèêëíìîïñóòôöõøœúùûüýÿßÀÂÄÁÃÅÆÇÉÈÊËÍÌÎÏÑÓÒÔÖÕØŒÚÙÛÜÝŸ‘’“”‚„–—…•€£¥§©®°±«»·¿¡¢´ªº²³µ½¼¾×\xa0"
 )
 _ASCII = re.compile(rb"[\x20-\x7e]")
 _SIGN_IN_WORD = re.compile("[a-z][¡-¶¸-¿][a-z]")
+_CONTROL_OF_LATIN_2 = re.compile(rb"[\x80-\x9f]")
+_SIGN_OF_CP1250 = re.compile(r"[^\W\d_](?:[ˇ¦¬±¶]|[«»©®µ][^\W\d_])")
+_ISO_2022 = b"\x1b$"
+"""Begins a stretch of Japanese in text of seven bits."""
 _OVERSTRUCK = re.compile(rb"(?:[\x20-\x7e]|[\xc2-\xf4][\x80-\xbf]{1,3})\x08")
 """A character that the next one is printed over: printed manuals write bold and underlined letters like this."""
 _BINARY_BYTES = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
@@ -61,6 +65,8 @@ def decode(content: bytes, name: str, *, declared: str = "") -> Decoded:
             return _check(_with_replacements(content[len(mark) :].decode(encoding, "replace"), encoding), name)
     if b"\x00" in content:
         return _check(_unmarked_utf16(content, name), name)
+    if _ISO_2022 in content and (japanese := _decode_declared(content, "iso2022_jp_ext")):
+        return _check(japanese, name)
     content = _OVERSTRUCK.sub(b"", content)
     sample = content[:SAMPLE]
     if len(_BINARY_BYTES.findall(sample)) > len(sample) // 50:
@@ -136,7 +142,19 @@ def _code_page(content: bytes) -> Decoded:
 
     best = from_bytes(content[:SAMPLE], cp_isolation=_CODE_PAGES).best()
     encoding = best.encoding if best else "cp1252"
+    if encoding in ("cp1250", "cp1252") and _SIGN_IN_WORD.search(western) and _is_latin_2(content):
+        encoding = "iso8859_2"
     return _with_replacements(content.decode(encoding, "replace"), encoding)
+
+
+def _is_latin_2(content: bytes) -> bool:
+    """Return whether Central European text is in ISO 8859-2: cp1250 shows signs for some of its letters."""
+    if _CONTROL_OF_LATIN_2.search(content):
+        return False
+    text = content[:SAMPLE].decode("cp1250", "replace")
+    letters = set(text)
+    # Where cp1250 shows ą and ľ, ISO 8859-2 has š and ž, of languages without ł, ę and ż.
+    return _SIGN_OF_CP1250.search(text) is not None or (bool(letters & set("ąľ")) and not letters & set("łęż"))
 
 
 def _with_replacements(text: str, encoding: str) -> Decoded:
