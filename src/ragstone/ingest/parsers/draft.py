@@ -66,6 +66,8 @@ _MOST_MARKS = 30
 """No language sets more marks on one letter; composing a tower of them takes quadratic time."""
 _MAY_BE_TOWER = re.compile(f"[\u0300-\U0010ffff]{{{_MOST_MARKS + 1}}}")
 _LAST_MARK = 0x1FFFF
+_IDEOGRAPHS = "\u3001-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff60\U00020000-\U0003ffff"
+_BREAK_AMONG_IDEOGRAPHS = re.compile(f"(?<=[{_IDEOGRAPHS}])[ \t]*+\r?\n\\s*+(?=[{_IDEOGRAPHS}])")
 _UNCHOSEN = re.compile(
     r"(?i)\(?(?:untitled(?:[ -]?document)?|unspecified|anonymous|no title|document|presentation)[ -]?\d*\)?"
     r"|microsoft \w+ - .*|word document|powerpoint presentation"
@@ -144,6 +146,11 @@ def _towers() -> re.Pattern[str]:
 def one_line(text: str) -> str:
     """Return the words of a title or a label, cleaned, on one line."""
     return " ".join(clean(text).text.split())
+
+
+def join_ideographs(text: str) -> str:
+    """Return text without the line breaks among Chinese or Japanese characters, which have no spaces between words."""
+    return text if text.isascii() else _BREAK_AMONG_IDEOGRAPHS.sub("", text)
 
 
 def chosen_title(text: str) -> str:

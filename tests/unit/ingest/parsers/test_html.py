@@ -235,3 +235,14 @@ def test_the_id_of_a_section_is_its_anchor_and_makes_it_no_frame(section: str) -
 def test_an_entry_that_is_named_by_its_id_stays() -> None:
     page = b'<dl><dt id="footer">Footer</dt><dd id="menu">Below.</dd><dt class="nav">Home</dt></dl>'
     assert parse_html(page, "page.html").text == "Footer\n  Below."
+
+
+def test_lines_of_chinese_and_japanese_go_on_without_a_space() -> None:
+    page = (
+        "<h1>ファ\n  イル</h1><p>設定ファ\r\n  イルを\n Emacs\n で読む。\n次の行<p>한국\n어<p>東<br>京<pre>縦\n横</pre>"
+    )
+    assert parse_html(page.encode(), "page.html").text == (
+        "ファイル\n\n設定ファイルを Emacs で読む。次の行\n\n한국 어\n\n東\n京\n\n縦\n横"
+    )
+    table = "<table><tr><th>表\nの<th>Words<tr><td>一<br>二<td>on\nlines</table>"
+    assert parse_html(table.encode(), "page.html").text == "| 表の | Words |\n| --- | --- |\n| 一 二 | on lines |"

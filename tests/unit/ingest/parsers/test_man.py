@@ -261,3 +261,9 @@ def test_a_macro_ends_at_dots_with_spaces_between_them() -> None:
         ("heading", "NAME"),
         ("paragraph", "ferry - cross the sound"),
     ]
+
+
+def test_lines_of_japanese_go_on_without_a_space() -> None:
+    assert blocks(".TH FERRY 1\n.SH 名前\nアーキ\nテクチャで\n.B ferry\nを使う。\n 字下げ\n")[2:] == [
+        ("paragraph", "アーキテクチャで ferry を使う。\n字下げ")
+    ]

@@ -250,3 +250,19 @@ def test_three_columns_are_read_one_after_the_other() -> None:
     ]
     read = [span.text.partition(" with")[0] for span in lines_of(spans)]
     assert read == [f"{side} {height}" for side in ("left", "middle", "right") for height in (400, 386, 372, 358)]
+
+
+def test_full_lines_of_japanese_go_on_without_a_space() -> None:
+    rows = [
+        "設定ファイルは起動したときに一度だけ読み込まれるファ",
+        "イルです。変更の後には",
+        "• 部門：営業",
+        "• 名前：山田",
+    ]
+    lines = [line(text, 72, 72 + 10 * len(text), 700 - 14 * number) for number, text in enumerate(rows)]
+    draft = Draft("a.pdf")
+    add_pages(draft, {1: LaidOutPage([*lines, line("部署です", 72, 112, 600), line("場所です", 72, 112, 586)], 0, 800)})
+    assert draft.finish("application/pdf").text == (
+        "設定ファイルは起動したときに一度だけ読み込まれるファイルです。変更の後には\n\n"
+        "• 部門：営業\n• 名前：山田\n\n部署です 場所です"
+    )

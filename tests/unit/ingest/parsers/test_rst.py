@@ -341,3 +341,9 @@ Ferry
         'Ferry(name)\n  For example:\n\n  >>> Ferry("Sula")\n\n'
         "Ferry.sink\n  Never do this."
     )
+
+
+def test_lines_of_chinese_go_on_without_a_space() -> None:
+    assert parse("渡轮每小时\n出发 *一\n次* 。\n\n- 冬季\n  时刻表\n".encode(), "page.rst").text == (
+        "渡轮每小时出发 一次 。\n\n- 冬季时刻表"
+    )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from ragstone.core.types import Parsed
-from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean, one_line
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean, join_ideographs, one_line
 from ragstone.ingest.parsers.markup.mdoc import MdocWords
 from ragstone.ingest.parsers.markup.parts import MarkupPart, add_parts
 from ragstone.ingest.parsers.markup.roff import RoffLine, read_lines, split_arguments, unescape
@@ -116,6 +116,8 @@ class _Page:
             self._break("sp")
             return
         space = "" if not self._words or self._glued else "\n" if text[0] == " " else " "
+        if space == " " and not join_ideographs(f"{self._words[-1][-1:]}\n{text[0]}")[1:-1]:
+            space = ""
         self._words.append(space + (text.rstrip() if self._glued else text.strip()))
         self._glued = glued
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.types import BlockKind, Parsed
 from ragstone.ingest.parsers.definitions import add_definition, format_definition
-from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, clean, join_ideographs
 from ragstone.ingest.parsers.markup.rst_reader import NotReadable, read_tree
 from ragstone.ingest.parsers.tables import markdown_table, one_header
 from ragstone.ingest.parsers.text.paragraphs import split_paragraphs
@@ -223,7 +223,7 @@ class _Walk:
 
     def words(self, node: nodes.Node) -> str:
         """Return the words of a node on one line."""
-        return _WHITE.sub(" ", "".join(self._spoken(node))).strip()
+        return _WHITE.sub(" ", join_ideographs("".join(self._spoken(node)))).strip()
 
     def _spoken(self, node: nodes.Node) -> Iterator[str]:
         name = _kind(node)

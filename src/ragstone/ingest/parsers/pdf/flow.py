@@ -11,8 +11,8 @@ from itertools import pairwise
 from statistics import median
 
 from ragstone.core.types import BlockKind
-from ragstone.ingest.parsers.draft import Draft
-from ragstone.ingest.parsers.pdf.layout import LaidOutPage, TextSpan
+from ragstone.ingest.parsers.draft import Draft, join_ideographs
+from ragstone.ingest.parsers.pdf.layout import COLUMN_CHARS, LaidOutPage, TextSpan
 from ragstone.ingest.parsers.tables import continue_table
 
 Pages = Mapping[int, Sequence[TextSpan]]
@@ -94,7 +94,7 @@ def _add_group(draft: Draft, group: list[TextSpan], page: int, level: int, vocab
     if group[0].is_table:
         draft.add("table", group[0].text.translate(_LIGATURES), page=page)
         return
-    text = _whole_words("\n".join(line.text.translate(_LIGATURES) for line in group), vocabulary)
+    text = _whole_words(_join_lines(group).translate(_LIGATURES), vocabulary)
     text, contents = _LEADERS.subn(" … ", text)
     if level and len(text) <= MAX_HEADING and not contents:
         text = text.replace("\n", " ")
@@ -102,6 +102,16 @@ def _add_group(draft: Draft, group: list[TextSpan], page: int, level: int, vocab
         return
     kind: BlockKind = "list" if _BULLET.match(text) and not level else "paragraph"
     draft.add(kind, _reflow(text, kind), page=page)
+
+
+def _join_lines(group: Sequence[TextSpan]) -> str:
+    """Return the lines of a paragraph; Chinese and Japanese go on without a break behind a line that is full."""
+    edge = max(line.right for line in group)
+    text = group[0].text
+    for upper, line in pairwise(group):
+        is_full = len(upper.text) >= COLUMN_CHARS and edge - upper.right < 2 * upper.size
+        text += join_ideographs(f"{upper.text[-1:]}\n{line.text}")[1:] if is_full else f"\n{line.text}"
+    return text
 
 
 def _without_running_lines(pages: Mapping[int, LaidOutPage], body: float) -> Pages:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ragstone.core.clock import canonical_text
 from ragstone.core.types import BlockKind, Parsed
-from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, one_line
+from ragstone.ingest.parsers.draft import DEFAULT, Draft, ParseOptions, join_ideographs, one_line
 from ragstone.ingest.parsers.tables import markdown_table, one_header
 from ragstone.ingest.parsers.text.text import Decoded, decode
 
@@ -183,7 +183,7 @@ class _BlockWalk:
         for node, leaving in _events(root, self._skips):
             if node.is_text_node:
                 text = node.text(deep=False)
-                self.text.append(text if self.pre else _WHITE.sub(" ", text))
+                self.text.append(text if self.pre else _WHITE.sub(" ", join_ideographs(text)))
             elif leaving:
                 self._leave(node.tag or "")
             else:
@@ -400,7 +400,7 @@ def _visible(root: LexborNode) -> str:
     words = []
     for node, _ in _events(root, _is_unread):
         words.append(node.text(deep=False) if node.is_text_node else " " if node.tag in _BREAKS else "")
-    return " ".join("".join(words).split())
+    return " ".join(join_ideographs("".join(words)).split())
 
 
 def _is_unread(node: LexborNode) -> bool:
