@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ragstone.core.errors import ParseError
+from ragstone.core.errors import EmptyDocument, ParseError
 from ragstone.ingest.parsers.dispatch import parse
 from ragstone.ingest.parsers.draft import ParseOptions
 
@@ -104,3 +104,11 @@ def test_an_encrypted_part_says_so(kind: str, parts: dict[str, str | bytes], mak
     content[entry + 8] |= 1
     with pytest.raises(ParseError, match=f"a.{kind} is encrypted"):
         parse(bytes(content), f"a.{kind}")
+
+
+def test_what_a_mac_adds_to_an_archive_is_no_damage(
+    kind: str, parts: dict[str, str | bytes], make_zip: Callable[..., bytes]
+) -> None:
+    added = {f"__MACOSX/._{name.rpartition('/')[2]}": b"\x00\x05\x16\x07\x00\x02\x00\x00Mac OS X" for name in parts}
+    with pytest.raises(EmptyDocument):
+        parse(make_zip({**parts, **added}), f"a.{kind}")

@@ -22,6 +22,8 @@ _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _DAMAGED = "open it in the program it was made with and save it again"
 # The last alternative is `<?xm` in EBCDIC, which some readers understand too.
 _XML_START = re.compile(rb"[\x00\s\xef\xbb\xbf\xfe\xff]*<|\x4c\x6f\xa7\x94")
+_APPLE_DOUBLE = b"\x00\x05\x16\x07"
+"""Begins what a Mac adds to an archive about each file, under the file's name; no XML begins like this."""
 _XINCLUDE = "http://www.w3.org/2001/XInclude"
 
 
@@ -105,7 +107,9 @@ def _check_entry(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, ki
     with archive.open(entry) as part:
         assert isinstance(part, zipfile.ZipExtFile)
         # Relationships can call a part anything, so what looks like XML is checked as XML.
-        if _XML_START.match(part.peek(64)) or entry.filename.lower().endswith((".xml", ".rels")):
+        head = part.peek(64)
+        is_named_xml = entry.filename.lower().endswith((".xml", ".rels")) and not head.startswith(_APPLE_DOUBLE)
+        if is_named_xml or _XML_START.match(head):
             _check_xml(part, entry.filename, name, kind)
 
 
