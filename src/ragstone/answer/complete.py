@@ -1,15 +1,20 @@
-"""Whole quotes: what a unit depends on comes with it, and nothing between quoted neighbours is left out."""
+"""Whole quotes: what a unit depends on comes with it, and nothing between quoted neighbours is left out.
+
+Of a list all is quoted or one item.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
 from ragstone.answer.quotes import Quote, Statement
-from ragstone.answer.score import leans
+from ragstone.answer.score import ScoredUnit, leans
 from ragstone.answer.units import AnswerUnit
 from ragstone.language.analyzer import analyze
+from ragstone.language.asked import STRICT, TIMED, AskedKind, holds_kind
 
 LONGEST_LEAD = 400
 """Characters of a sentence that is quoted because another depends on it."""
@@ -17,6 +22,11 @@ MOST_BETWEEN = 250
 """Characters between two quotes of one paragraph that are quoted with them."""
 MOST_OF_ENTRY = 600
 """Characters from the term of an entry to the end of a sentence of it that are quoted as one."""
+_HEADED = re.compile(r"[A-Z][^.:\n]{0,40}[.:][ \t]+[A-Z]")
+"""An item that begins with its heading, as clauses of a contract do: "3. Rent. The rent is …". Nothing announces it."""
+_CLAUSE = re.compile(rf"^[ \t]*\d{{1,3}}[.)][ \t]+{_HEADED.pattern}", re.M)
+_STEP = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]", re.M)
+"""Items that are numbered are one after the other, and seldom one instead of the other."""
 _MARKS = re.compile(r"\s*(?:(?:[-*+•‣◦–]|[0-9]{1,3}[.)]|:)\s+)?")
 
 
@@ -42,6 +52,44 @@ def complete_units(
         if not spans or len(joined) <= most:
             spans = joined
     return [_build_statement(span.quote) for span in spans[:most]]
+
+
+def fit_list(
+    unit: AnswerUnit,
+    units: Sequence[AnswerUnit],
+    ranked: Sequence[ScoredUnit],
+    kind: AskedKind,
+    asked: AbstractSet[str],
+) -> AnswerUnit:
+    """Return the list of an item where all of it is asked for, and else the one item of a list that is asked for."""
+    if kind in ("list", "steps"):
+        lists = (other for other in units if other.kind == "list" and _holds(other, unit))
+        return next(lists, unit) if unit.kind == "item" else unit
+    if unit.kind != "list":
+        return replace(unit, lead=None) if unit.kind == "item" and _HEADED.match(unit.text) else unit
+    if not (steps := _STEP.findall(unit.text)):
+        item = _find_only_item(unit, units, asked)
+        return item if item and (kind not in STRICT | TIMED or holds_kind(kind, item.text)) else unit
+    if 2 * len(_CLAUSE.findall(unit.text)) < len(steps):
+        return unit
+    parts = (item.unit for item in ranked if item.unit.kind != "list" and _holds(unit, item.unit))
+    return next((replace(part, lead=None) for part in parts), unit)
+
+
+def _holds(other: AnswerUnit, unit: AnswerUnit) -> bool:
+    own, quote = unit.quote, other.quote
+    return quote.hit is own.hit and quote.start <= own.start < quote.end
+
+
+def _find_only_item(unit: AnswerUnit, units: Sequence[AnswerUnit], asked: AbstractSet[str]) -> AnswerUnit | None:
+    """Return the item that has more words of the question than the sentence before its list, and all of the others'."""
+    items = [other for other in units if other.kind != "list" and other.block >= unit.block and _holds(unit, other)]
+    lead = set(analyze(unit.before.text)) if unit.before else set[str]()
+    told = [set(analyze(item.text)) & asked - lead for item in items]
+    best = max(told, key=len, default=set[str]())
+    if any(not found < best for found in told if found is not best):
+        return None
+    return next((item for item, found in zip(items, told, strict=True) if found is best and item.kind == "item"), None)
 
 
 def _spread(unit: AnswerUnit, units: Sequence[AnswerUnit]) -> Iterator[_Span]:

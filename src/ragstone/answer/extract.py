@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from ragstone.answer.check import is_negated, numbers
-from ragstone.answer.complete import complete_units
+from ragstone.answer.complete import complete_units, fit_list
 from ragstone.answer.features import unit_holds
 from ragstone.answer.missing import asks_for_unknown, drop_unnamed, find_missing_names, find_missing_nouns
 from ragstone.answer.quotes import Quote, Statement, caption, select_for_question
@@ -77,8 +77,6 @@ _CARRIES_ON = re.compile(r"(?:You|We|I|One|There|If|When|See|Note|To|First|Next|
 """The beginning of an English sentence that is seldom the first about something."""
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(r"\[\d{1,3}\]")
-_STEP = re.compile(r"^[ \t]*\d{1,3}[.)][ \t]", re.M)
-"""Items that are numbered are one after the other, and seldom one instead of the other."""
 _SAME = 0.8
 """Share of common terms from which two units say the same."""
 _ALIKE = 0.6
@@ -261,7 +259,7 @@ def quote_best(
     kind = find_asked_kind(question)
     asked, english = frozenset(asked_terms(question)), not is_foreign_text(question)
     best = choose(_keep_measured(keep_likely(ranked), kind, question), asked, by_meaning=english)
-    chosen = [_fit_list(unit, units, kind, asked) for unit in best]
+    chosen = [fit_list(unit, units, ranked, kind, asked) for unit in best]
     if kind not in MEASURED and not (kind in TIMED and any(holds_kind(kind, unit.text) for unit in chosen)):
         chosen = [_widen_to_run(unit, units, asked) for unit in chosen]
     beside = _find_asked(chosen, ranked, kind, question)
@@ -385,33 +383,6 @@ def _find_asked(
 
 def _goes_on(unit: AnswerUnit, after: AnswerUnit, asked: AbstractSet[str]) -> bool:
     return leans(after.text) or not set(analyze(after.text)).isdisjoint({*asked, *analyze(unit.text)})
-
-
-def _fit_list(unit: AnswerUnit, units: Sequence[AnswerUnit], kind: AskedKind, asked: AbstractSet[str]) -> AnswerUnit:
-    """Return the list of an item where all of it is asked for, and else the one item of a list that is asked for."""
-    whole = kind in ("list", "steps")
-    if whole and unit.kind == "item":
-        return next((other for other in units if other.kind == "list" and _holds(other, unit)), unit)
-    if not whole and unit.kind == "list" and not _STEP.search(unit.text):
-        item = _find_only_item(unit, units, asked)
-        return item if item and (kind not in STRICT | TIMED or holds_kind(kind, item.text)) else unit
-    return unit
-
-
-def _holds(other: AnswerUnit, unit: AnswerUnit) -> bool:
-    own, quote = unit.quote, other.quote
-    return quote.hit is own.hit and quote.start <= own.start < quote.end
-
-
-def _find_only_item(unit: AnswerUnit, units: Sequence[AnswerUnit], asked: AbstractSet[str]) -> AnswerUnit | None:
-    """Return the item that has more words of the question than the sentence before its list, and all of the others'."""
-    items = [other for other in units if other.kind != "list" and other.block >= unit.block and _holds(unit, other)]
-    lead = set(analyze(unit.before.text)) if unit.before else set[str]()
-    told = [set(analyze(item.text)) & asked - lead for item in items]
-    best = max(told, key=len, default=set[str]())
-    if any(not found < best for found in told if found is not best):
-        return None
-    return next((item for item, found in zip(items, told, strict=True) if found is best and item.kind == "item"), None)
 
 
 def _widen_to_run(unit: AnswerUnit, units: Sequence[AnswerUnit], asked: AbstractSet[str]) -> AnswerUnit:

@@ -286,3 +286,26 @@ def test_a_heading_without_marks_is_not_quoted(make_hit: MakeHit, facts: dict[st
 def test_a_sentence_that_only_contains_the_title_is_quoted(make_hit: MakeHit) -> None:
     hit = make_hit("The small boat leaves from the east pier.", title="The small boat", section="")
     assert [quote.text for quote in quotes_of(hit)] == ["The small boat leaves from the east pier."]
+
+
+LEASE = (
+    "between Hansen Ltd (the Landlord) and Ada Holm (the Tenant)\n\n"
+    "1. Term. The lease begins on 1 October. Either party may end it with three months' notice.\n\n"
+    "2. Rent. The rent is 840 euros. It is due on the third working day.\n\n"
+    "3. Pets. Cats are allowed. Dogs need the consent of the Landlord.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("When does the lease begin?", "Term. The lease begins on 1 October. Either party may end it"),
+        ("How much is the rent?", "Rent. The rent is 840 euros."),
+        ("Are dogs allowed?", "Pets. Cats are allowed."),
+    ],
+)
+async def test_one_clause_of_a_contract_is_quoted_by_itself(
+    embedder: Embedder, make_hit: MakeHit, question: str, said: str
+) -> None:
+    found = await Extractor(embedder).extract(question, [make_hit(LEASE)], max_sentences=4)
+    assert [statement.text[: len(said)] for statement in (*found.statements, *found.nearest)] == [said]
