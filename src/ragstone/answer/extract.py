@@ -48,7 +48,7 @@ from ragstone.language.grammar import is_known_verb
 from ragstone.language.relevance import UnrelatedVectors, asked_terms, closeness, require_model
 from ragstone.language.synonyms import AlikeWords
 
-MIN_CHANCE = 0.4
+MIN_CHANCE = 0.45
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.45
 """Strength that a unit must have to be shown as the nearest where nothing answers."""

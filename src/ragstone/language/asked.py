@@ -20,6 +20,7 @@ AskedKind = Literal[
     "time",
     "size",
     "default",
+    "price",
     "number",
     "person",
     "place",
@@ -33,12 +34,12 @@ AskedKind = Literal[
     "other",
 ]
 STRICT: frozenset[AskedKind] = frozenset(
-    ["duration", "date", "size", "number", "person", "command", "setting", "contact"]
+    ["duration", "date", "size", "price", "number", "person", "command", "setting", "contact"]
 )
 """Kinds that a text without such a thing hardly answers."""
 TIMED: frozenset[AskedKind] = frozenset(["time"])
 """Kinds that are often meant otherwise: "When is it written?" may ask for a condition."""
-MEASURED: frozenset[AskedKind] = frozenset(["duration", "date", "size", "number", "person"])
+MEASURED: frozenset[AskedKind] = frozenset(["duration", "date", "size", "price", "number", "person"])
 """Kinds that a text without such a thing does not answer."""
 _NOUNS: dict[AskedKind, str] = {
     "duration": r"timeout|time-out|interval|duration|period|delay|lifetime|time limit",
@@ -76,6 +77,11 @@ _PATTERNS: dict[AskedKind, str] = {
         r"\b(?:(?:tele)?phone numbers?|e-?mail address(?:es)?|contact (?:details|address))\b"
         r"|\bwhat number (?:do|should|can|must) (?:i|we|you) (?:call|ring|dial)\b"
     ),
+    "price": (
+        r"\bhow (?:much (?:do|does|did|will|would|is|are) [^?]{1,60}\bcosts?\b|expensive\b)"
+        r"|^what (?:do|does|did|will|would) [^?]{1,80} costs?\b|^what (?:is|was) the price\b"
+        r"|\bhow much (?:do|does|did|will|must|should|would) [^?]{1,40} (?:pay|charge)\b"
+    ),
     "reason": (
         r"\bwhy\b|\bhow come\b|\bwhat (?:is|was) the (?:reason|purpose|point)\b|\bwhat causes\b|\bfor what reason"
     ),
@@ -96,7 +102,6 @@ _PATTERNS: dict[AskedKind, str] = {
     "number": (
         r"\bhow (?:many|much|far|high|low|fast)\b"
         r"|\b(?:what|which) (?:number|percentage|share|port|version|release|value|level|temperature|age|mode|code)\b"
-        r"|^what (?:do|does|did|will|would) [^?]{1,80} costs?\b"
     ),
     "person": (
         r"^(?:(?!\b(?:what|which|how|when|where|why)\b).){0,200}\bwho(?:m|se)?\b"
@@ -131,6 +136,10 @@ _NUMBER = (
 _WHAT_DAYS = r"(?:(?:working|business|calendar|consecutive|full|whole|more|further|additional)[ -])?"
 _TIME = r"(?:(?:milli|micro|nano)?seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[mun]?s|ms|min|hr?s?|d)\b"
 _IN_UNITS = r"(?:(?:milli|micro)?seconds?|secs?|ms|minutes?|hours?|days?)"
+_MONEY = (
+    r"euros?|dollars?|pounds?|pence|cents?|francs?|yen|yuan|won|rupees?|crowns?|kron(?:er|or|a|e)|zlotys?|rou?bles?"
+    r"|pesos?|reais|rand|liras?|dirhams?|riyals?|shekels?|baht|shillings?|credits?|coins?|tokens?|eur|usd|gbp|chf"
+)
 _BY_DEFAULT = r"\bdefaults?\b(?: value)?(?: is| to)?[ :=(`*\"]{1,4}\d"
 """The default of an entry that names its unit before: "Seconds to wait.", and then "Default: 90"."""
 _HELD: dict[AskedKind, re.Pattern[str]] = {
@@ -169,6 +178,14 @@ _HELD: dict[AskedKind, re.Pattern[str]] = {
         r"|\b(?:size|length|defaults?|bytes?|bits?|characters?|lines?)\b[^.!?\n]{0,60}"
         r"\b(?:defaults?|is|are|to)\b[ :=(]{1,3}\d"
         rf"|\bdefaults? to \d|\b(?:bytes|[KMG]B|lines|characters|pixels)\b[^!?]{{0,80}}{_BY_DEFAULT}",
+        re.I,
+    ),
+    "price": re.compile(
+        rf"[$€£¥₹] ?\d|{_NUMBER} ?(?:[$€£¥₹]|(?:{_MONEY})\b)"
+        r"|\b(?:eur|usd|gbp|chf) ?\d|\bfree(?: of charge\b| for\b|(?! \w))"
+        r"|\bno (?:extra |additional )?(?:charge|cost|fee)\b"
+        rf"|\b(?:costs?|prices?|fees?|rates?|charges?)\b[^.!?\n]{{0,40}}{_NUMBER}"
+        rf"|{_NUMBER}[^.!?\n]{{0,20}}\b(?:costs?|prices?|fees?)\b",
         re.I,
     ),
     "number": re.compile(_NUMBER, re.I),

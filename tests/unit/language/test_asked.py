@@ -21,7 +21,9 @@ from ragstone.language.asked import (
         ("How long does the server wait?", "duration"),
         ("After what time is it dropped?", "duration"),
         ("How many pumps are there?", "number"),
-        ("What does an annual agreement for the pump cost?", "number"),
+        ("What does an annual agreement for the pump cost?", "price"),
+        ("How much do visitors pay?", "price"),
+        ("How much does the pump weigh?", "number"),
         ("What is the highest amount that was ever paid?", "number"),
         ("Who founded the harbour?", "person"),
         ("Where is the log file kept?", "place"),
@@ -67,6 +69,10 @@ def test_what_a_question_asks_for(question: str, kind: str) -> None:
     ("kind", "text", "held"),
     [
         ("duration", "The default is five minutes (5min).", True),
+        ("price", "The team plan allows 50,000 messages, the free plan 1,000.", False),
+        ("price", "Adults pay 6 pounds.", True),
+        ("price", "Delivery is free of charge.", True),
+        ("price", "Its price is 36.", True),
         ("time", "Version 22.04 ends on 2027-04-01.", True),
         ("duration", "Keys stay in the agent forever.", True),
         ("duration", "Refunds take five working days.", True),
@@ -139,7 +145,7 @@ def test_a_number_counts_the_noun_behind_it(text: str, counted: bool) -> None:
 
 
 def test_what_something_costs_may_be_in_any_currency() -> None:
-    assert holds_kind("number", "A berth is nine crowns.", "What does a berth cost?")
+    assert holds_kind("price", "A berth is nine crowns.", "What does a berth cost?")
 
 
 @pytest.mark.parametrize(
