@@ -87,6 +87,11 @@ def test_half_a_character_is_refused_wherever_a_name_or_an_id_goes(fake_model: F
                 work()
 
 
+def test_an_empty_path_is_not_the_working_folder(fake_model: FakeEmbedder, data_dir: Path) -> None:
+    with Ragstone(data_dir=data_dir) as stone, pytest.raises(InputError, match="a path is empty"):
+        stone.ingest("")
+
+
 def test_what_is_taken_in_now_and_worked_on_later(fake_model: FakeEmbedder, data_dir: Path, tmp_path: Path) -> None:
     folder = tmp_path / "wiki"
     folder.mkdir()

@@ -179,6 +179,8 @@ class Documents(WorkspacePart):
         from ragstone.ingest.sources.files.read import scan_paths
 
         sources = self._components.stores.sources.of(tenant)
+        if "" in paths:
+            raise InputError("a path is empty", hint="name a file or a folder")
         named = [Path(path) for path in paths]
         owners = await find_path_owners(self._ledger, sources, tenant, kb, named) if kb else {}
         return await scan_paths(named, self._scope.settings.limits, owners)

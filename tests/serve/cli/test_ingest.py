@@ -83,6 +83,24 @@ def test_a_path_that_is_not_there_is_a_usage_error(cli: Cli, tmp_path: Path) -> 
     assert ran.out == ""
 
 
+@pytest.mark.parametrize("way", [(), ("--dry-run",), ("--queue",), ("--watch",)])
+def test_an_empty_path_is_refused_and_not_taken_for_the_working_folder(
+    cli: Cli, pages: Path, way: tuple[str, ...]
+) -> None:
+    """It is what a shell makes of a variable that is not set."""
+    ran = cli("ingest", pages, "", *way)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: a path is empty\nhint: name a file or a folder; this one is .\n"
+    assert not Path("ragstone-data").exists()
+
+
+def test_an_empty_data_folder_is_refused(cli: Cli, pages: Path) -> None:
+    ran = cli("ingest", pages, "--data-dir", "")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == "error: Invalid value for '--data-dir': it is empty\nhint: ragstone ingest --help\n"
+    assert [path.name for path in Path().iterdir()] == ["pages"]
+
+
 def test_the_summary_for_people(cli: Cli, pages: Path) -> None:
     ran = cli("ingest", pages, "--kb", "handbook")
     lines = [line.split() for line in ran.out.splitlines()]

@@ -151,6 +151,7 @@ def test_adding_for_people_says_what_to_type_next(cli: Cli, pages: Path) -> None
     ("arguments", "message", "hint"),
     [
         (("files", "wiki"), "source 'wiki' needs the setting 'path'", "it takes: path, glob, exclude"),
+        (("files", "wiki", "path="), "a path is empty", "name a file or a folder; this one is ."),
         (("files", "wiki", "path=.", "globs=*"), "source 'wiki' has no setting 'globs'", "did you mean 'glob'?"),
         (("fiels", "wiki"), "there is no kind of source 'fiels'", "did you mean 'files'?"),
         (("files", "Wiki!", "path=."), "source 'Wiki!' is not a valid name", "use 1 to 63 of"),

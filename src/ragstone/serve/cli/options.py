@@ -59,13 +59,26 @@ Conversation = Annotated[
 ]
 
 
+def read_path(typed: str) -> Path:
+    """Return the path that was typed; an empty one, which would be the working folder, is refused."""
+    if not typed:
+        raise typer.BadParameter("it is empty")
+    return Path(typed)
+
+
 @dataclass(frozen=True, slots=True)
 class Common:
     """The options of every command, as they were given."""
 
     data_dir: Annotated[
         Path | None,
-        typer.Option("--data-dir", help="Folder with the data; ./ragstone-data if not set.", rich_help_panel=COMMON),
+        typer.Option(
+            "--data-dir",
+            parser=read_path,
+            metavar="<path>",
+            help="Folder with the data; ./ragstone-data if not set.",
+            rich_help_panel=COMMON,
+        ),
     ] = None
     tenant: Annotated[str | None, typer.Option("--tenant", help="Tenant to work for.", rich_help_panel=COMMON)] = None
     kb: Annotated[str | None, typer.Option("--kb", help="Knowledge base to work on.", rich_help_panel=COMMON)] = None

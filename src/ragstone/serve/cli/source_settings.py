@@ -106,6 +106,8 @@ def _resolve(value: Any, annotation: Any) -> Any:
     """Return a path as it is from here, since a worker may run in another folder; one with a variable is left alone."""
     if not isinstance(value, str) or "${" in value or Path not in (annotation, *get_args(annotation)):
         return value
+    if not value:
+        raise InputError("a path is empty", hint="name a file or a folder; this one is .")
     return str(Path(value).expanduser().absolute())
 
 

@@ -49,6 +49,9 @@ async def ingest(
     Unchanged files are skipped; files that are gone from a folder are removed; files that belong to a source are
     skipped as well. With `--watch --json` each round is one line of JSON.
     """
+    if "" in places:
+        # The folder that a path without words stands for is the working folder.
+        raise InputError("a path is empty", hint="name a file or a folder; this one is .")
     urls = [place for place in places if is_url(place)]
     paths = [Path(place) for place in places if not is_url(place)]
     _check(session.options, urls, watch=watch, dry_run=dry_run, queue=queue)
