@@ -74,6 +74,15 @@ def test_people_see_tables(filled: Cli) -> None:
     assert "flags.new = 25.0" in shown
 
 
+def test_large_limits_are_shown_in_full(filled: Cli) -> None:
+    limits = ("quotas.documents=1234567", "quotas.bytes=10737418240", "quotas.cost_per_month=2.5")
+    filled("tenants", "set", "default", *limits)
+    rows = [line.split() for line in filled("tenants", "show", "default").out.splitlines()]
+    assert ["documents", "3", "1,234,567"] in rows
+    assert [row[2] for row in rows if row[0] == "bytes"] == ["10,737,418,240"]
+    assert ["cost_per_month", "0.00", "2.50"] in rows
+
+
 @pytest.mark.req("R-SEC-12")
 def test_what_is_set_is_kept_and_taken_back(filled: Cli) -> None:
     ran = filled(

@@ -252,9 +252,8 @@ def _draw_amounts(out: Console, tenant: Tenant, usage: Usage) -> None:
     }
     rows = table("", "used", "limit", right=("used", "limit"))
     for name, amount in used.items():
-        limit = tenant.quotas.of(name)
-        shown = f"{amount:,.2f}" if name == "cost_per_month" else f"{amount:,.0f}"
-        rows.add_row(name, shown, "–" if limit is None else f"{limit:,g}")
+        limit, form = tenant.quotas.of(name), ",.2f" if name == "cost_per_month" else ",.0f"
+        rows.add_row(name, format(amount, form), "–" if limit is None else format(limit, form))
     out.print(rows)
     if usage.stock.originals:
         out.print(text(f"of the bytes {usage.stock.originals:,} are original files", "dim"))
