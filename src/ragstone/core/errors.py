@@ -266,10 +266,14 @@ PASSING = frozenset(
 
 def unknown_kb(name: str, tenant: str, others: Sequence[str] = ()) -> NotFoundError:
     """Return the error for a knowledge base that nothing has been put into; `others` may have been meant."""
+    from ragstone.core.ids import NAME
+
     arguments = {"kb": name, "tenant": tenant}
     named = {what: value for what, value in arguments.items() if value != "default"}
     whose = f" in tenant '{tenant}'" if "tenant" in named else ""
     hint = f"name one that is there ({', '.join(others)}), or" if others else ""
+    if not NAME.fullmatch(name):  # none can be made under it
+        return NotFoundError(f"there is no knowledge base '{name}'{whose}", hint=hint, remedy=Remedy(Action.LIST_KBS))
     return NotFoundError(
         f"there is no knowledge base '{name}' yet{whose}", hint=hint, remedy=Remedy(Action.INGEST, **named)
     )

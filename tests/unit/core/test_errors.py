@@ -53,3 +53,9 @@ def test_an_unknown_knowledge_base_names_the_tenant_unless_it_is_the_usual_one()
     assert errors.unknown_kb("default", "default").remedy == Remedy(Action.INGEST)
     assert str(other) == "there is no knowledge base 'demo' yet in tenant 'acme'"
     assert other.remedy == Remedy(Action.INGEST, kb="demo", tenant="acme")
+
+
+def test_no_knowledge_base_is_to_be_made_under_a_name_that_none_can_have() -> None:
+    error = errors.unknown_kb("Holiday Rules", "default", ["holiday-rules"])
+    assert str(error) == "there is no knowledge base 'Holiday Rules'"
+    assert (error.hint, error.remedy) == ("name one that is there (holiday-rules), or", Remedy(Action.LIST_KBS))
