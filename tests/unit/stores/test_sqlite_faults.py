@@ -212,8 +212,24 @@ async def test_a_page_of_rubbish_is_corrupt(tmp_path: Path) -> None:
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("a file, not a folder")
     ledger = SqliteLedger(tmp_path / "data")
-    with pytest.raises(StoreError, match="data"):
-        await put(ledger, make_version())
+    for work in (put(ledger, make_version()), ledger.of("default").kbs()):
+        with pytest.raises(StoreError) as raised:
+            await work
+        assert str(raised.value) == f"{tmp_path / 'data' / 'control.db'} cannot be used: Not a directory"
+        assert raised.value.hint.endswith("set data_dir to another one")
+    await ledger.close()
+
+
+async def test_a_folder_that_may_not_be_looked_into_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = SqliteLedger(tmp_path)
+
+    def refuse(path: Path, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "stat", refuse)
+        with pytest.raises(StoreError, match=r"control\.db cannot be used: Permission denied"):
+            await ledger.of("default").kbs()
     await ledger.close()
 
 

@@ -113,6 +113,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 BUSY_SECONDS = 60
 RECOVER = "restore it from a backup, or delete the tenant and ingest its documents again"
+LOOK = "look at the disk that holds it, and at the limits of this process"
 _openings = itertools.count(1)
 TASKS = "tasks"
 """The folder of what tasks write while they run, with a folder for each tenant."""
@@ -346,7 +347,9 @@ def translate_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in DISK_ERRORS:
             raise refuse_writes(path, error) from error
-        raise StoreError(f"{path}: {error.strerror or error}") from error
+        refused = isinstance(error, PermissionError | NotADirectoryError)
+        hint = "check the owner and permissions of its folder, or set data_dir to another one" if refused else LOOK
+        raise StoreError(f"{path} cannot be used: {error.strerror or error}", hint=hint) from error
 
 
 def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
@@ -363,7 +366,7 @@ def _operational(path: Path, error: sqlite3.OperationalError) -> StoreError:
         return refused
     if "unable to open" in text:
         return StoreError(f"{path} cannot be opened: {text}", hint="check the folder's owner and permissions")
-    return StoreError(f"{path.name}: {text}", hint="look at the disk that holds it, and at the limits of this process")
+    return StoreError(f"{path.name}: {text}", hint=LOOK)
 
 
 def _tell_of_failure(writing: asyncio.Future[Any]) -> None:

@@ -209,8 +209,12 @@ class SqliteLedger(SqlLedger):
             if self._control and self._control.is_stale:
                 self._retire_control()
             if self._control is None:
-                if not make and not path.exists():
-                    return None
+                with translate_errors(path):
+                    try:
+                        path.stat()
+                    except FileNotFoundError:
+                        if not make:
+                            return None
                 self._control = await asyncio.to_thread(SqliteFile, path, "control")
         return self._control
 
