@@ -219,10 +219,11 @@ class Feedback(WorkspacePart):
         return prefix + name.replace("\x00", " ").encode("utf-8", "replace").decode()
 
     async def _successful_searches(self, days: int | None, kb: str | None) -> list[LoggedSearch]:
-        """Return the searches that tell something of the kb: one that failed says nothing about what is in it."""
+        """Return the searches that tell something of the kb: not those that failed or, as a greeting, asked nothing."""
         from ragstone.stores.activity.retrieval_log import MOST_SEARCHES
 
-        return await self.searches(limit=MOST_SEARCHES, days=days, success=True, kb=kb)
+        found = await self.searches(limit=MOST_SEARCHES, days=days, success=True, kb=kb)
+        return [search for search in found if search.sources_queried]
 
     async def _labels(self, kb: str | None) -> Labels:
         from ragstone.evaluate.gaps import labels_of

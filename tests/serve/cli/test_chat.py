@@ -54,6 +54,13 @@ def test_messages_are_read_as_lines_of_one_conversation(filled: Cli, write_stdin
     assert [turn["question"] for turn in turns] == [DOG, "Thanks!"]
 
 
+def test_a_greeting_is_no_question_without_a_good_result(filled: Cli) -> None:
+    assert filled("chat", "Hi!").code == 0
+    assert filled("gaps", "--json").json == {"gaps": []}
+    figures = filled("agent", "analytics", "--json").json
+    assert (figures["searches"], figures["nothing"], figures["no_result_rate"]) == (1, 0, 0.0)
+
+
 @pytest.mark.parametrize("leave", ["quit", " Exit "])
 def test_a_line_ends_the_session(filled: Cli, write_stdin: Write, leave: str) -> None:
     write_stdin(f"Hi!\n{leave}\n{DOG}\n")

@@ -118,6 +118,6 @@ class Analytics(WorkspacePart):
 
 
 def _count(facts: Sequence[SearchFacts]) -> tuple[int, int, int]:
-    """Return how many searches there were, failed, and found nothing."""
+    """Return how many searches there were, failed, and found nothing though a source was asked."""
     failed = sum(not search.success for search in facts)
-    return len(facts), failed, sum(search.success and not search.results for search in facts)
+    return len(facts), failed, sum(search.success and bool(search.asked) and not search.results for search in facts)
