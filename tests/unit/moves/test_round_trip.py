@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.moves.sites import contents, site, stock
 
+from ragstone.core.errors import InputError
 from ragstone.core.ids import document_id
 from ragstone.core.types import NewVersion
 from ragstone.language.analyzer import analyze
@@ -171,6 +172,18 @@ async def test_an_export_does_not_touch_another_file_unless_told_to(tmp_path: Pa
         await here.mover.export_archive(target, overwrite=True)
         assert target.stat().st_mode & 0o777 == 0o600
         assert not (tmp_path / "x.zip.part").exists()
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+async def test_an_export_does_not_replace_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with site(tmp_path / "a") as here:
+        await stock(here, 1)
+        for folder in (Path(), tmp_path):
+            with pytest.raises(InputError, match="is a folder"):
+                await here.mover.export_archive(folder, overwrite=overwrite)
 
 
 async def test_a_kb_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -123,6 +123,8 @@ async def export_archive(
 
 
 def _write(path: Path, order: _Order, overwrite: bool, connection: Connection, tenant_id: str) -> tuple[_Draft, int]:
+    if path.is_dir():
+        raise InputError(f"{path} is a folder", hint="name a file in it")
     if path.exists() and not overwrite:
         raise InputError(f"{path} exists already", hint="give another name, or --overwrite")
     if not path.parent.is_dir():
