@@ -100,6 +100,23 @@ def test_choices_are_those_of_the_engine() -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "hint"),
+    [
+        ("ask How long do refunds take?", 'words with blanks between them stand in quotes: ragstone ask "QUESTION"'),
+        ("chat Hello there", 'words with blanks between them stand in quotes: ragstone chat "MESSAGE"'),
+        ("stats wiki", "ragstone stats --help"),
+        ("tenants rename a b c", "ragstone tenants rename --help"),
+    ],
+)
+def test_a_question_without_quotes_is_told_of_them(cli: Cli, typed: str, hint: str) -> None:
+    ran = cli(*typed.split())
+    assert (ran.code, ran.out) == (2, "")
+    said, advice = ran.err.splitlines()
+    assert said.startswith("error: Got unexpected extra argument(s) (")
+    assert advice == f"hint: {hint}"
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["serach", "x"], "No such command 'serach'. Did you mean 'search'"),

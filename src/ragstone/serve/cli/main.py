@@ -237,7 +237,13 @@ def _way_out(error: typer.TyperException, arguments: list[str]) -> str:
     if arguments[0].startswith("-") and called:
         return "options stand behind the command, as in: ragstone search WORDS --data-dir DIR"
     context = getattr(error, "ctx", None)
-    return f"{context.command_path} --help" if context else "ragstone --help"
+    if context is None:
+        return "ragstone --help"
+    called = context.command_path
+    takes = [part.metavar for part in context.command.params if part.param_type_name == "argument"]
+    if len(takes) == 1 and "unexpected extra argument" in error.format_message():
+        return f'words with blanks between them stand in quotes: {called} "{takes[0].strip("[]")}"'
+    return f"{called} --help"
 
 
 def _select_program(arguments: list[str]) -> typer.Typer:
