@@ -164,9 +164,19 @@ def test_links_that_lead_nowhere_are_reported(folder: Path) -> None:
     (folder / "loop.txt").symlink_to(folder / "loop.txt")
     write(folder / "ok.txt")
     gone, loop, ok = read(folder)
-    assert gone == Failure("docs/gone.txt", "invalid_input", "docs/gone.txt is not a regular file")
-    assert loop == Failure("docs/loop.txt", "invalid_input", "docs/loop.txt is not a regular file")
+    assert gone == Failure("docs/gone.txt", "invalid_input", "docs/gone.txt is a link that leads to no file")
+    assert loop == Failure("docs/loop.txt", "invalid_input", "docs/loop.txt is a link that leads to no file")
     assert isinstance(ok, Item)
+
+
+def test_a_file_that_goes_while_the_others_are_read_is_said_to_be_gone(folder: Path) -> None:
+    write(folder / "first.txt")
+    late = write(folder / "late.txt")
+    entries = read_files([folder], LimitSettings())
+    next(entries)
+    late.rename(folder / "renamed.txt")
+    reason = "docs/late.txt is not there any more: it was removed or renamed just now"
+    assert list(entries) == [Failure("docs/late.txt", "invalid_input", reason, external_id=late.as_posix())]
 
 
 def test_a_pipe_is_reported_and_not_waited_for(folder: Path) -> None:

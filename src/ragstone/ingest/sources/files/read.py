@@ -128,7 +128,7 @@ def read_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Ite
     origin = replace(origin, read=current_read_time())
     try:
         if not found.path.is_file():
-            yield Failure(uri, "invalid_input", f"{uri} is not a regular file", external_id=external_id)
+            yield Failure(uri, "invalid_input", f"{uri} {_tell_kind(found.path)}", external_id=external_id)
             return
         facts = found.path.stat()
         origin = _add_dates(found, origin, facts)
@@ -146,6 +146,13 @@ def read_documents(found: FoundFile, origin: Item, limits: LimitSettings) -> Ite
     except OSError as error:
         reason = f"{uri} cannot be read: {error.strerror or error}"
         yield Failure(uri, "unreadable", reason, external_id=external_id)
+
+
+def _tell_kind(path: Path) -> str:
+    """Return what is at a path that is no file."""
+    if path.is_symlink():
+        return "is a link that leads to no file"
+    return "is not a regular file" if path.exists() else "is not there any more: it was removed or renamed just now"
 
 
 def _add_dates(found: FoundFile, origin: Item, facts: os.stat_result) -> Item:
