@@ -31,6 +31,8 @@ def played(folder: Path) -> dict[str, dict[str, Any]]:
         )
         written: list[str] = []
         patch.chdir(folder)
+        own = ["shop", "put-product", "Our gift box", "--id", "gift-box", "--price", "7"]
+        assert main([*own, "--data-dir", str(folder / "data")]) == 0
         patch.setattr("builtins.print", lambda *words, **_: written.extend(map(str, words)))
         assert main(["demo", "--shop", "--json", "--data-dir", str(folder / "data")]) == 0
     told = json.loads("".join(written))
@@ -59,6 +61,14 @@ def test_each_conversation_has_the_sources_of_the_design(played: dict[str, dict[
     assert {citation["uri"].rpartition("/")[2] for citation in played[name][RETURNS]["citations"]} == {
         "business-policies.txt"
     }
+
+
+def test_the_shop_of_the_user_stays_as_it_was(
+    played: dict[str, dict[str, Any]], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["shop", "products", "--json", "--data-dir", str(folder / "data")]) == 0
+    (product,) = json.loads(capsys.readouterr().out)["products"]
+    assert (product["id"], product["name"], product["price"]) == ("gift-box", "Our gift box", "7.00")
 
 
 @pytest.mark.req("R-TST-46", "R-TST-47", "R-TST-48", "R-TST-49")
@@ -90,5 +100,5 @@ def test_the_demo_can_be_played_again_and_drawn(
     assert drawn.startswith("The shop Juniper Lane: 4 documents, 17 products and 6 services.\n")
     assert drawn.count("? What is your return policy?") == 4
     assert "── own data only ──" in drawn
-    assert main(["chat", "How much is Rose Velvet?", "--kb", "shop", *data]) == 0
+    assert main(["chat", "How much is Rose Velvet?", "--tenant", "demo-shop", *data]) == 0
     assert "Rose Velvet by Juniper Lane costs $38" in capsys.readouterr().out

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from ragstone.core.documents import IngestReport
     from ragstone.engine.workspace import Workspace
 
-KB = "shop"
+TENANT = "demo-shop"
+"""A tenant has one shop: that of the user must not get products that do not exist."""
 
 
 async def play_shop(session: CliSession) -> int:
@@ -30,20 +31,21 @@ async def play_shop(session: CliSession) -> int:
     from ragstone.samples import shop
     from ragstone.schemas.service import ShopDemoSchema
 
-    settings = session.settings(kb=session.options.kb or KB, web={"kind": "fixture", "path": shop.web_pages()})
+    tenant = session.options.tenant or TENANT
+    settings = session.settings(tenant=tenant, web={"kind": "fixture", "path": shop.web_pages()})
     out = None if session.options.json else console()
     played: dict[str, list[CustomerReply]] = {}
     async with session.workspace(settings, create=True) as workspace:
         report = await load_shop(session, workspace)
         if out:
-            _draw_start(out, report)
+            _draw_start(out, report, tenant)
         for name, configuration in DEMO_CONFIGURATIONS.items():
             agent = ServiceAgent(workspace, configuration)
             if out:
                 out.print(text(f"\n── {name} ──", "magenta"))
             played[name] = [await _play(out, agent, message) for message in shop.CONVERSATIONS]
     if out:
-        _draw_next(out, session, settings.kb)
+        _draw_next(out, session, tenant)
     else:
         session.show(ShopDemoSchema.of(ingest=report, conversations=played), lambda _: None)
     session.warn([f"{failure.uri}: {failure.error}" for failure in report.failed])
@@ -77,16 +79,17 @@ async def _play(out: Console | None, agent: ServiceAgent, message: str) -> Custo
     return reply
 
 
-def _draw_start(out: Console, report: IngestReport) -> None:
+def _draw_start(out: Console, report: IngestReport, tenant: str) -> None:
     from ragstone.samples import shop
 
     goods, services = pluralize(len(shop.products()), "product"), pluralize(len(shop.services()), "service")
     out.print(f"The shop Juniper Lane: {pluralize(report.documents, 'document')}, {goods} and {services}.")
+    out.print(f"They are in the tenant {tenant}: no other shop in this data folder changes.")
     out.print("Pages of the web are a recording; everything else is read on this machine while you watch.")
 
 
-def _draw_next(out: Console, session: CliSession, kb: str) -> None:
-    options = replace(session.options, kb=kb).as_typed()
+def _draw_next(out: Console, session: CliSession, tenant: str) -> None:
+    options = replace(session.options, tenant=tenant).as_typed()
     out.print()
     out.print(text("What to type next", "bold"))
     for line in (f'ragstone chat "How much is Rose Velvet?"{options}', f"ragstone chat{options}"):

@@ -27,7 +27,10 @@ KB = "demo"
 
 async def demo(
     session: CliSession,
-    shop: Annotated[bool, typer.Option("--shop", help="Show the customer-service agent of a fictional shop.")] = False,
+    shop: Annotated[
+        bool,
+        typer.Option("--shop", help="Show the customer-service agent of a fictional shop, in a tenant of its own."),
+    ] = False,
 ) -> int:
     """Ingest a small sample corpus and ask it a few questions."""
     if shop:
