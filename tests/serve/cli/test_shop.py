@@ -43,6 +43,17 @@ def test_a_shop_is_imported_and_searched(stocked: Cli) -> None:
     assert stocked("shop", "products", "zeppelin").code == 4
 
 
+@pytest.mark.parametrize(("what", "size"), [("products", 17), ("services", 6)])
+def test_a_list_that_goes_on_says_how(stocked: Cli, what: str, size: int) -> None:
+    whole = stocked("shop", what, "--limit", str(size))
+    assert (whole.err, len(whole.out.splitlines())) == ("", size + 1)
+    assert stocked("shop", what, "--limit", str(size), "--json").json["next"] is None
+    ids = [line.split()[0] for line in whole.out.splitlines()[1:]]
+    begun = stocked("shop", what, "--limit", "2")
+    assert begun.err == f"more: ragstone shop {what} --after {ids[1]} --limit 2\n"
+    assert [line.split()[0] for line in begun.out.splitlines()[1:]] == ids[:2]
+
+
 @pytest.mark.req("R-CSA-08")
 def test_the_slots_of_a_massage_change_when_one_is_booked(stocked: Cli) -> None:
     days = ("--from", "2031-06-02", "--to", "2031-06-02")

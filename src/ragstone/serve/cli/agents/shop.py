@@ -34,34 +34,47 @@ Description = Annotated[str, typer.Option("--description", help="Description for
 First = Annotated[str | None, typer.Option("--from", metavar="DATE", help="First day, such as 2026-06-01.")]
 Last = Annotated[str | None, typer.Option("--to", metavar="DATE", help="Last day.")]
 FIND_MOST = 100
+PAGE = 100
 
 
-async def list_products(session: CliSession, query: Query = None, limit: Most = 100, after: After = "") -> int:
+async def list_products(session: CliSession, query: Query = None, limit: Most = PAGE, after: After = "") -> int:
     """List products, or find some by words."""
     from ragstone.schemas.shop import ProductListSchema
 
+    following = None
     async with session.workspace() as workspace:
         if query is not None:
             found = await workspace.shop.find_products(query, min(limit, FIND_MOST))
         else:
             found = await workspace.shop.list_products(after=after, limit=limit)
-    following = found[-1].id if query is None and len(found) == limit else None
+            if len(found) == limit and await workspace.shop.list_products(after=found[-1].id, limit=1):
+                following = found[-1].id
     session.show(ProductListSchema.of(products=found, next=following), lambda out: _draw_products(out, found))
+    _tell_of_more(session, "products", following, limit)
     return OK if found else NOTHING_FOUND
 
 
-async def list_services(session: CliSession, query: Query = None, limit: Most = 100, after: After = "") -> int:
+async def list_services(session: CliSession, query: Query = None, limit: Most = PAGE, after: After = "") -> int:
     """List services, or find some by words."""
     from ragstone.schemas.shop import ServiceListSchema
 
+    following = None
     async with session.workspace() as workspace:
         if query is not None:
             found = await workspace.shop.find_services(query, min(limit, FIND_MOST))
         else:
             found = await workspace.shop.list_services(after=after, limit=limit)
-    following = found[-1].id if query is None and len(found) == limit else None
+            if len(found) == limit and await workspace.shop.list_services(after=found[-1].id, limit=1):
+                following = found[-1].id
     session.show(ServiceListSchema.of(services=found, next=following), lambda out: _draw_services(out, found))
+    _tell_of_more(session, "services", following, limit)
     return OK if found else NOTHING_FOUND
+
+
+def _tell_of_more(session: CliSession, what: str, following: str | None, limit: int) -> None:
+    if following:
+        size = () if limit == PAGE else ("--limit", str(limit))
+        session.remark("more", session.options.command("shop", what, "--after", following, *size))
 
 
 async def show_product(session: CliSession, product_id: ProductId) -> None:
