@@ -53,7 +53,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveService]:
 async def _start(settings: Settings) -> tuple[Engine, asyncio.Task[None], str]:
     engine = open_engine(settings)
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    serving = asyncio.create_task(run_app(build_app(engine), "127.0.0.1", 0, ready.set_result))
+
+    async def tell(port: int) -> None:
+        ready.set_result(port)
+
+    serving = asyncio.create_task(run_app(build_app(engine), "127.0.0.1", 0, tell))
     return engine, serving, f"http://127.0.0.1:{await ready}"
 
 

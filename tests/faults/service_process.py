@@ -20,7 +20,7 @@ HOST = "127.0.0.1"
 async def serve(folder: Path, port: int) -> None:
     """Serve without a worker."""
     async with open_engine(folder) as engine:
-        await run_app(ragstone.serve.http.app.build_app(engine, worker=False), HOST, port, lambda _: None)
+        await run_app(ragstone.serve.http.app.build_app(engine, worker=False), HOST, port, lambda _: asyncio.sleep(0))
 
 
 async def work(folder: Path) -> None:

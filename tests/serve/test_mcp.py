@@ -124,7 +124,7 @@ async def test_search_verify_research_over_http(over_http: str, mode: str) -> No
 async def test_the_address_that_is_told_can_be_reached_at_once(guide: Path) -> None:
     reached: list[bool] = []
 
-    def knock(port: int) -> None:
+    async def knock(port: int) -> None:
         with socket.create_connection(("127.0.0.1", port)):
             reached.append(True)
         raise InterruptedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -170,3 +171,13 @@ def test_a_key_that_could_never_be_used_is_refused(cli: Cli) -> None:
 def test_an_old_key_does_not_go_on_for_ever(cli: Cli) -> None:
     refused = cli("keys", "rotate", "0" * 16, "--hours", "876001")
     assert (refused.code, "'--hours'" in refused.err) == (2, True)
+
+
+def test_no_key_is_made_for_a_service_that_cannot_start(cli: Cli) -> None:
+    """The first keys are shown once, when it listens."""
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = str(other.getsockname()[1])
+        ran = cli("serve", "--port", port)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.splitlines()[:1] == [f"error: cannot listen on port {port} of 127.0.0.1: it is in use"]
+    assert not Path("ragstone-data").exists()

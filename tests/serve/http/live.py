@@ -62,7 +62,7 @@ def serve_live(settings: Settings, make_app: Callable[[Engine], Any] | None = No
         async with open_engine(settings) as engine:
             app = make_app(engine) if make_app else build_app(engine, worker=False)
 
-            def tell(port: int) -> None:
+            async def tell(port: int) -> None:
                 told["live"] = LiveService(f"http://127.0.0.1:{port}", engine, asyncio.get_running_loop())
                 ready.set()
 

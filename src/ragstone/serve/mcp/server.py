@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -129,7 +129,7 @@ async def _end_after_answers(lines: AsyncIterator[str]) -> AsyncIterator[str]:
     await asyncio.sleep(LAST_ANSWERS_SECONDS)
 
 
-async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], None]) -> None:
+async def serve_http(server: Server[Any], port: int, on_ready: Callable[[int], Awaitable[None]]) -> None:
     """Talk over streamable HTTP at `/mcp` of this machine until cancelled; port 0 takes a free one."""
     app = server.streamable_http_app(
         host=HOST, session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_SESSIONS, max_request_body_size=MOST_BYTES

@@ -40,10 +40,11 @@ async def serve_mcp(
         server = build_server(lambda _: caller, tools=tool or DEFAULT_TOOLS, budget=Budget(calls=calls))
         with render_with(render_sentence):  # agents have no shell
             if http:
-                serving = serve_http(
-                    server, port, lambda at: session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
-                )
-                if await until_signal(serving):
+
+                async def tell(at: int) -> None:
+                    session.remark("note", f"serving MCP at http://{HOST}:{at}/mcp")
+
+                if await until_signal(serve_http(server, port, tell)):
                     session.remark("note", "Stopped.")
             else:
                 await serve_stdio(server)

@@ -39,10 +39,11 @@ async def serve(
     chosen = {name: value for name, value in given.items() if value is not None}
     settings = session.settings(service=chosen) if chosen else session.settings()
     async with session.engine(settings, create=True) as engine:
-        first = await _create_first_keys(engine)
         app = build_app(engine, worker=settings.service.worker)
 
-        def tell(at: int) -> None:
+        async def tell(at: int) -> None:
+            # Not before it listens: keys are shown only once.
+            first = await _create_first_keys(engine)
             address = f"http://{settings.service.host}:{at}"
             if session.options.json:
                 write_json_line(ServingSchema.of(url=address, keys={_owner(made): made.token for made in first}))
