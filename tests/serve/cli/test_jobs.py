@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
 import pty
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +22,8 @@ from tests.warm import warm_python
 
 from ragstone.core.errors import ModelUnavailable
 from ragstone.core.jobs import Job, JobProgress
+from ragstone.core.model_types import Embeddings
+from ragstone.core.types import Role
 from ragstone.serve.cli.render.jobs import QueueBars
 from ragstone.testing.fakes import FakeEmbedder
 
@@ -245,6 +248,27 @@ def test_a_worker_that_is_told_to_stop_hands_back_what_it_holds(
     harbour = _by_uri(queued)["pages/harbour.txt"]
     assert (harbour["state"], harbour["attempts"], harbour["error"]) == ("pending", 0, "")
     assert queued("worker", "--until-idle", "--json").json["completed"] == 1
+
+
+def test_an_interrupted_sync_says_what_is_left_and_goes_on(
+    cli: Cli, pages: Path, embedder: FakeEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def interrupt(texts: Sequence[str], role: Role = "document") -> Embeddings:
+        os.kill(os.getpid(), signal.SIGINT)
+        return await asyncio.Event().wait()  # type: ignore[return-value]
+
+    cli("sources", "add", "files", "wiki", f"path={pages}")
+    with monkeypatch.context() as patch:
+        patch.setattr(embedder, "embed", interrupt)
+        ran = cli("sources", "sync", "wiki")
+    assert (ran.code, ran.out) == (130, "")
+    assert ran.err == (
+        "interrupted: 3 jobs still to do; what is done stays\n"
+        "hint: the same command goes on, or: ragstone worker --until-idle\n"
+    )
+    assert cli("jobs", "--json").json["counts"] == {"completed": 1, "pending": 3}
+    assert cli("sources", "sync", "wiki").code == 0
+    assert cli("stats", "--json").json["documents"] == 3
 
 
 def test_a_sync_is_shown_to_who_watches_and_not_on_stdout(queued: Cli, pages: Path, tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ import typer
 
 from ragstone.core.errors import InputError, NotFoundError
 from ragstone.core.remedies import Action, Remedy
-from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL
+from ragstone.serve.cli.exits import FAILURE, OK, PARTIAL, Interrupted
 from ragstone.serve.cli.render.failures import draw_failures
-from ragstone.serve.cli.render.jobs import job_progress
-from ragstone.serve.cli.render.output import table, text
+from ragstone.serve.cli.render.jobs import WAITING, job_progress
+from ragstone.serve.cli.render.output import pluralize, table, text
 from ragstone.serve.cli.session import CliSession
+from ragstone.serve.cli.signals import until_signal
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -55,7 +56,16 @@ async def sync_sources(
             async with job_progress(session, workspace):
                 await engine.worker(only=settings.tenant).run(until_idle=True)
 
-        outcomes = await workspace.sources.work_and_report(jobs, work)
+        outcomes: list[SyncOutcome] = []
+
+        async def sync() -> None:
+            outcomes.extend(await workspace.sources.work_and_report(jobs, work))
+
+        if await until_signal(sync()):
+            counts = await workspace.jobs.counts()
+            left = pluralize(sum(counts.get(state, 0) for state in WAITING), "job")
+            later = session.options.command("worker", "--until-idle")
+            raise Interrupted(f"{left} still to do; what is done stays", f"the same command goes on, or: {later}")
     from ragstone.schemas.sources import SyncSchema
 
     shape = SyncSchema.of(sources=outcomes)
