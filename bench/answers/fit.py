@@ -47,7 +47,7 @@ CHOICE = (
 DECISION = (
     *("own", "above", "title", "alike", "lacking", "held", "missed", "default", "uncounted", "no_named_place"),
     *("other_identifier", "softly_held", "counted", "named_place", "margin", "best_coverage", "mass"),
-    *("entry", "row", "item", "announces", "settles", "defines", "hit_share"),
+    *("entry", "row", "item", "announces", "settles", "defines"),
 )
 FILE = Path(weights.__file__)
 

@@ -52,7 +52,7 @@ MIN_CHANCE = 0.45
 """The least chance of being right with which the best units are given as an answer."""
 MIN_NEAR = 0.45
 """Strength that a unit must have to be shown as the nearest where nothing answers."""
-MIN_RELEVANCE, LEAST_ELSEWHERE = 0.05, 0.5
+MIN_RELEVANCE, LEAST_ELSEWHERE = 0.05, 0.6
 """Relevance that a passage of the best units must have for that, and the least chance where none has it: a passage on
 several things is not very relevant to a question about one of them."""
 ENOUGH = 0.9

@@ -110,8 +110,6 @@ def describe_best(ranked: Sequence[ScoredUnit]) -> dict[str, float]:
         "margin": min(best.score - other.score, WIDEST_MARGIN) if other else WIDEST_MARGIN,
         "best_coverage": max(item.features["own"] + item.features["above"] for item in together),
         "mass": sum(share_chances(ranked)[:READ_TOGETHER]),
-        # The score of a hit says how far it stands out, which depends on how much there is: only shares compare.
-        "hit_share": best.features["hit"] / max(1e-6, *(item.features["hit"] for item in ranked)),
     }
     if best.closeness is not None:
         features["closeness"] = best.closeness

@@ -79,7 +79,7 @@ def test_weights_are_of_what_is_known_of_a_unit(
     told = {"closeness", "reader_odds", "best_closeness", "best_reader_odds"}
     assert set(ranking) <= set(unit) | of_unit
     assert set(ranking) & told == of_unit
-    assert set(answers) <= set(unit) | {"bias", "margin", "best_coverage", "mass", "hit_share"} | told
+    assert set(answers) <= set(unit) | {"bias", "margin", "best_coverage", "mass"} | told
     assert set(answers) & told == of_unit | of_best
 
 

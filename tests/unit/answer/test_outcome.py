@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
 from tests.unit.answer.receipts import FACTS, checked, forged
 
 from ragstone.answer.ask import Answerer
-from ragstone.answer.extract import Extraction
+from ragstone.answer.extract import Extraction, Extractor
 from ragstone.answer.parts import AnsweredParts, KbState, Part
 from ragstone.answer.quotes import Quote, Statement
 from ragstone.answer.receipts.make import Wording, make_receipt
@@ -213,3 +214,20 @@ async def test_an_open_part_is_one_of_the_question(near: Statement, part: str, f
     report = await checked(json.loads(json.dumps(make_receipt(answer, **FACTS))), doc=PUMPS)
     note = f"its question has no part “{part}”, which it calls open"
     assert (report.intact, report.holds, report.differences) == (True, not foreign, (note,) if foreign else ())
+
+
+@pytest.mark.parametrize(
+    ("relevance", "chance", "is_answered"), [(0.04, 0.59, False), (0.04, 0.6, True), (0.5, 0.45, True)]
+)
+async def test_a_sentence_of_a_passage_on_other_things_has_to_be_likelier(
+    embedder: Embedder,
+    make_hit: MakeHit,
+    monkeypatch: pytest.MonkeyPatch,
+    relevance: float,
+    chance: float,
+    is_answered: bool,
+) -> None:
+    monkeypatch.setattr("ragstone.answer.extract.estimate_chance", lambda ranked: chance)
+    hit = replace(make_hit("Complaints fell because of the new packaging. Mail leaves at noon."), relevance=relevance)
+    found = await Extractor(embedder).extract("Why did complaints fall?", [hit], max_sentences=4)
+    assert bool(found.statements) is is_answered
