@@ -358,11 +358,12 @@ def choose_clause(claim: str, sentence: str) -> str:
 
 def _drop_addition(clause: str, wanted: AbstractSet[str]) -> str:
     """Return a clause without what it hangs onto the last word of a claim: "and no lift", "unless they are renewed"."""
-    held = wanted.intersection(analyze(clause))
-    for joint in _ADDITION.finditer(clause):
-        if held.isdisjoint(analyze(clause[joint.start() :])):
-            return clause[: joint.start()]
-    return clause
+    end = len(clause)
+    for joint in reversed(list(_ADDITION.finditer(clause))):
+        if not wanted.isdisjoint(analyze(clause[joint.start() : end])):
+            break
+        end = joint.start()
+    return clause[:end]
 
 
 def _find_rival(said: str, sentence: str, frame: Frame | None, shares: Shares, context: Context) -> Rival | None:
