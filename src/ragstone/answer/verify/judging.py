@@ -202,7 +202,7 @@ def _says_otherwise(reading: SentenceReading) -> bool:
 def _denies(reading: SentenceReading) -> bool:
     """Return whether a sentence denies a claim, says the opposite of it or tells another order, of the same."""
     found, shares = reading.objections, reading.shares
-    if shares.own < _SAME_MATTER or shares.subject < _HOLDS or max(shares.repeated, shares.own - _HOLDS) < _IN_PART:
+    if shares.own < _SAME_MATTER or shares.subject < _HOLDS or shares.repeated < _IN_PART:
         return False
     if has_kind(found, {ObjectionKind.WITHOUT_LIMIT}):
         return False
