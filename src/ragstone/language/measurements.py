@@ -171,8 +171,7 @@ def drop_periods(text: str) -> str:
 def tells_period(text: str, period: Quantity) -> bool:
     """Return whether a text tells a period by an adjective or a day of the week: weekly in "the weekly report"."""
     for match in _AS_ADJECTIVE.finditer(text) if period.is_period else ():
-        adverb = (match["adverb"] or "weekly").lower()
-        unit = _ADVERBS["annually" if adverb == "annual" else adverb]
+        unit = _read_adverb(match["adverb"] or "weekly")
         if (unit.dimension, unit.size) == (period.dimension, period.value):
             return True
     return False
@@ -181,10 +180,15 @@ def tells_period(text: str, period: Quantity) -> bool:
 def drop_told_rate(quantity: Quantity, text: str) -> Quantity:
     """Return an amount without the period that a text tells by an adjective: 840 a month of "the monthly rent"."""
     for match in _AS_ADJECTIVE.finditer(text) if quantity.per else ():
-        unit = _ADVERBS.get("annually" if match.group().lower() == "annual" else match.group().lower())
+        unit = _read_adverb(match["adverb"]) if match["adverb"] else None
         if unit is not None and (unit.dimension, unit.size) == quantity.per:
             return replace(quantity, per=None)
     return quantity
+
+
+def _read_adverb(word: str) -> Unit:
+    adverb = word.lower()
+    return _ADVERBS["annually" if adverb == "annual" else adverb]
 
 
 @lru_cache(8 * REMEMBERED)

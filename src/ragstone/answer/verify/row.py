@@ -90,7 +90,7 @@ def _own_terms(row: Quote, terms: AbstractSet[str]) -> AbstractSet[str]:
     return terms - (units - {term for name, _ in columns for term in analyze(name)})
 
 
-def widen_terms(claim: str, row: Quote, terms: AbstractSet[str]) -> AbstractSet[str]:
+def _widen_terms(claim: str, row: Quote, terms: AbstractSet[str]) -> AbstractSet[str]:
     """Return the terms of a claim with those of the columns that it names in other words: it costs, under "Price"."""
     if _read_named(row, terms):
         return terms
@@ -120,7 +120,7 @@ def row_statement(row: Quote, terms: AbstractSet[str]) -> str:
 
 def check_row(claim: str, row: Quote, terms: AbstractSet[str], headings: str) -> Findings:
     """Return the findings of a row read beside a claim."""
-    terms = widen_terms(claim, row, terms)
+    terms = _widen_terms(claim, row, terms)
     names: dict[str, str] = {}
     for known_as in _find_numbered_names(row):
         names[known_as], claim = drop_number(known_as, claim)
